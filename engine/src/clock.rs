@@ -1,0 +1,186 @@
+//! Time, injected: the wall clock in production, a clock that a test turns by hand everywhere else.
+//!
+//! This module and [`crate::ids`] are the only homes of `SystemTime::now` and of randomness; `clippy.toml` bans them elsewhere.
+//! That is what lets a whole engine run on virtual time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+/// A moment in UTC, in microseconds since 1970. Stored as that integer, shown as ISO 8601 with microseconds and `Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds * 1_000_000)
+    }
+
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    pub const fn as_millis(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    pub const fn as_seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    /// Later by `by`; stays at the last representable moment instead of wrapping.
+    pub fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// Earlier by `by`; stays at the first representable moment instead of wrapping.
+    pub fn minus(self, by: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// How long after `earlier` this is; zero when it is before.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// Reads `2026-11-20`, `2026-11-20T10:00:00Z` or any other RFC 3339 form. A bare date is its midnight in UTC.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Ok(at) = text.parse::<jiff::Timestamp>() {
+            return Some(Self(at.as_microsecond()));
+        }
+        let date = text.parse::<jiff::civil::Date>().ok()?;
+        let at = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Self(at.timestamp().as_microsecond()))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(at) => write!(f, "{at:.6}"),
+            Err(_) => write!(f, "{}us", self.0),
+        }
+    }
+}
+
+/// Tells the time, and sleeps by it. Cloning gives another handle on the same clock.
+#[derive(Clone)]
+pub struct Clock(Source);
+
+#[derive(Clone)]
+enum Source {
+    Wall,
+    Manual(Arc<Manual>),
+}
+
+struct Manual {
+    now: AtomicI64,
+    turned: Notify,
+}
+
+impl Clock {
+    /// The machine's own clock.
+    pub fn wall() -> Self {
+        Self(Source::Wall)
+    }
+
+    /// A clock that stands still at `start` until [`Clock::advance`] turns it.
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Source::Manual(Arc::new(Manual { now: AtomicI64::new(start.0), turned: Notify::new() })))
+    }
+
+    #[allow(clippy::disallowed_methods)] // the one home of the wall clock
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::Wall => {
+                let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+            }
+            Source::Manual(manual) => Timestamp(manual.now.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Turns a manual clock forward and wakes whoever sleeps by it. The wall clock does not turn: a call on it does nothing.
+    pub fn advance(&self, by: Duration) {
+        if let Source::Manual(manual) = &self.0 {
+            manual.now.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::SeqCst);
+            manual.turned.notify_waiters();
+        }
+    }
+
+    /// Returns when this clock shows `at` or later.
+    pub async fn sleep_until(&self, at: Timestamp) {
+        match &self.0 {
+            Source::Wall => {
+                let left = at.since(self.now());
+                if !left.is_zero() {
+                    tokio::time::sleep(left).await;
+                }
+            }
+            Source::Manual(manual) => loop {
+                let turned = manual.turned.notified();
+                tokio::pin!(turned);
+                turned.as_mut().enable();
+                if self.now() >= at {
+                    return;
+                }
+                turned.await;
+            },
+        }
+    }
+
+    /// Returns when this clock has moved by `by`.
+    pub async fn sleep(&self, by: Duration) {
+        self.sleep_until(self.now().plus(by)).await;
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::Wall => f.write_str("Clock::wall"),
+            Source::Manual(_) => write!(f, "Clock::manual({})", self.now()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_shown_in_utc_with_microseconds_and_z() {
+        assert_eq!(Timestamp::from_micros(1_763_640_000_000_042).to_string(), "2025-11-20T12:00:00.000042Z");
+    }
+
+    #[test]
+    fn a_bare_date_is_its_midnight_in_utc() {
+        let date = Timestamp::parse("2026-11-20").unwrap();
+        assert_eq!(date, Timestamp::parse("2026-11-20T00:00:00Z").unwrap());
+        assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+
+    #[tokio::test]
+    async fn a_sleeper_on_a_manual_clock_wakes_when_it_is_turned() {
+        let clock = Clock::manual(Timestamp::from_seconds(100));
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.sleep(Duration::from_secs(60)).await }
+        });
+        tokio::task::yield_now().await;
+        clock.advance(Duration::from_secs(59));
+        tokio::task::yield_now().await;
+        assert!(!sleeper.is_finished());
+        clock.advance(Duration::from_secs(1));
+        sleeper.await.unwrap();
+    }
+}

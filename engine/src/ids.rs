@@ -1,0 +1,277 @@
+//! Ids, and the one home of randomness.
+//!
+//! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits (decisions 1).
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use ulid::Ulid;
+
+use crate::clock::Timestamp;
+
+/// A text is not the id that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an id of the form {prefix}<26 characters>")]
+pub struct NotAnId {
+    pub prefix: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Ulid);
+
+        impl $name {
+            pub const PREFIX: &'static str = $prefix;
+
+            pub fn new(ulid: Ulid) -> Self {
+                Self(ulid)
+            }
+
+            pub fn ulid(self) -> Ulid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_id(f, $prefix, self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                parse_id(text, $prefix).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(
+    /// A merchant's organisation.
+    AccountId, "acc_"
+);
+id!(
+    /// A merchant's integration.
+    AppId, "app_"
+);
+id!(
+    /// One try of a transaction at one connection.
+    AttemptId, "atm_"
+);
+id!(
+    /// Something that only a person can settle.
+    CaseId, "cse_"
+);
+id!(
+    /// A payment's capture, as verify shows it.
+    CaptureId, "cap_"
+);
+id!(
+    /// A gateway with one app's credentials.
+    ConnectionId, "con_"
+);
+id!(
+    /// Who pays, or who is paid.
+    CustomerId, "cus_"
+);
+id!(
+    /// One notification to one webhook.
+    DeliveryId, "whd_"
+);
+id!(
+    /// A payout's disbursement, as verify shows it.
+    DisburseId, "dsb_"
+);
+id!(
+    /// Something that happened to a transaction and is announced.
+    EventId, "evt_"
+);
+id!(
+    /// An API key (the record, never the key itself).
+    KeyId, "key_"
+);
+id!(
+    /// A mail that waits in the outbox.
+    MailId, "eml_"
+);
+id!(
+    /// A payment.
+    PaymentId, "py_"
+);
+id!(
+    /// A payout.
+    PayoutId, "po_"
+);
+id!(
+    /// A webhook of an app: URL, secret, switch.
+    WebhookId, "whk_"
+);
+
+/// A payment's or a payout's id; the prefix tells which.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TransactionId {
+    Payment(PaymentId),
+    Payout(PayoutId),
+}
+
+impl TransactionId {
+    pub fn ulid(self) -> Ulid {
+        match self {
+            Self::Payment(id) => id.ulid(),
+            Self::Payout(id) => id.ulid(),
+        }
+    }
+}
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Payment(id) => id.fmt(f),
+            Self::Payout(id) => id.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for TransactionId {
+    type Err = NotAnId;
+    fn from_str(text: &str) -> Result<Self, NotAnId> {
+        match text.parse() {
+            Ok(id) => Ok(Self::Payment(id)),
+            Err(_) => text.parse().map(Self::Payout),
+        }
+    }
+}
+
+impl Serialize for TransactionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TransactionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where new ids, secrets and every other random choice come from: the system's generator, or a seed in tests.
+#[derive(Clone)]
+pub struct Ids(Chance);
+
+#[derive(Clone)]
+enum Chance {
+    System,
+    Seeded(Arc<Mutex<StdRng>>),
+}
+
+impl Ids {
+    /// The operating system's cryptographic generator, through the thread's own.
+    pub fn system() -> Self {
+        Self(Chance::System)
+    }
+
+    /// The same ids each time, for one seed. For tests and the simulation only: these are guessable.
+    pub fn seeded(seed: u64) -> Self {
+        Self(Chance::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
+    }
+
+    /// A ULID of the moment `now`.
+    pub fn ulid(&self, now: Timestamp) -> Ulid {
+        let mut random = [0; 16];
+        self.fill(&mut random);
+        Ulid::from_parts(u64::try_from(now.as_millis()).unwrap_or(0), u128::from_le_bytes(random))
+    }
+
+    /// A random (version 4) UUID.
+    pub fn uuid(&self) -> uuid::Uuid {
+        let mut random = [0; 16];
+        self.fill(&mut random);
+        uuid::Builder::from_random_bytes(random).into_uuid()
+    }
+
+    /// Fills `bytes` with chance.
+    #[allow(clippy::disallowed_methods)] // the one home of randomness
+    pub fn fill(&self, bytes: &mut [u8]) {
+        match &self.0 {
+            Chance::System => rand::rng().fill(bytes),
+            Chance::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes),
+        }
+    }
+}
+
+fn write_id(f: &mut fmt::Formatter<'_>, prefix: &str, ulid: Ulid) -> fmt::Result {
+    let mut buffer = [0; ulid::ULID_LEN];
+    let text = ulid.array_to_str(&mut buffer);
+    text.make_ascii_lowercase();
+    f.write_str(prefix)?;
+    f.write_str(text)
+}
+
+fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, NotAnId> {
+    let ulid = text.strip_prefix(prefix).ok_or(NotAnId { prefix })?;
+    // One id has one spelling: upper case and look-alike letters, which ULID allows, are another text and so no id of ours.
+    if ulid.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err(NotAnId { prefix });
+    }
+    let parsed = Ulid::from_string(&ulid.to_ascii_uppercase()).map_err(|_| NotAnId { prefix })?;
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back_as_it_was_written() {
+        let ids = Ids::seeded(7);
+        let id = PaymentId::new(ids.ulid(Timestamp::from_seconds(1_700_000_000)));
+        let text = id.to_string();
+        assert_eq!(text.len(), 3 + 26);
+        assert_eq!(text, text.to_lowercase());
+        assert_eq!(text.parse::<PaymentId>(), Ok(id));
+        assert_eq!(text.parse::<TransactionId>(), Ok(TransactionId::Payment(id)));
+        assert!(text.parse::<PayoutId>().is_err());
+        assert!(text.to_uppercase().parse::<PaymentId>().is_err());
+    }
+
+    #[test]
+    fn ids_sort_by_time() {
+        let ids = Ids::seeded(7);
+        let early = ids.ulid(Timestamp::from_seconds(1));
+        let late = ids.ulid(Timestamp::from_seconds(2));
+        assert!(PaymentId::new(early).to_string() < PaymentId::new(late).to_string());
+    }
+}

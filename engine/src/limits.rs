@@ -1,0 +1,30 @@
+//! Every limit of the engine, in one place, each with its reason. What an operator may change is a setting instead.
+
+use std::time::Duration;
+
+/// Commits that may wait for the store's writer. Beyond it the caller waits: back-pressure, not memory.
+pub const STORE_QUEUE: usize = 8_192;
+/// Commits written with one flush. More would delay the first of them for the last.
+pub const STORE_BATCH: usize = 1_024;
+/// Messages that may wait for one transaction. A person and a provider send a handful; a thousand is an attack.
+pub const TRANSACTION_MAILBOX: usize = 32;
+/// Webhooks of one app (specification 2.9).
+pub const WEBHOOKS_PER_APP: usize = 15;
+/// Time for a webhook receiver to answer, connecting included (specification 6.2).
+pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
+/// How long verify waits for a provider before it answers what is stored (decisions 3).
+pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
+/// How old the last query must be before verify asks the provider again (decisions 3).
+pub const VERIFY_QUERY_AGE: Duration = Duration::from_secs(10);
+/// Metadata of one transaction: keys, characters a key, characters a value (decisions 2).
+pub const METADATA_KEYS: usize = 50;
+pub const METADATA_KEY_CHARACTERS: usize = 40;
+pub const METADATA_VALUE_CHARACTERS: usize = 500;
+/// Characters of a description (decisions 2).
+pub const DESCRIPTION_CHARACTERS: usize = 255;
+/// The largest amount, in major units, of any currency (decisions 2).
+pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
+/// Bytes of a request body (decisions 2).
+pub const BODY_BYTES: usize = 64 * 1024;
+/// How long sandbox transactions and customers are kept (specification 8).
+pub const SANDBOX_RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
