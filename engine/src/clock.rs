@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 /// A moment in UTC, in microseconds since 1970. Stored as that integer, shown as ISO 8601 with microseconds and `Z`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
+)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
@@ -39,12 +41,18 @@ impl Timestamp {
 
     /// Later by `by`; stays at the last representable moment instead of wrapping.
     pub fn plus(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// Earlier by `by`; stays at the first representable moment instead of wrapping.
     pub fn minus(self, by: Duration) -> Self {
-        Self(self.0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)),
+        )
     }
 
     /// How long after `earlier` this is; zero when it is before.
@@ -95,14 +103,19 @@ impl Clock {
 
     /// A clock that stands still at `start` until [`Clock::advance`] turns it.
     pub fn manual(start: Timestamp) -> Self {
-        Self(Source::Manual(Arc::new(Manual { now: AtomicI64::new(start.0), turned: Notify::new() })))
+        Self(Source::Manual(Arc::new(Manual {
+            now: AtomicI64::new(start.0),
+            turned: Notify::new(),
+        })))
     }
 
     #[allow(clippy::disallowed_methods)] // the one home of the wall clock
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::Wall => {
-                let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+                let since = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .unwrap_or_default();
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
             }
             Source::Manual(manual) => Timestamp(manual.now.load(Ordering::SeqCst)),
@@ -112,7 +125,9 @@ impl Clock {
     /// Turns a manual clock forward and wakes whoever sleeps by it. The wall clock does not turn: a call on it does nothing.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(manual) = &self.0 {
-            manual.now.fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::SeqCst);
+            manual
+                .now
+                .fetch_add(i64::try_from(by.as_micros()).unwrap_or(0), Ordering::SeqCst);
             manual.turned.notify_waiters();
         }
     }
@@ -159,7 +174,10 @@ mod tests {
 
     #[test]
     fn a_moment_is_shown_in_utc_with_microseconds_and_z() {
-        assert_eq!(Timestamp::from_micros(1_763_640_000_000_042).to_string(), "2025-11-20T12:00:00.000042Z");
+        assert_eq!(
+            Timestamp::from_micros(1_763_640_000_000_042).to_string(),
+            "2025-11-20T12:00:00.000042Z"
+        );
     }
 
     #[test]

@@ -205,14 +205,19 @@ impl Ids {
 
     /// The same ids each time, for one seed. For tests and the simulation only: these are guessable.
     pub fn seeded(seed: u64) -> Self {
-        Self(Chance::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
+        Self(Chance::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(
+            seed,
+        )))))
     }
 
     /// A ULID of the moment `now`.
     pub fn ulid(&self, now: Timestamp) -> Ulid {
         let mut random = [0; 16];
         self.fill(&mut random);
-        Ulid::from_parts(u64::try_from(now.as_millis()).unwrap_or(0), u128::from_le_bytes(random))
+        Ulid::from_parts(
+            u64::try_from(now.as_millis()).unwrap_or(0),
+            u128::from_le_bytes(random),
+        )
     }
 
     /// A random (version 4) UUID.
@@ -227,7 +232,10 @@ impl Ids {
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
             Chance::System => rand::rng().fill(bytes),
-            Chance::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes),
+            Chance::Seeded(rng) => rng
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .fill(bytes),
         }
     }
 }
@@ -262,7 +270,10 @@ mod tests {
         assert_eq!(text.len(), 3 + 26);
         assert_eq!(text, text.to_lowercase());
         assert_eq!(text.parse::<PaymentId>(), Ok(id));
-        assert_eq!(text.parse::<TransactionId>(), Ok(TransactionId::Payment(id)));
+        assert_eq!(
+            text.parse::<TransactionId>(),
+            Ok(TransactionId::Payment(id))
+        );
         assert!(text.parse::<PayoutId>().is_err());
         assert!(text.to_uppercase().parse::<PaymentId>().is_err());
     }

@@ -3,6 +3,17 @@
 //! There is no HTTP server in here. The `api` crate serves what this crate decides, and gateways (crate `switchyard-gateway`)
 //! know nothing of it. `ARCHITECTURE.md` at the top of the repository is the map.
 
+pub mod access;
+pub mod actors;
 pub mod clock;
+pub mod directory;
+pub mod gateway;
 pub mod ids;
 pub mod limits;
+pub mod mail;
+pub mod money;
+pub mod routing;
+pub mod secret;
+pub mod store;
+pub mod transaction;
+pub mod webhook;
