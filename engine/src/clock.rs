@@ -109,7 +109,7 @@ impl Clock {
         })))
     }
 
-    #[allow(clippy::disallowed_methods)] // the one home of the wall clock
+    #[expect(clippy::disallowed_methods, reason = "the one home of the wall clock")]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
             Source::Wall => {

@@ -228,7 +228,7 @@ impl Ids {
     }
 
     /// Fills `bytes` with chance.
-    #[allow(clippy::disallowed_methods)] // the one home of randomness
+    #[expect(clippy::disallowed_methods, reason = "the one home of randomness")]
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
             Chance::System => rand::rng().fill(bytes),

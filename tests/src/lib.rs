@@ -1,1 +1,3 @@
+//! What the outside tests share.
 
+pub mod tidy;

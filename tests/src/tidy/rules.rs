@@ -1,0 +1,485 @@
+//! The rules. Each has a test below that shows it can fail.
+
+use super::{Finding, Source};
+
+type Rule = fn(&Source) -> Vec<Finding>;
+
+/// Every rule that looks at one file.
+pub const RULES: &[(&str, Rule)] = &[
+    ("file at most 600 lines", file_length),
+    ("line at most 140 characters", line_length),
+    ("function at most 70 lines", function_length),
+    ("banned words and calls", banned),
+    ("no bare unwrap outside tests", bare_unwrap),
+    ("no floating point near money", floats_near_money),
+    ("every unsafe has its proof", unsafe_without_proof),
+    ("one title a Markdown file", markdown_title),
+    ("crates depend downward", crate_arrows),
+    ("rooms of the engine import downward", room_arrows),
+];
+
+const FILE_LINES: usize = 600;
+const LINE_CHARS: usize = 140;
+const FUNCTION_LINES: usize = 70;
+
+const CODE: &[&str] = &["rs", "c", "h", "mjs", "js", "css", "html", "py", "sh"];
+
+fn finding(source: &Source, line: usize, says: String) -> Finding {
+    Finding {
+        path: source.path.clone(),
+        line,
+        says,
+    }
+}
+
+fn file_length(source: &Source) -> Vec<Finding> {
+    let lines = source.text.lines().count();
+    if !source.has_extension(CODE) || lines <= FILE_LINES {
+        return Vec::new();
+    }
+    vec![finding(
+        source,
+        lines,
+        format!("{lines} lines, {FILE_LINES} are allowed: split it by noun"),
+    )]
+}
+
+/// Markdown is left out: a table's row cannot be broken. So are data, settings and message files.
+fn line_length(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(CODE) {
+        return Vec::new();
+    }
+    let long = |(at, line): (usize, &str)| {
+        let chars = line.chars().count();
+        (chars > LINE_CHARS).then(|| {
+            finding(
+                source,
+                at + 1,
+                format!("{chars} characters, {LINE_CHARS} are allowed: break it"),
+            )
+        })
+    };
+    source.text.lines().enumerate().filter_map(long).collect()
+}
+
+fn function_length(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    functions(&source.code)
+        .into_iter()
+        .filter(|function| function.lines > FUNCTION_LINES)
+        .map(|Function { name, line, lines }| {
+            let says = format!(
+                "`{name}` has {lines} lines, {FUNCTION_LINES} are allowed: give its parts names"
+            );
+            finding(source, line, says)
+        })
+        .collect()
+}
+
+struct Function {
+    name: String,
+    line: usize,
+    lines: usize,
+}
+
+/// The functions with a body, by matching braces. Comments and strings are blanked already.
+fn functions(code: &str) -> Vec<Function> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
+        from = at + 3;
+        let starts_word = code[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let name: String = code[from..]
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        let Some(body) = body_of(&code[from..]).filter(|_| starts_word && !name.is_empty()) else {
+            continue;
+        };
+        let lines = code[at..from + body].matches('\n').count() + 1;
+        found.push(Function {
+            name,
+            line: code[..at].matches('\n').count() + 1,
+            lines,
+        });
+    }
+    found
+}
+
+/// Where the body ends that follows this signature; none for a declaration.
+fn body_of(signature: &str) -> Option<usize> {
+    let (mut brackets, mut braces) = (0, 0);
+    for (at, c) in signature.char_indices() {
+        match c {
+            '(' | '[' if braces == 0 => brackets += 1,
+            ')' | ']' if braces == 0 => brackets -= 1,
+            ';' if braces == 0 && brackets == 0 => return None,
+            '{' => braces += 1,
+            '}' if braces <= 1 => return Some(at),
+            '}' => braces -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where a banned text is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Within {
+    /// Rust, comments and strings aside.
+    Code,
+    /// Rust, comments, strings and tests aside.
+    CodeOutsideTests,
+    /// The comments of Rust files; other files as a whole.
+    Comments,
+}
+
+/// A text that may not occur, what to write instead, and the places that may have it.
+pub struct Ban {
+    pub text: &'static str,
+    pub instead: &'static str,
+    pub within: Within,
+    pub only_under: &'static str,
+    pub except: &'static [&'static str],
+}
+
+const fn ban(text: &'static str, within: Within, instead: &'static str) -> Ban {
+    Ban {
+        text,
+        instead,
+        within,
+        only_under: "",
+        except: &[],
+    }
+}
+
+const CLOCK: &str =
+    "take a `Clock` (engine/src/clock.rs); for durations in metrics `tokio::time::Instant`";
+const IDS: &str = "take `Ids` (engine/src/ids.rs): one seed, one history";
+const DO_IT: &str = "do it now, or open an issue and say what is missing in the docs";
+const IDS_HOME: &[&str] = &["engine/src/ids.rs"];
+
+pub const BANS: &[Ban] = &[
+    ban(
+        "todo!",
+        Within::Code,
+        "write the code; what is not there yet has no function",
+    ),
+    ban(
+        "unimplemented!",
+        Within::Code,
+        "write the code; what is not there yet has no function",
+    ),
+    ban("dbg!", Within::Code, "use `tracing`, or delete it"),
+    ban("FIXME", Within::Comments, DO_IT),
+    ban("TODO", Within::Comments, DO_IT),
+    ban("XXX", Within::Comments, DO_IT),
+    Ban {
+        except: &["engine/src/clock.rs"],
+        ..ban("SystemTime::now", Within::Code, CLOCK)
+    },
+    Ban {
+        except: &["xtask/"],
+        ..ban("std::time::Instant", Within::Code, CLOCK)
+    },
+    Ban {
+        except: IDS_HOME,
+        ..ban("rand::random", Within::Code, IDS)
+    },
+    Ban {
+        except: IDS_HOME,
+        ..ban("rand::rng", Within::Code, IDS)
+    },
+    Ban {
+        except: IDS_HOME,
+        ..ban("Uuid::new_v4", Within::Code, IDS)
+    },
+    Ban {
+        only_under: "engine/src/",
+        ..ban("println!", Within::CodeOutsideTests, "use `tracing`")
+    },
+    ban(
+        "#[allow(",
+        Within::CodeOutsideTests,
+        "`#[expect(…, reason = \"…\")]`: it says why, and tells when it is stale",
+    ),
+];
+
+fn banned(source: &Source) -> Vec<Finding> {
+    let is_rust = source.has_extension(&["rs"]);
+    let tests_begin = source.tests_begin();
+    let mut found = Vec::new();
+    for ban in BANS {
+        let (text, last) = match ban.within {
+            Within::Code => (&source.code, usize::MAX),
+            Within::CodeOutsideTests => (&source.code, tests_begin - 1),
+            Within::Comments => (&source.comments, usize::MAX),
+        };
+        let applies = source.path.starts_with(ban.only_under)
+            && (is_rust || (ban.within == Within::Comments && source.has_extension(CODE)))
+            && !ban.except.iter().any(|home| source.path.starts_with(home));
+        if !applies {
+            continue;
+        }
+        for (at, _) in text
+            .lines()
+            .enumerate()
+            .take(last)
+            .filter(|(_, line)| has_word(line, ban.text))
+        {
+            found.push(finding(
+                source,
+                at + 1,
+                format!("`{}` is banned: {}", ban.text, ban.instead),
+            ));
+        }
+    }
+    found
+}
+
+/// Whether the line has the text, not as the tail of a longer name.
+fn has_word(line: &str, text: &str) -> bool {
+    let free = |before: &str| {
+        before
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric() && c != '_')
+    };
+    line.match_indices(text)
+        .any(|(at, _)| !text.starts_with(char::is_alphanumeric) || free(&line[..at]))
+}
+
+/// An `unwrap` that cannot fail says why, on its line or right above.
+fn bare_unwrap(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    let comments: Vec<&str> = source.comments.lines().collect();
+    let says_why = |at: usize| {
+        comments[at.saturating_sub(1)..=at]
+            .iter()
+            .any(|line| line.contains("//"))
+    };
+    let lines = source
+        .code
+        .lines()
+        .enumerate()
+        .take(source.tests_begin() - 1);
+    lines
+        .filter(|(at, line)| line.contains(".unwrap()") && !says_why(*at))
+        .map(|(at, _)| {
+            let says = "`unwrap` without a comment that proves it: prove it, use `expect(\"why\")` or return the error";
+            finding(source, at + 1, says.to_owned())
+        })
+        .collect()
+}
+
+fn floats_near_money(source: &Source) -> Vec<Finding> {
+    let rooms = ["engine/src/money", "engine/src/transaction"];
+    if !rooms.iter().any(|room| source.path.starts_with(room)) || !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    let has_float = |line: &str| has_word(line, "f64") || has_word(line, "f32");
+    let lines = source
+        .code
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| has_float(line));
+    lines
+        .map(|(at, _)| {
+            finding(
+                source,
+                at + 1,
+                "a float near money: use `Amount`, for rates `Decimal`".to_owned(),
+            )
+        })
+        .collect()
+}
+
+fn unsafe_without_proof(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    let comments: Vec<&str> = source.comments.lines().collect();
+    let has_proof = |at: usize| {
+        comments[at.saturating_sub(8)..=at]
+            .iter()
+            .any(|line| line.contains("SAFETY:"))
+    };
+    let is_claim = |line: &str| has_word(line, "unsafe {") || has_word(line, "unsafe impl");
+    let lines = source
+        .code
+        .lines()
+        .enumerate()
+        .filter(|(at, line)| is_claim(line) && !has_proof(*at));
+    lines
+        .map(|(at, _)| {
+            finding(
+                source,
+                at + 1,
+                "`unsafe` without a `// SAFETY:` proof above it".to_owned(),
+            )
+        })
+        .collect()
+}
+
+fn markdown_title(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(&["md"]) {
+        return Vec::new();
+    }
+    let mut in_fence = false;
+    let mut titles = Vec::new();
+    for (at, line) in source.text.lines().enumerate() {
+        in_fence ^= line.trim_start().starts_with("```");
+        if !in_fence && line.starts_with("# ") {
+            titles.push(at + 1);
+        }
+    }
+    match titles.as_slice() {
+        [1] => Vec::new(),
+        [] | [_] => vec![finding(
+            source,
+            1,
+            "a Markdown file begins with its `# Title`".to_owned(),
+        )],
+        [.., last] => vec![finding(
+            source,
+            *last,
+            "a second `# Title`: use `##`".to_owned(),
+        )],
+    }
+}
+
+/// `(crates under, may not depend on, because)`
+const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
+    (
+        "engine/",
+        &["axum", "tower-http", "askama", "switchyard"],
+        "the engine has no HTTP server in it: that is `api`",
+    ),
+    (
+        "plugins/sdk/",
+        &["switchyard", "switchyard-engine"],
+        "authors depend on the SDK alone: it knows nothing of ours",
+    ),
+    (
+        "plugins/",
+        COMPUTES,
+        "a gateway computes: the engine sends its requests, keeps its time and its state",
+    ),
+    (
+        "api/",
+        &["switchyard-gateway", "fjall", "sled"],
+        "the API goes through the engine",
+    ),
+];
+const COMPUTES: &[&str] = &[
+    "switchyard",
+    "switchyard-engine",
+    "tokio",
+    "reqwest",
+    "hyper",
+    "axum",
+    "actix",
+    "rand",
+    "ureq",
+];
+
+fn crate_arrows(source: &Source) -> Vec<Finding> {
+    if !source.path.ends_with("Cargo.toml") {
+        return Vec::new();
+    }
+    let mut section = "";
+    let mut found = Vec::new();
+    for (at, line) in source.text.lines().enumerate() {
+        if line.starts_with('[') {
+            section = line.trim_matches(['[', ']']);
+        }
+        let name = line.split(['=', '.', ' ']).next().unwrap_or_default();
+        for (under, never, because) in CRATE_ARROWS {
+            if section == "dependencies" && source.path.starts_with(under) && never.contains(&name)
+            {
+                found.push(finding(
+                    source,
+                    at + 1,
+                    format!("may not depend on `{name}`: {because}"),
+                ));
+            }
+        }
+    }
+    found
+}
+
+const WORLD: &[&str] = &[
+    "tokio",
+    "actix",
+    "reqwest",
+    "async ",
+    ".await",
+    "std::fs",
+    "std::net",
+    "std::thread",
+    "crate::store",
+    "crate::actors",
+    "crate::gateway",
+    "crate::webhook",
+    "crate::mail",
+];
+
+/// `(room, names it may not use)`: routing → transaction → money, and no way up or out.
+const ROOM_ARROWS: &[(&str, &[&str])] = &[
+    (
+        "engine/src/money",
+        &["crate::transaction", "crate::routing", "crate::access"],
+    ),
+    ("engine/src/transaction", &["crate::routing"]),
+    ("engine/src/routing", &[]),
+];
+
+fn room_arrows(source: &Source) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (room, above) in ROOM_ARROWS {
+        let is_inside = source.path.starts_with(room) && source.has_extension(&["rs"]);
+        for (at, line) in source.code.lines().enumerate().filter(|_| is_inside) {
+            for name in above
+                .iter()
+                .chain(WORLD)
+                .filter(|name| has_word(line, name))
+            {
+                let says = format!(
+                    "`{room}` is pure and below it: it may not use `{}`",
+                    name.trim()
+                );
+                found.push(finding(source, at + 1, says));
+            }
+        }
+    }
+    found
+}
+
+/// The paths that a document names in back ticks (`engine/src/clock.rs`, `docs/errors/`) and that are not there.
+pub fn named_paths_missing(document: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (at, line) in document.text.lines().enumerate() {
+        for name in line.split('`').skip(1).step_by(2) {
+            let is_path = name.contains('/')
+                && !name.starts_with(['/', '.', '-'])
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            if is_path && !exists(name) {
+                found.push(finding(document, at + 1, format!("`{name}` is not there")));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

@@ -1,0 +1,230 @@
+//! Each rule on a file that breaks it, and on one that comes close and does not.
+
+use super::*;
+
+fn says(rule: Rule, path: &str, text: &str) -> Vec<(usize, String)> {
+    let found = rule(&Source::new(path, text));
+    found
+        .into_iter()
+        .map(|Finding { line, says, .. }| (line, says))
+        .collect()
+}
+
+fn lines(rule: Rule, path: &str, text: &str) -> Vec<usize> {
+    says(rule, path, text)
+        .into_iter()
+        .map(|(line, _)| line)
+        .collect()
+}
+
+#[test]
+fn a_file_of_601_lines_is_too_long() {
+    assert_eq!(lines(file_length, "a.rs", &"x\n".repeat(601)), [601]);
+    assert!(lines(file_length, "a.rs", &"x\n".repeat(600)).is_empty());
+    assert!(lines(file_length, "a.json", &"x\n".repeat(601)).is_empty());
+}
+
+#[test]
+fn a_line_of_141_characters_is_too_long() {
+    assert_eq!(
+        lines(line_length, "a.rs", &format!("x\n{}", "é".repeat(141))),
+        [2]
+    );
+    assert!(lines(line_length, "a.rs", &"é".repeat(140)).is_empty());
+    assert!(lines(line_length, "a.md", &"é".repeat(141)).is_empty());
+}
+
+#[test]
+fn a_function_of_71_lines_is_too_long() {
+    let function = |inner: usize| {
+        format!(
+            "struct S;\npub fn f(a: [u8; 2]) -> u8 {{\n{}}}\nfn g();\n",
+            "if a { '}' }\n".repeat(inner)
+        )
+    };
+    assert_eq!(
+        says(function_length, "a.rs", &function(69)),
+        [(
+            2,
+            "`f` has 71 lines, 70 are allowed: give its parts names".to_owned()
+        )]
+    );
+    assert!(lines(function_length, "a.rs", &function(68)).is_empty());
+}
+
+#[test]
+fn each_ban_is_found_where_it_counts_and_nowhere_else() {
+    for ban in BANS {
+        let at = format!("{}src/a.rs", ban.only_under);
+        let (bad, good) = match ban.within {
+            Within::Comments => (
+                format!("// {} later", ban.text),
+                format!("let a = \"{}\";", ban.text),
+            ),
+            _ => (
+                format!("let a = {}();", ban.text),
+                format!("// not {}\nlet a = \"{}\";", ban.text, ban.text),
+            ),
+        };
+        assert_eq!(
+            says(banned, &at, &bad),
+            [(1, format!("`{}` is banned: {}", ban.text, ban.instead))]
+        );
+        assert!(lines(banned, &at, &good).is_empty(), "{good}");
+        for home in ban.except {
+            assert!(
+                lines(banned, home, &bad).is_empty(),
+                "{home} may say {}",
+                ban.text
+            );
+        }
+    }
+    assert!(lines(banned, "a.rs", "my_dbg!()").is_empty());
+    assert!(
+        lines(
+            banned,
+            "engine/src/a.rs",
+            "#[cfg(test)]\nmod tests { println!() }"
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn an_unwrap_outside_tests_needs_its_proof() {
+    assert_eq!(
+        lines(bare_unwrap, "engine/src/a.rs", "\na.unwrap();\n"),
+        [2]
+    );
+    assert!(
+        lines(
+            bare_unwrap,
+            "engine/src/a.rs",
+            "// Never empty: see new.\na.unwrap();\n"
+        )
+        .is_empty()
+    );
+    assert!(
+        lines(
+            bare_unwrap,
+            "engine/src/a.rs",
+            "#[cfg(test)]\nmod tests { a.unwrap() }\n"
+        )
+        .is_empty()
+    );
+    assert!(lines(bare_unwrap, "tests/tests/a.rs", "a.unwrap();\n").is_empty());
+}
+
+#[test]
+fn money_is_never_a_float() {
+    assert_eq!(
+        lines(
+            floats_near_money,
+            "engine/src/money/a.rs",
+            "let a: f64;\nlet b = 1f32;\nlet c: Vec<f32>;"
+        ),
+        [1, 3]
+    );
+    assert!(lines(floats_near_money, "engine/src/store/a.rs", "let a: f64;").is_empty());
+}
+
+#[test]
+fn an_unsafe_block_needs_its_proof() {
+    assert_eq!(
+        lines(
+            unsafe_without_proof,
+            "a.rs",
+            "fn a() {\n    unsafe { b() }\n}"
+        ),
+        [2]
+    );
+    assert!(
+        lines(
+            unsafe_without_proof,
+            "a.rs",
+            "// SAFETY: b is ours.\nunsafe { b() }"
+        )
+        .is_empty()
+    );
+    assert!(lines(unsafe_without_proof, "a.rs", "unsafe fn a();").is_empty());
+}
+
+#[test]
+fn a_markdown_file_has_one_title_and_it_comes_first() {
+    assert!(
+        lines(
+            markdown_title,
+            "a.md",
+            "# A\n```sh\n# not a title\n```\n## B\n"
+        )
+        .is_empty()
+    );
+    assert_eq!(lines(markdown_title, "a.md", "# A\n\n# B\n"), [3]);
+    assert_eq!(lines(markdown_title, "a.md", "text\n"), [1]);
+    assert_eq!(lines(markdown_title, "a.md", "text\n# A\n"), [1]);
+}
+
+#[test]
+fn a_crate_may_not_depend_upward() {
+    let text = "[dependencies]\naxum = \"1\"\n[dev-dependencies]\naxum = \"1\"\n";
+    assert_eq!(lines(crate_arrows, "engine/Cargo.toml", text), [2]);
+    assert!(lines(crate_arrows, "api/Cargo.toml", text).is_empty());
+    assert_eq!(
+        lines(
+            crate_arrows,
+            "plugins/demo/Cargo.toml",
+            "[dependencies]\ntokio.workspace = true\n"
+        ),
+        [2]
+    );
+    assert!(
+        lines(
+            crate_arrows,
+            "plugins/demo/Cargo.toml",
+            "[dependencies]\nswitchyard-gateway = 1\n"
+        )
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_pure_room_may_not_look_up_or_out() {
+    assert_eq!(
+        lines(
+            room_arrows,
+            "engine/src/money/a.rs",
+            "use crate::transaction::State;\n"
+        ),
+        [1]
+    );
+    assert_eq!(
+        lines(
+            room_arrows,
+            "engine/src/transaction/a.rs",
+            "use tokio::time;\nasync fn a() {}\nb.await\n"
+        ),
+        [1, 2, 3]
+    );
+    assert!(
+        lines(
+            room_arrows,
+            "engine/src/transaction/a.rs",
+            "// no tokio\nuse crate::money::Amount;\n"
+        )
+        .is_empty()
+    );
+    assert!(lines(room_arrows, "engine/src/actors/a.rs", "use tokio::time;\n").is_empty());
+}
+
+#[test]
+fn a_document_names_only_paths_that_exist() {
+    let document = Source::new(
+        "A.md",
+        "see `a/b.rs` and `a/gone.rs`, `POST /v1/x`, `a / b` and `word`\n",
+    );
+    let found = named_paths_missing(&document, |path| path == "a/b.rs");
+    assert_eq!(
+        found.iter().map(|f| f.says.as_str()).collect::<Vec<_>>(),
+        ["`a/gone.rs` is not there"]
+    );
+}
