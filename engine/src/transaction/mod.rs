@@ -1,1 +1,39 @@
-//! To be filled.
+//! The pure core: what a payment or payout is, and every way that it can move.
+//!
+//! ```text
+//! decide(&Transaction, Command, &Context) -> Result<Vec<Event>, Refusal>
+//! evolve(Transaction, &Event, now)        -> Transaction
+//! actions(&Transaction, &Event)           -> Vec<Action>
+//! ```
+//!
+//! Promises: final states never change; at most one attempt succeeds; what is not known is never called failed; every transaction that is
+//! not final has a time at which it is looked at again. There is no I/O, no clock, no chance and nothing async in here: the actors bring
+//! those.
+
+mod action;
+mod attempt;
+mod command;
+mod decide;
+mod event;
+mod evolve;
+mod initiate;
+mod model;
+mod outcome;
+mod schedule;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use action::{Action, MailTo, actions};
+pub use attempt::{Attempt, AttemptState, Candidate, Decision, Skipped};
+pub use command::{CancelledBy, Command, Confirm, Context, Refusal, Route};
+pub use decide::decide;
+pub use event::{Event, EventName, Recorded};
+pub use evolve::evolve;
+pub use initiate::{NewTransaction, initiate};
+pub use model::{
+    Case, CaseReason, ClientContext, Customer, Details, PaymentDetails, PayoutDetails, Restriction,
+    Transaction,
+};
+pub use outcome::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+pub use state::{Failure, State, Status};

@@ -1,0 +1,77 @@
+//! `actions`: what an event asks the world to do, once it is durable. Timers are no actions: they follow from
+//! [`Transaction::wake_at`].
+
+use super::event::{Event, EventName};
+use super::model::Transaction;
+use crate::environment::Environment;
+use crate::ids::AttemptId;
+
+/// One thing that the world has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Submit the attempt to its provider.
+    Submit {
+        attempt: AttemptId,
+    },
+    /// Ask the provider about the attempt.
+    Query {
+        attempt: AttemptId,
+    },
+    /// Tell the merchant's webhooks.
+    Announce(EventName),
+    Mail(MailTo),
+}
+
+/// Who gets a mail about the end of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailTo {
+    Merchant,
+    Customer,
+}
+
+/// What `event` asks for, on the transaction as it is after the event.
+pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
+    let payment = tx.is_payment();
+    match event {
+        Event::Initiated if payment => vec![Action::Announce(EventName::PaymentInitiated)],
+        Event::Initiated => vec![Action::Announce(EventName::PayoutInitiated)],
+        Event::AttemptStarted { attempt } => vec![Action::Submit {
+            attempt: attempt.id,
+        }],
+        Event::QueryStarted { attempt, .. } => vec![Action::Query { attempt: *attempt }],
+        Event::Succeeded => {
+            let name = if payment {
+                EventName::PaymentSuccess
+            } else {
+                EventName::PayoutSuccess
+            };
+            let mut actions = vec![Action::Announce(name), Action::Mail(MailTo::Merchant)];
+            // In sandbox, mails go to the merchant only (decisions 7).
+            if payment && tx.environment == Environment::Live {
+                actions.push(Action::Mail(MailTo::Customer));
+            }
+            actions
+        }
+        Event::Failed { .. } => {
+            let name = if payment {
+                EventName::PaymentFailed
+            } else {
+                EventName::PayoutFailed
+            };
+            vec![Action::Announce(name), Action::Mail(MailTo::Merchant)]
+        }
+        Event::Cancelled { .. } => vec![
+            Action::Announce(EventName::PaymentCancelled),
+            Action::Mail(MailTo::Merchant),
+        ],
+        Event::Confirmed { .. }
+        | Event::AttemptPending { .. }
+        | Event::AttemptInDoubt { .. }
+        | Event::AttemptNotSent { .. }
+        | Event::AttemptDeclined { .. }
+        | Event::AttemptSucceeded { .. }
+        | Event::AttemptAllowed
+        | Event::Processed
+        | Event::CaseOpened { .. } => Vec::new(),
+    }
+}

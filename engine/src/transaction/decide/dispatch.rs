@@ -1,0 +1,53 @@
+//! A payout's turn has come: start its first attempt. Without any candidate it fails, since nothing was sent.
+
+use super::{Try, start};
+use crate::transaction::command::{Context, Refusal, Route};
+use crate::transaction::event::Event;
+use crate::transaction::model::Transaction;
+use crate::transaction::outcome::DeclineReason;
+use crate::transaction::state::{Failure, State};
+
+pub(super) fn decide(
+    tx: &Transaction,
+    route: Route,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    let payout = tx.payout().ok_or(Refusal::NotAPayout)?;
+    match tx.state {
+        State::AwaitingDispatch => {}
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
+            return Err(Refusal::AlreadyEnded(tx.status()));
+        }
+        State::AwaitingCustomer
+        | State::AwaitingGateway
+        | State::AwaitingProvider
+        | State::InDoubt => return Err(Refusal::AttemptUnderWay),
+    }
+    let phone = payout
+        .recipient
+        .get("msisdn")
+        .or_else(|| payout.recipient.get("account_number"))
+        .cloned();
+    let what = Try {
+        follows: None,
+        method: payout.method.clone(),
+        country: None,
+        phone,
+        fields: payout.recipient.clone(),
+    };
+    match start(tx, what, route.candidates, route.decision, context) {
+        Some(started) => Ok(vec![started]),
+        None => {
+            let message = format!(
+                "No gateway can serve the payout method {} now. Nothing was sent.",
+                payout.method
+            );
+            Ok(vec![Event::Failed {
+                failure: Failure {
+                    reason: DeclineReason::ProviderUnavailable,
+                    message,
+                },
+            }])
+        }
+    }
+}

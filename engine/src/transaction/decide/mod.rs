@@ -1,0 +1,107 @@
+//! `decide`: the one place where a transaction's fate is decided. Pure: the same transaction, command and context give the same
+//! events. One file a transition.
+
+mod answer;
+mod ask;
+mod cancel;
+mod confirm;
+mod dispatch;
+mod process;
+mod recover;
+mod wake;
+
+use super::attempt::{Attempt, AttemptState, Candidate, Decision};
+use super::command::{Command, Context, Refusal};
+use super::event::Event;
+use super::model::Transaction;
+use super::schedule;
+
+/// What `command` makes of `tx`. An empty list: the command was fine and changes nothing (a repeated answer, a wake-up too early).
+pub fn decide(
+    tx: &Transaction,
+    command: Command,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    match command {
+        Command::Confirm(confirm) => confirm::decide(tx, *confirm, context),
+        Command::Dispatch(route) => dispatch::decide(tx, route, context),
+        Command::Answer {
+            attempt,
+            outcome,
+            gateway_state,
+        } => answer::decide(tx, attempt, outcome, gateway_state, context),
+        Command::Recover {
+            attempt,
+            maybe_sent,
+        } => recover::decide(tx, attempt, maybe_sent, context),
+        Command::Wake => Ok(wake::decide(tx, context)),
+        Command::Ask => Ok(ask::decide(tx, context)),
+        Command::Cancel(by) => cancel::decide(tx, by),
+        Command::MarkProcessed => process::decide(tx),
+    }
+}
+
+/// What all attempts of one confirmation have in common.
+struct Try {
+    follows: Option<crate::ids::AttemptId>,
+    method: String,
+    country: Option<String>,
+    phone: Option<String>,
+    fields: std::collections::BTreeMap<String, String>,
+}
+
+/// The event that starts an attempt at the first of `candidates`, keeping the others for later; `None` when there is none.
+fn start(
+    tx: &Transaction,
+    what: Try,
+    mut candidates: Vec<Candidate>,
+    decision: Decision,
+    context: &Context,
+) -> Option<Event> {
+    if candidates.is_empty() {
+        return None;
+    }
+    let candidate = candidates.remove(0);
+    let attempt = Attempt {
+        id: context.attempt,
+        reference: context.reference,
+        candidate,
+        follows: what.follows,
+        method: what.method,
+        country: what.country,
+        phone: what.phone,
+        fields: what.fields,
+        amount: tx.amount,
+        state: AttemptState::Started,
+        decision,
+        started_at: context.now,
+        ended_at: None,
+        provider_id: None,
+        provider_status: None,
+        payer_action: None,
+        decline: None,
+        why: None,
+        captured: None,
+        fees: None,
+        queries: 0,
+        last_query_at: None,
+        next_query_at: None,
+        gateway_state: serde_json::Value::Null,
+        remaining: candidates,
+    };
+    Some(Event::AttemptStarted {
+        attempt: Box::new(attempt),
+    })
+}
+
+/// The query that the schedule has for `attempt`, and a case when it was the last before a person has to look.
+fn scheduled_query(attempt: &Attempt, context: &Context) -> Event {
+    let next_query_at = context
+        .now
+        .plus(schedule::wait_after(attempt.queries.saturating_add(1)));
+    Event::QueryStarted {
+        attempt: attempt.id,
+        scheduled: true,
+        next_query_at,
+    }
+}

@@ -1,0 +1,42 @@
+//! Time has passed: let an unpaid payment go, or ask the provider as the schedule says.
+
+use super::{answer, scheduled_query};
+use crate::transaction::command::{CancelledBy, Context};
+use crate::transaction::event::Event;
+use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::schedule;
+use crate::transaction::state::State;
+
+/// A wake-up that comes too early, or to a transaction that does not wait for time, changes nothing.
+pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
+    if tx.wake_at().is_none_or(|at| context.now < at) {
+        return Vec::new();
+    }
+    match tx.state {
+        State::AwaitingCustomer => vec![Event::Cancelled {
+            by: CancelledBy::Expiry,
+        }],
+        State::AwaitingProvider | State::InDoubt => ask_as_scheduled(tx, context),
+        // Both wait for the engine itself, which dispatches or recovers them by a command of their own.
+        State::AwaitingDispatch | State::AwaitingGateway => Vec::new(),
+        State::Succeeded | State::Failed(_) | State::Cancelled => Vec::new(),
+    }
+}
+
+fn ask_as_scheduled(tx: &Transaction, context: &Context) -> Vec<Event> {
+    let Some(attempt) = tx.current_attempt() else {
+        return Vec::new();
+    };
+    let mut events = vec![scheduled_query(attempt, context)];
+    if schedule::ends_in_a_case(attempt.queries.saturating_add(1)) {
+        let detail = "the provider has given no final answer for three days".to_owned();
+        events.extend(answer::open_case(
+            tx,
+            attempt,
+            CaseReason::NoFinalAnswer,
+            detail,
+            context,
+        ));
+    }
+    events
+}

@@ -1,0 +1,127 @@
+//! What has happened to a transaction. Events are stored beside the snapshot: together they are its timeline.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Attempt;
+use super::command::CancelledBy;
+use super::model::{Case, ClientContext, Customer};
+use super::outcome::{Decline, PayerAction};
+use super::state::Failure;
+use crate::clock::Timestamp;
+use crate::ids::AttemptId;
+use crate::money::Amount;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    Initiated,
+    /// The payer confirmed, and with it said who they are and where they come from.
+    Confirmed {
+        customer: Box<Customer>,
+        context: ClientContext,
+    },
+    AttemptStarted {
+        attempt: Box<Attempt>,
+    },
+    AttemptPending {
+        attempt: AttemptId,
+        provider_id: Option<String>,
+        provider_status: Option<String>,
+        payer_action: Option<PayerAction>,
+        gateway_state: Option<serde_json::Value>,
+        next_query_at: Timestamp,
+    },
+    AttemptInDoubt {
+        attempt: AttemptId,
+        why: String,
+        gateway_state: Option<serde_json::Value>,
+        next_query_at: Timestamp,
+    },
+    AttemptNotSent {
+        attempt: AttemptId,
+        why: String,
+    },
+    AttemptDeclined {
+        attempt: AttemptId,
+        decline: Decline,
+    },
+    AttemptSucceeded {
+        attempt: AttemptId,
+        provider_id: Option<String>,
+        provider_status: Option<String>,
+        captured: Amount,
+        fees: Option<Amount>,
+    },
+    /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to know.
+    QueryStarted {
+        attempt: AttemptId,
+        scheduled: bool,
+        next_query_at: Timestamp,
+    },
+    /// The payer may try once more.
+    AttemptAllowed,
+    Succeeded,
+    Failed {
+        failure: Failure,
+    },
+    Cancelled {
+        by: CancelledBy,
+    },
+    Processed,
+    CaseOpened {
+        case: Case,
+    },
+}
+
+/// An event with its place and time, as the timeline keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The transaction's version that this event made: 1 for the first.
+    pub version: u64,
+    pub at: Timestamp,
+    pub event: Event,
+}
+
+/// The events that merchants are told of (specification 6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EventName {
+    #[serde(rename = "payment.initiated")]
+    PaymentInitiated,
+    #[serde(rename = "payment.success")]
+    PaymentSuccess,
+    #[serde(rename = "payment.failed")]
+    PaymentFailed,
+    #[serde(rename = "payment.cancelled")]
+    PaymentCancelled,
+    #[serde(rename = "payout.initiated")]
+    PayoutInitiated,
+    #[serde(rename = "payout.success")]
+    PayoutSuccess,
+    #[serde(rename = "payout.failed")]
+    PayoutFailed,
+}
+
+impl EventName {
+    pub const ALL: [Self; 7] = [
+        Self::PaymentInitiated,
+        Self::PaymentSuccess,
+        Self::PaymentFailed,
+        Self::PaymentCancelled,
+        Self::PayoutInitiated,
+        Self::PayoutSuccess,
+        Self::PayoutFailed,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PaymentInitiated => "payment.initiated",
+            Self::PaymentSuccess => "payment.success",
+            Self::PaymentFailed => "payment.failed",
+            Self::PaymentCancelled => "payment.cancelled",
+            Self::PayoutInitiated => "payout.initiated",
+            Self::PayoutSuccess => "payout.success",
+            Self::PayoutFailed => "payout.failed",
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `evolve`: how an event changes a transaction. Total: every event can be applied to every transaction, so that a stored history
+//! always reads back.
+
+use super::attempt::{Attempt, AttemptState};
+use super::event::Event;
+use super::model::Transaction;
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::ids::AttemptId;
+
+/// The transaction after `event`, which happened at `now`.
+pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction {
+    tx.version += 1;
+    tx.updated_at = now;
+    match event {
+        Event::Initiated => {}
+        Event::Confirmed { customer, context } => {
+            tx.customer = (**customer).clone();
+            tx.context = context.clone();
+        }
+        Event::AttemptStarted { attempt } => {
+            tx.attempts.push((**attempt).clone());
+            tx.pending_at.get_or_insert(now);
+            tx.state = State::AwaitingGateway;
+        }
+        Event::Succeeded => {
+            tx.success_at = Some(now);
+            tx.state = State::Succeeded;
+        }
+        Event::Failed { failure } => {
+            tx.failed_at = Some(now);
+            tx.state = State::Failed(failure.clone());
+        }
+        Event::Cancelled { .. } => {
+            tx.cancelled_at = Some(now);
+            tx.state = State::Cancelled;
+        }
+        Event::AttemptAllowed => tx.state = State::AwaitingCustomer,
+        Event::Processed => tx.processed_at = Some(now),
+        Event::CaseOpened { case } => tx.cases.push(case.clone()),
+        Event::AttemptPending { attempt, .. } => {
+            tx.state = State::AwaitingProvider;
+            change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
+        }
+        Event::AttemptInDoubt { attempt, .. } => {
+            tx.state = State::InDoubt;
+            change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
+        }
+        Event::AttemptNotSent { attempt, .. }
+        | Event::AttemptDeclined { attempt, .. }
+        | Event::AttemptSucceeded { attempt, .. }
+        | Event::QueryStarted { attempt, .. } => {
+            change(&mut tx, *attempt, |found| evolve_attempt(found, event, now))
+        }
+    }
+    tx
+}
+
+fn change(tx: &mut Transaction, id: AttemptId, with: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = tx.attempts.iter_mut().find(|attempt| attempt.id == id) {
+        with(attempt);
+    }
+}
+
+fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
+    match event {
+        Event::AttemptPending {
+            provider_id,
+            provider_status,
+            payer_action,
+            gateway_state,
+            next_query_at,
+            ..
+        } => {
+            attempt.state = AttemptState::Pending;
+            keep(&mut attempt.provider_id, provider_id);
+            keep(&mut attempt.provider_status, provider_status);
+            keep(&mut attempt.payer_action, payer_action);
+            if let Some(state) = gateway_state {
+                attempt.gateway_state = state.clone();
+            }
+            attempt.next_query_at = Some(*next_query_at);
+            attempt.why = None;
+        }
+        Event::AttemptInDoubt {
+            why,
+            gateway_state,
+            next_query_at,
+            ..
+        } => {
+            attempt.state = AttemptState::InDoubt;
+            attempt.why = Some(why.clone());
+            if let Some(state) = gateway_state {
+                attempt.gateway_state = state.clone();
+            }
+            attempt.next_query_at = Some(*next_query_at);
+        }
+        Event::AttemptNotSent { why, .. } => {
+            attempt.why = Some(why.clone());
+            end(attempt, AttemptState::NotSent, now);
+        }
+        Event::AttemptDeclined { decline, .. } => {
+            keep(&mut attempt.provider_id, &decline.provider_id);
+            attempt.decline = Some(decline.clone());
+            end(attempt, AttemptState::Declined, now);
+        }
+        Event::AttemptSucceeded {
+            provider_id,
+            provider_status,
+            captured,
+            fees,
+            ..
+        } => {
+            keep(&mut attempt.provider_id, provider_id);
+            keep(&mut attempt.provider_status, provider_status);
+            attempt.captured = Some(*captured);
+            attempt.fees = *fees;
+            end(attempt, AttemptState::Succeeded, now);
+        }
+        Event::QueryStarted {
+            scheduled,
+            next_query_at,
+            ..
+        } => {
+            attempt.last_query_at = Some(now);
+            attempt.next_query_at = Some(*next_query_at);
+            attempt.queries = attempt.queries.saturating_add(u32::from(*scheduled));
+        }
+        _ => {}
+    }
+}
+
+fn end(attempt: &mut Attempt, state: AttemptState, now: Timestamp) {
+    attempt.state = state;
+    attempt.ended_at = Some(now);
+    attempt.next_query_at = None;
+    attempt.payer_action = None;
+    attempt.remaining.clear();
+}
+
+fn keep<T: Clone>(kept: &mut Option<T>, news: &Option<T>) {
+    if news.is_some() {
+        kept.clone_from(news);
+    }
+}

@@ -1,0 +1,202 @@
+//! The transaction: everything that is known of one payment or payout. Stored whole after each step.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::attempt::Attempt;
+use super::state::{State, Status};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{AppId, CaseId, CustomerId, TransactionId};
+use crate::money::Amount;
+
+/// One payment or payout, from its first request to its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    pub id: TransactionId,
+    /// How many events made it what it is. The store refuses a commit on any other version.
+    pub version: u64,
+    pub app: AppId,
+    pub environment: Environment,
+    pub amount: Amount,
+    pub description: String,
+    pub customer: Customer,
+    /// The merchant's own keys and values.
+    pub metadata: BTreeMap<String, String>,
+    pub details: Details,
+    /// Who asked for it: the merchant's server at first, the payer's browser once the checkout page was confirmed.
+    pub context: ClientContext,
+    pub state: State,
+    /// In order; the last one is the one that counts, and at most one succeeds (promise P1).
+    pub attempts: Vec<Attempt>,
+    pub cases: Vec<Case>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub pending_at: Option<Timestamp>,
+    pub success_at: Option<Timestamp>,
+    pub failed_at: Option<Timestamp>,
+    pub cancelled_at: Option<Timestamp>,
+    pub processed_at: Option<Timestamp>,
+}
+
+/// What only payments, and what only payouts have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Details {
+    Payment(PaymentDetails),
+    Payout(PayoutDetails),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaymentDetails {
+    /// Where the payer goes afterwards, as the merchant gave it.
+    pub return_url: String,
+    /// The method codes offered; empty: all that can work.
+    pub methods: Vec<String>,
+    pub restriction: Option<Restriction>,
+    /// Attempts that the payer has on the checkout page, 1 to 5.
+    pub attempts_allowed: u8,
+    /// Cancelled then, when no attempt is open.
+    pub expires_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PayoutDetails {
+    pub method: String,
+    /// What the method needs to find the recipient: `msisdn`, `account_number`, …
+    pub recipient: BTreeMap<String, String>,
+}
+
+/// Who may pay. One or the other, never both (specification 4.1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "to", rename_all = "snake_case")]
+pub enum Restriction {
+    /// ISO 3166-1 alpha-2.
+    Country { country_code: String },
+    /// `number` in E.164 when it parses.
+    Phone {
+        number: String,
+        country_code: String,
+    },
+}
+
+/// The customer as this transaction knows them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Customer {
+    pub id: CustomerId,
+    pub first_name: String,
+    pub last_name: String,
+    pub email: String,
+    pub phone: Option<String>,
+    pub address: Option<String>,
+    pub city: Option<String>,
+    pub state: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    pub country_code: Option<String>,
+    pub zip_code: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// Who asked, as far as the connection tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientContext {
+    pub ip: Option<String>,
+    pub user_agent: Option<String>,
+    /// ISO 3166-1 alpha-2, from a trusted proxy's header; `None` when unknown.
+    pub country: Option<String>,
+    /// `fr`, `en-GB`, …
+    pub locale: Option<String>,
+}
+
+/// Something that only a person can settle. The transaction goes on as if it had not been opened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    pub id: CaseId,
+    pub opened_at: Timestamp,
+    pub reason: CaseReason,
+    /// The provider reference of the attempt that it is about.
+    pub reference: Uuid,
+    pub detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaseReason {
+    /// The provider says that money moved for a transaction that has already ended otherwise.
+    MoneyAfterTheEnd,
+    /// The provider took back a success.
+    SuccessContradicted,
+    /// Less came in than was asked, or in another currency.
+    AmountDiffers,
+    /// The provider has not given a final answer for three days.
+    NoFinalAnswer,
+}
+
+impl Transaction {
+    pub fn status(&self) -> Status {
+        match &self.state {
+            State::AwaitingCustomer if self.attempts.is_empty() => Status::Initiated,
+            State::AwaitingDispatch => Status::Initiated,
+            State::AwaitingCustomer
+            | State::AwaitingGateway
+            | State::AwaitingProvider
+            | State::InDoubt => Status::Pending,
+            State::Succeeded => Status::Success,
+            State::Failed(_) => Status::Failed,
+            State::Cancelled => Status::Cancelled,
+        }
+    }
+
+    pub fn is_payment(&self) -> bool {
+        matches!(self.details, Details::Payment(_))
+    }
+
+    pub fn payment(&self) -> Option<&PaymentDetails> {
+        match &self.details {
+            Details::Payment(details) => Some(details),
+            Details::Payout(_) => None,
+        }
+    }
+
+    pub fn payout(&self) -> Option<&PayoutDetails> {
+        match &self.details {
+            Details::Payout(details) => Some(details),
+            Details::Payment(_) => None,
+        }
+    }
+
+    /// The attempt that counts: the last one that was started.
+    pub fn current_attempt(&self) -> Option<&Attempt> {
+        self.attempts.last()
+    }
+
+    pub fn attempt(&self, id: crate::ids::AttemptId) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.id == id)
+    }
+
+    /// The method in use: the current attempt's, else the payout's own.
+    pub fn method(&self) -> Option<&str> {
+        match self.current_attempt() {
+            Some(attempt) => Some(&attempt.method),
+            None => self.payout().map(|payout| payout.method.as_str()),
+        }
+    }
+
+    /// When this transaction has to be looked at again if nothing happens before. `None` exactly when it is final (promise P5).
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),
+            State::AwaitingDispatch => Some(self.updated_at),
+            State::AwaitingGateway => Some(self.updated_at.plus(super::schedule::GATEWAY_WATCH)),
+            State::AwaitingProvider | State::InDoubt => Some(
+                self.current_attempt()
+                    .and_then(|attempt| attempt.next_query_at)
+                    .unwrap_or(self.updated_at),
+            ),
+            State::Succeeded | State::Failed(_) | State::Cancelled => None,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What an attempt came to. There are five outcomes, and *unknown is never failed*: only [`Outcome::NotSent`] and a retryable
+//! [`Outcome::Declined`] let another gateway try.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::Amount;
+
+/// What a gateway's operation came to, as the host understood it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The provider says that the money moved.
+    Succeeded {
+        provider_id: Option<String>,
+        /// What was captured, when the provider says so. `None`: what was asked.
+        amount: Option<Amount>,
+        fees: Option<Amount>,
+        /// The provider's own word for the status.
+        provider_status: Option<String>,
+    },
+    /// The provider says that the money will not move.
+    Declined(Decline),
+    /// Nothing that could move money has left this machine.
+    NotSent { why: String },
+    /// The provider has it, and has not finished.
+    Pending {
+        provider_id: Option<String>,
+        payer_action: Option<PayerAction>,
+        /// When to ask again; `None`: as the query schedule says.
+        poll_after: Option<Duration>,
+        provider_status: Option<String>,
+    },
+    /// It may have reached the provider, and nobody knows what came of it. Only a query settles that.
+    Unknown { why: String },
+}
+
+/// A provider's refusal, with its own words beside ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decline {
+    pub reason: DeclineReason,
+    /// Whether another gateway may try what this one declined.
+    pub retryable: bool,
+    pub provider_id: Option<String>,
+    pub provider_code: Option<String>,
+    pub provider_message: Option<String>,
+}
+
+/// Why a provider declined, in the dozen words that all providers' codes are mapped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeclineReason {
+    InsufficientFunds,
+    PayerDeclined,
+    PayerTimeout,
+    PayerBusy,
+    InvalidAccount,
+    LimitExceeded,
+    AmountOutOfRange,
+    Expired,
+    NotPermitted,
+    MerchantFunds,
+    ProviderUnavailable,
+    Misconfigured,
+    Other,
+}
+
+impl DeclineReason {
+    /// The stable word of the API (`failure_error_code`).
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InsufficientFunds => "insufficient_funds",
+            Self::PayerDeclined => "payer_declined",
+            Self::PayerTimeout => "payer_timeout",
+            Self::PayerBusy => "payer_busy",
+            Self::InvalidAccount => "invalid_account",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::AmountOutOfRange => "amount_out_of_range",
+            Self::Expired => "expired",
+            Self::NotPermitted => "not_permitted",
+            Self::MerchantFunds => "merchant_funds",
+            Self::ProviderUnavailable => "provider_unavailable",
+            Self::Misconfigured => "misconfigured",
+            Self::Other => "other",
+        }
+    }
+
+    /// Who can do something about it (`failure_error_type`).
+    pub const fn fault_of(self) -> &'static str {
+        match self {
+            Self::InsufficientFunds
+            | Self::PayerDeclined
+            | Self::PayerTimeout
+            | Self::PayerBusy
+            | Self::Expired => "payer",
+            Self::InvalidAccount
+            | Self::LimitExceeded
+            | Self::AmountOutOfRange
+            | Self::NotPermitted => "request",
+            Self::MerchantFunds | Self::Misconfigured => "merchant",
+            Self::ProviderUnavailable | Self::Other => "provider",
+        }
+    }
+}
+
+/// What the payer has to do before the provider can finish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PayerAction {
+    /// Go to the provider's own page.
+    Redirect { url: String },
+    /// Confirm on the phone. `auto`: the prompt comes by itself; otherwise the payer pulls it up, by `ussd` when there is one.
+    ConfirmOnPhone {
+        auto: bool,
+        steps: Vec<Translated>,
+        ussd: Option<String>,
+    },
+    /// Type a code that the provider sent.
+    EnterCode {
+        label: String,
+        length: Option<u8>,
+        how: Vec<Translated>,
+    },
+    /// Dial a USSD string.
+    Dial { ussd: String },
+    /// Make a bank transfer.
+    Transfer {
+        bank: String,
+        account: String,
+        name: String,
+        amount: String,
+        reference: String,
+        expires: Option<String>,
+    },
+    /// Scan a QR code.
+    ShowQr { text: String, image: Option<String> },
+    /// Send crypto currency to an address.
+    SendCrypto {
+        address: String,
+        chain: String,
+        token: Option<String>,
+        amount: String,
+        uri: String,
+        expires: Option<String>,
+    },
+}
+
+/// A sentence in one language (`en`, `fr`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Translated {
+    pub lang: String,
+    pub text: String,
+}

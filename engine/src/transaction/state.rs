@@ -1,0 +1,97 @@
+//! The states, named for what they wait for, and the five public statuses that they map onto.
+//!
+//! ```text
+//! payment:  AwaitingCustomer ──confirm──▶ AwaitingGateway ──▶ AwaitingProvider ──▶ Succeeded | Failed
+//!            │  ▲      │                       │  └──────▶ InDoubt ──query──▶ ┘
+//!            │  └──────┼── attempts left ──────┘
+//!            └──▶ Cancelled (by the payer, or by time)
+//! payout:   AwaitingDispatch ──▶ AwaitingGateway ──▶ … as above, without Cancelled
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::DeclineReason;
+
+/// Where a transaction stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// A payment that nobody has confirmed, or whose last attempt was declined with attempts left.
+    AwaitingCustomer,
+    /// A payout that is stored and not yet sent.
+    AwaitingDispatch,
+    /// An attempt was started, and its gateway has not come back.
+    AwaitingGateway,
+    /// The provider has it, and has not finished.
+    AwaitingProvider,
+    /// Nobody knows whether the provider has it; only a query settles that.
+    InDoubt,
+    Succeeded,
+    Failed(Failure),
+    Cancelled,
+}
+
+/// Why a transaction failed, as the merchant sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub reason: DeclineReason,
+    pub message: String,
+}
+
+impl State {
+    pub const fn is_final(&self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed(_) | Self::Cancelled)
+    }
+
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::AwaitingCustomer => "awaiting_customer",
+            Self::AwaitingDispatch => "awaiting_dispatch",
+            Self::AwaitingGateway => "awaiting_gateway",
+            Self::AwaitingProvider => "awaiting_provider",
+            Self::InDoubt => "in_doubt",
+            Self::Succeeded => "succeeded",
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What the API says of a transaction (specification 3.1, 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Initiated,
+    Pending,
+    Cancelled,
+    Failed,
+    Success,
+}
+
+impl Status {
+    pub const ALL: [Self; 5] = [
+        Self::Initiated,
+        Self::Pending,
+        Self::Cancelled,
+        Self::Failed,
+        Self::Success,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initiated => "initiated",
+            Self::Pending => "pending",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+            Self::Success => "success",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Failed | Self::Success)
+    }
+}

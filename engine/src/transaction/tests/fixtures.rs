@@ -1,0 +1,221 @@
+//! A transaction to start from, commands by name, and a world that steps through them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{
+    AppId, AttemptId, CaseId, ConnectionId, CustomerId, Ids, PaymentId, PayoutId, TransactionId,
+};
+use crate::money::{Amount, Currency};
+use crate::transaction::*;
+
+pub const START: Timestamp = Timestamp::from_seconds(1_700_000_000);
+
+/// A transaction, the time, and all that has happened.
+pub struct World {
+    pub tx: Transaction,
+    pub now: Timestamp,
+    pub events: Vec<Event>,
+    pub actions: Vec<Action>,
+    ids: Ids,
+}
+
+impl World {
+    pub fn payment() -> Self {
+        Self::payment_with(1)
+    }
+
+    pub fn payment_with(attempts_allowed: u8) -> Self {
+        let details = Details::Payment(PaymentDetails {
+            return_url: "https://shop.example/return".to_owned(),
+            methods: Vec::new(),
+            restriction: None,
+            attempts_allowed,
+            expires_at: START.plus(Duration::from_secs(1800)),
+        });
+        Self::new(
+            TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, 1))),
+            details,
+        )
+    }
+
+    pub fn payout() -> Self {
+        let recipient = BTreeMap::from([("msisdn".to_owned(), "+22990000001".to_owned())]);
+        let details = Details::Payout(PayoutDetails {
+            method: "mtn_bj".to_owned(),
+            recipient,
+        });
+        Self::new(
+            TransactionId::Payout(PayoutId::new(ulid::Ulid::from_parts(1, 1))),
+            details,
+        )
+    }
+
+    fn new(id: TransactionId, details: Details) -> Self {
+        let new = NewTransaction {
+            id,
+            app: AppId::new(ulid::Ulid::from_parts(1, 2)),
+            environment: Environment::Live,
+            amount: amount(2_500),
+            description: "Two coffees".to_owned(),
+            customer: customer(),
+            metadata: BTreeMap::new(),
+            details,
+            context: ClientContext::default(),
+        };
+        let (tx, event) = initiate(new, START);
+        let actions = actions(&tx, &event);
+        Self {
+            tx,
+            now: START,
+            events: vec![event],
+            actions,
+            ids: Ids::seeded(1),
+        }
+    }
+
+    /// Decides and applies. The events and actions of this command are appended to the world's.
+    pub fn apply(&mut self, command: Command) -> Result<usize, Refusal> {
+        let context = Context {
+            now: self.now,
+            attempt: AttemptId::new(self.ids.ulid(self.now)),
+            reference: self.ids.uuid(),
+            case: CaseId::new(self.ids.ulid(self.now)),
+        };
+        let events = decide(&self.tx, command, &context)?;
+        let count = events.len();
+        for event in events {
+            self.tx = evolve(self.tx.clone(), &event, self.now);
+            self.actions.extend(actions(&self.tx, &event));
+            self.events.push(event);
+        }
+        Ok(count)
+    }
+
+    pub fn wait(&mut self, seconds: u64) {
+        self.now = self.now.plus(Duration::from_secs(seconds));
+    }
+
+    pub fn current(&self) -> AttemptId {
+        self.tx
+            .current_attempt()
+            .map_or_else(|| AttemptId::new(ulid::Ulid::nil()), |attempt| attempt.id)
+    }
+
+    pub fn answer(&mut self, outcome: Outcome) -> Result<usize, Refusal> {
+        self.apply(Command::Answer {
+            attempt: self.current(),
+            outcome,
+            gateway_state: None,
+        })
+    }
+
+    pub fn announced(&self) -> Vec<&'static str> {
+        let names = self.actions.iter().filter_map(|action| match action {
+            Action::Announce(name) => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
+    }
+}
+
+pub fn amount(minor: i64) -> Amount {
+    Amount::from_minor(minor, Currency::from_code("USD").unwrap())
+}
+
+pub fn customer() -> Customer {
+    Customer {
+        id: CustomerId::new(ulid::Ulid::from_parts(1, 3)),
+        first_name: "Awa".to_owned(),
+        last_name: "Diop".to_owned(),
+        email: "awa@example.com".to_owned(),
+        phone: None,
+        address: None,
+        city: None,
+        state: None,
+        country_code: None,
+        zip_code: None,
+        created_at: START,
+        updated_at: START,
+    }
+}
+
+pub fn candidate(number: u128) -> Candidate {
+    Candidate {
+        connection: ConnectionId::new(ulid::Ulid::from_parts(2, number)),
+        gateway: format!("gateway_{number}"),
+        gateway_title: format!("Gateway {number}"),
+        gateway_hash: "00".repeat(32),
+        account_name: "Main".to_owned(),
+    }
+}
+
+pub fn route(candidates: u128) -> Route {
+    Route {
+        candidates: (0..candidates).map(candidate).collect(),
+        decision: Decision::default(),
+    }
+}
+
+pub fn confirm(candidates: u128) -> Command {
+    Command::Confirm(Box::new(Confirm {
+        method: "mtn_bj".to_owned(),
+        country: Some("BJ".to_owned()),
+        phone: Some("+22990000001".to_owned()),
+        fields: BTreeMap::new(),
+        customer: customer(),
+        context: ClientContext::default(),
+        route: route(candidates),
+    }))
+}
+
+pub fn succeeded() -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some("P1".to_owned()),
+        amount: None,
+        fees: None,
+        provider_status: None,
+    }
+}
+
+pub fn succeeded_with(minor: i64) -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some("P1".to_owned()),
+        amount: Some(amount(minor)),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+pub fn declined(retryable: bool) -> Outcome {
+    Outcome::Declined(Decline {
+        reason: DeclineReason::InsufficientFunds,
+        retryable,
+        provider_id: None,
+        provider_code: Some("51".to_owned()),
+        provider_message: Some("Not enough money".to_owned()),
+    })
+}
+
+pub fn not_sent() -> Outcome {
+    Outcome::NotSent {
+        why: "connection refused".to_owned(),
+    }
+}
+
+pub fn pending() -> Outcome {
+    Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: None,
+        poll_after: None,
+        provider_status: None,
+    }
+}
+
+pub fn unknown() -> Outcome {
+    Outcome::Unknown {
+        why: "time-out after the request was written".to_owned(),
+    }
+}

@@ -1,0 +1,277 @@
+//! Every command in every state. One line a cell: state, command, what comes of it (`=` nothing changes, `!` refused).
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::transaction::*;
+
+const MATRIX: &str = "
+payment  awaiting_customer  confirm          awaiting_gateway
+payment  awaiting_customer  confirm_nowhere  ! No gateway can serve
+payment  awaiting_customer  dispatch         ! This is a payment
+payment  awaiting_customer  succeeded        ! No attempt
+payment  awaiting_customer  recover_unsent   ! No attempt
+payment  awaiting_customer  wake             =
+payment  awaiting_customer  wake_late        cancelled
+payment  awaiting_customer  ask              =
+payment  awaiting_customer  cancel           cancelled
+payment  awaiting_customer  process          ! Only a successful
+
+payment  awaiting_gateway   confirm          ! A payment attempt is already
+payment  awaiting_gateway   dispatch         ! This is a payment
+payment  awaiting_gateway   succeeded        succeeded
+payment  awaiting_gateway   declined         failed
+payment  awaiting_gateway   declined_soft    failed
+payment  awaiting_gateway   not_sent         failed
+payment  awaiting_gateway   pending          awaiting_provider
+payment  awaiting_gateway   unknown          in_doubt
+payment  awaiting_gateway   too_little       in_doubt
+payment  awaiting_gateway   more             succeeded
+payment  awaiting_gateway   recover_unsent   failed
+payment  awaiting_gateway   recover_sent     in_doubt
+payment  awaiting_gateway   wake             =
+payment  awaiting_gateway   wake_late        =
+payment  awaiting_gateway   ask              =
+payment  awaiting_gateway   cancel           ! A payment attempt is already
+payment  awaiting_gateway   process          ! Only a successful
+
+payment  awaiting_provider  confirm          ! A payment attempt is already
+payment  awaiting_provider  dispatch         ! This is a payment
+payment  awaiting_provider  succeeded        succeeded
+payment  awaiting_provider  declined         failed
+payment  awaiting_provider  not_sent         =
+payment  awaiting_provider  pending          =
+payment  awaiting_provider  unknown          =
+payment  awaiting_provider  too_little       awaiting_provider
+payment  awaiting_provider  recover_sent     =
+payment  awaiting_provider  wake             =
+payment  awaiting_provider  wake_late        awaiting_provider
+payment  awaiting_provider  ask              =
+payment  awaiting_provider  ask_late         awaiting_provider
+payment  awaiting_provider  cancel           ! A payment attempt is already
+payment  awaiting_provider  process          ! Only a successful
+
+payment  in_doubt           confirm          ! A payment attempt is already
+payment  in_doubt           dispatch         ! This is a payment
+payment  in_doubt           succeeded        succeeded
+payment  in_doubt           declined         failed
+payment  in_doubt           not_sent         =
+payment  in_doubt           pending          awaiting_provider
+payment  in_doubt           unknown          =
+payment  in_doubt           recover_unsent   =
+payment  in_doubt           wake             =
+payment  in_doubt           wake_late        in_doubt
+payment  in_doubt           ask_late         in_doubt
+payment  in_doubt           cancel           ! A payment attempt is already
+payment  in_doubt           process          ! Only a successful
+
+payment  succeeded          confirm          ! The transaction has already ended: success
+payment  succeeded          dispatch         ! This is a payment
+payment  succeeded          succeeded        =
+payment  succeeded          declined         succeeded
+payment  succeeded          not_sent         =
+payment  succeeded          pending          =
+payment  succeeded          unknown          =
+payment  succeeded          recover_unsent   =
+payment  succeeded          wake_late        =
+payment  succeeded          ask_late         =
+payment  succeeded          cancel           ! The transaction has already ended: success
+payment  succeeded          process          succeeded
+
+payment  failed             confirm          ! The transaction has already ended: failed
+payment  failed             dispatch         ! This is a payment
+payment  failed             succeeded        failed
+payment  failed             declined         =
+payment  failed             not_sent         =
+payment  failed             pending          =
+payment  failed             unknown          =
+payment  failed             recover_sent     =
+payment  failed             wake_late        =
+payment  failed             ask_late         =
+payment  failed             cancel           ! The transaction has already ended: failed
+payment  failed             process          ! Only a successful
+
+payment  cancelled          confirm          ! The transaction has already ended: cancelled
+payment  cancelled          dispatch         ! This is a payment
+payment  cancelled          succeeded        ! No attempt
+payment  cancelled          wake_late        =
+payment  cancelled          ask_late         =
+payment  cancelled          cancel           =
+payment  cancelled          process          ! Only a successful
+
+payout   awaiting_dispatch  confirm          ! This is a payout
+payout   awaiting_dispatch  dispatch         awaiting_gateway
+payout   awaiting_dispatch  dispatch_nowhere failed
+payout   awaiting_dispatch  succeeded        ! No attempt
+payout   awaiting_dispatch  wake_late        =
+payout   awaiting_dispatch  ask              =
+payout   awaiting_dispatch  cancel           ! This is a payout
+payout   awaiting_dispatch  process          ! This is a payout
+
+payout   awaiting_gateway   dispatch         ! A payment attempt is already
+payout   awaiting_gateway   succeeded        succeeded
+payout   awaiting_gateway   declined         failed
+payout   awaiting_gateway   not_sent         failed
+payout   awaiting_gateway   pending          awaiting_provider
+payout   awaiting_gateway   unknown          in_doubt
+payout   awaiting_gateway   recover_unsent   failed
+payout   awaiting_gateway   recover_sent     in_doubt
+
+payout   awaiting_provider  dispatch         ! A payment attempt is already
+payout   awaiting_provider  succeeded        succeeded
+payout   awaiting_provider  declined         failed
+payout   awaiting_provider  wake_late        awaiting_provider
+
+payout   in_doubt           dispatch         ! A payment attempt is already
+payout   in_doubt           succeeded        succeeded
+payout   in_doubt           declined         failed
+payout   in_doubt           unknown          =
+payout   in_doubt           wake_late        in_doubt
+
+payout   succeeded          dispatch         ! The transaction has already ended: success
+payout   succeeded          declined         succeeded
+payout   succeeded          wake_late        =
+payout   failed             dispatch         ! The transaction has already ended: failed
+payout   failed             succeeded        failed
+payout   failed             wake_late        =
+";
+
+#[test]
+fn every_command_in_every_state_has_its_answer() {
+    for line in MATRIX.lines().filter(|line| !line.trim().is_empty()) {
+        let mut words = line.split_whitespace();
+        let (kind, state, name) = (
+            words.next().unwrap(),
+            words.next().unwrap(),
+            words.next().unwrap(),
+        );
+        let expected = words.collect::<Vec<_>>().join(" ");
+        let mut world = world_in(kind, state);
+        assert_eq!(world.tx.state.name(), state, "cannot reach: {line}");
+        if name.ends_with("_late") {
+            world.wait(3_600);
+        }
+        let result = world.apply(command(world.current(), name));
+        let happened = match result {
+            Err(refusal) => {
+                let text = format!("! {refusal}");
+                assert!(text.starts_with(&expected), "{line}: {text}");
+                continue;
+            }
+            Ok(0) => "=",
+            Ok(_) => world.tx.state.name(),
+        };
+        assert_eq!(happened, expected, "{line}");
+    }
+}
+
+#[test]
+fn the_matrix_names_every_reachable_pair_of_kind_and_state() {
+    let payment = [
+        "awaiting_customer",
+        "awaiting_gateway",
+        "awaiting_provider",
+        "in_doubt",
+        "succeeded",
+        "failed",
+        "cancelled",
+    ];
+    let payout = [
+        "awaiting_dispatch",
+        "awaiting_gateway",
+        "awaiting_provider",
+        "in_doubt",
+        "succeeded",
+        "failed",
+    ];
+    let rows = |kind: &'static str, states: &[&'static str]| {
+        for state in states {
+            let commands = [
+                "confirm",
+                "dispatch",
+                "succeeded",
+                "declined",
+                "wake_late",
+                "ask",
+                "cancel",
+                "process",
+            ];
+            for name in commands {
+                let mut world = world_in(kind, state);
+                // No pair panics, and a refusal is a sentence.
+                if let Err(refusal) = world.apply(command(world.current(), name)) {
+                    assert!(refusal.to_string().ends_with('.'), "{kind} {state} {name}");
+                }
+            }
+            assert!(
+                MATRIX.contains(&format!("{kind:<8} {state}")),
+                "{kind} {state} has no row"
+            );
+        }
+    };
+    rows("payment", &payment);
+    rows("payout", &payout);
+}
+
+fn world_in(kind: &str, state: &str) -> World {
+    let mut world = if kind == "payment" {
+        World::payment()
+    } else {
+        World::payout()
+    };
+    let begin = if kind == "payment" {
+        confirm(1)
+    } else {
+        Command::Dispatch(route(1))
+    };
+    match state {
+        "awaiting_customer" | "awaiting_dispatch" => return world,
+        "cancelled" => {
+            world.apply(Command::Cancel(CancelledBy::Customer)).unwrap();
+            return world;
+        }
+        _ => world.apply(begin).unwrap(),
+    };
+    match state {
+        "awaiting_provider" => world.answer(pending()).unwrap(),
+        "in_doubt" => world.answer(unknown()).unwrap(),
+        "succeeded" => world.answer(succeeded()).unwrap(),
+        "failed" => world.answer(declined(false)).unwrap(),
+        _ => 0,
+    };
+    world
+}
+
+fn command(attempt: AttemptId, name: &str) -> Command {
+    let answer = |outcome| Command::Answer {
+        attempt,
+        outcome,
+        gateway_state: None,
+    };
+    match name {
+        "confirm" => confirm(1),
+        "confirm_nowhere" => confirm(0),
+        "dispatch" => Command::Dispatch(route(1)),
+        "dispatch_nowhere" => Command::Dispatch(route(0)),
+        "succeeded" => answer(succeeded()),
+        "too_little" => answer(succeeded_with(2_499)),
+        "more" => answer(succeeded_with(2_501)),
+        "declined" => answer(declined(false)),
+        "declined_soft" => answer(declined(true)),
+        "not_sent" => answer(not_sent()),
+        "pending" => answer(pending()),
+        "unknown" => answer(unknown()),
+        "recover_unsent" => Command::Recover {
+            attempt,
+            maybe_sent: false,
+        },
+        "recover_sent" => Command::Recover {
+            attempt,
+            maybe_sent: true,
+        },
+        "wake" | "wake_late" => Command::Wake,
+        "ask" | "ask_late" => Command::Ask,
+        "cancel" => Command::Cancel(CancelledBy::Customer),
+        "process" => Command::MarkProcessed,
+        other => panic!("no command is called {other}"),
+    }
+}

@@ -1,0 +1,6 @@
+//! The core's tests: a table of every command in every state, histories in the words of the domain, and properties over random ones.
+
+mod fixtures;
+mod histories;
+mod matrix;
+mod properties;

@@ -1,0 +1,129 @@
+//! Properties over random histories.
+
+use proptest::prelude::*;
+
+use super::fixtures::*;
+use crate::transaction::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Confirm(u128),
+    Dispatch(u128),
+    Answer(usize, u8, bool),
+    Recover(bool),
+    Wake,
+    Ask,
+    Cancel,
+    Process,
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..4_u128).prop_map(Step::Confirm),
+        (0..4_u128).prop_map(Step::Dispatch),
+        (0..4_usize, 0..7_u8, any::<bool>())
+            .prop_map(|(which, outcome, soft)| Step::Answer(which, outcome, soft)),
+        any::<bool>().prop_map(Step::Recover),
+        Just(Step::Wake),
+        Just(Step::Ask),
+        Just(Step::Cancel),
+        Just(Step::Process),
+        (0..4_000_u64).prop_map(Step::Wait),
+    ]
+}
+
+fn command(world: &World, step: &Step) -> Option<Command> {
+    Some(match step {
+        Step::Confirm(candidates) => confirm(*candidates),
+        Step::Dispatch(candidates) => Command::Dispatch(route(*candidates)),
+        Step::Answer(which, outcome, soft) => {
+            let attempt = world
+                .tx
+                .attempts
+                .get(*which)
+                .map_or_else(|| world.current(), |attempt| attempt.id);
+            let outcome = match outcome {
+                0 => succeeded(),
+                1 => succeeded_with(1),
+                2 => declined(*soft),
+                3 => not_sent(),
+                4 => unknown(),
+                _ => pending(),
+            };
+            Command::Answer {
+                attempt,
+                outcome,
+                gateway_state: None,
+            }
+        }
+        Step::Recover(maybe_sent) => Command::Recover {
+            attempt: world.current(),
+            maybe_sent: *maybe_sent,
+        },
+        Step::Wake => Command::Wake,
+        Step::Ask => Command::Ask,
+        Step::Cancel => Command::Cancel(CancelledBy::Customer),
+        Step::Process => Command::MarkProcessed,
+        Step::Wait(_) => return None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn no_history_breaks_a_promise(payment in any::<bool>(), attempts in 1..=5_u8, steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = if payment { World::payment_with(attempts) } else { World::payout() };
+        let mut ended: Option<(State, Option<crate::clock::Timestamp>)> = None;
+        for step in &steps {
+            if let Step::Wait(seconds) = step {
+                world.wait(*seconds);
+            }
+            let Some(command) = command(&world, step) else { continue };
+            let before = world.tx.version;
+            let open_before = world.tx.attempts.iter().filter(|attempt| attempt.state.is_open()).count();
+            match world.apply(command) {
+                Ok(events) => prop_assert_eq!(world.tx.version, before + events as u64),
+                Err(_) => prop_assert_eq!(world.tx.version, before),
+            }
+            prop_assert!(open_before <= 1, "two attempts are open");
+            // P3: a final state never changes.
+            if let Some((state, success_at)) = &ended {
+                prop_assert_eq!(&world.tx.state, state);
+                prop_assert_eq!(&world.tx.success_at, success_at);
+            } else if world.tx.state.is_final() {
+                ended = Some((world.tx.state.clone(), world.tx.success_at));
+            }
+            // P1: at most one success.
+            let successes = world.tx.attempts.iter().filter(|attempt| attempt.state == AttemptState::Succeeded).count();
+            prop_assert!(successes <= 1);
+            prop_assert_eq!(successes == 1, world.tx.status() == Status::Success);
+            // P4: what may have been sent and has no answer is not called failed.
+            let in_doubt = world.tx.attempts.iter().any(|attempt| attempt.state.is_open());
+            prop_assert!(!(in_doubt && world.tx.state.is_final()));
+            // P5: whatever is not final has a next action with a time.
+            prop_assert_eq!(world.tx.wake_at().is_none(), world.tx.state.is_final());
+        }
+    }
+
+    #[test]
+    fn a_history_reads_back_from_its_events(steps in prop::collection::vec(step(), 1..40)) {
+        let mut world = World::payment_with(3);
+        let mut replayed = world.tx.clone();
+        let mut seen = world.events.len();
+        for step in &steps {
+            if let Step::Wait(seconds) = step {
+                world.wait(*seconds);
+            }
+            let Some(command) = command(&world, step) else { continue };
+            let _ = world.apply(command);
+            for event in &world.events[seen..] {
+                let stored = serde_json::to_vec(event).unwrap();
+                replayed = evolve(replayed, &serde_json::from_slice(&stored).unwrap(), world.now);
+            }
+            seen = world.events.len();
+        }
+        prop_assert_eq!(replayed, world.tx);
+    }
+}
