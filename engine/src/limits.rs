@@ -6,6 +6,12 @@ use std::time::Duration;
 pub const STORE_QUEUE: usize = 8_192;
 /// Commits written with one flush. More would delay the first of them for the last.
 pub const STORE_BATCH: usize = 1_024;
+/// Bytes of a key in the store. Keys are identifiers and short texts; engines stop at 65,535.
+pub const STORE_KEY_BYTES: usize = 4_096;
+/// Bytes of a value in the store: the largest body that is kept, several times over.
+pub const STORE_VALUE_BYTES: usize = 16 * 1024 * 1024;
+/// Rows that a scan reads on its caller's thread. A longer scan would hold up that thread's other work.
+pub const STORE_SCAN_INLINE: usize = 256;
 /// Messages that may wait for one transaction. A person and a provider send a handful; a thousand is an attack.
 pub const TRANSACTION_MAILBOX: usize = 32;
 /// Webhooks of one app (specification 2.9).

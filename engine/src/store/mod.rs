@@ -1,1 +1,346 @@
-//! To be filled.
+//! The store: ordered rows in tables, changed by atomic, checked, durable commits.
+//!
+//! What it promises:
+//! - A commit is made whole or not at all. `Ok` means that it survives a power cut: it was flushed through the disk's cache.
+//! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival. `Conflict` changes nothing.
+//! - `Unavailable` changes nothing: the disk is full or failing. The store opens its engine again until it can write; should
+//!   the engine find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
+//!   process that dies in that state may find them made when it starts again.
+//! - Reads see what is committed and flushed with fjall. With sled they may see a commit a moment before its flush.
+//! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
+//!
+//! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
+//!
+//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small engine trait
+//! (`kv`) with three engines: fjall, sled and memory. Reads go to the engine on the caller's thread, because they are answered
+//! from memory or the page cache; only long scans go to a thread of their own.
+
+mod batch;
+#[cfg(test)]
+mod conformance;
+mod error;
+mod kv;
+mod place;
+mod table;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::{Semaphore, oneshot};
+
+pub use self::batch::Batch;
+pub use self::error::{CommitError, OpenError, StoreError};
+use self::kv::{Kv, KvError, Scan};
+use self::place::Place;
+pub use self::table::Table;
+use self::writer::{Message, Reopen, Request, Writer};
+use crate::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};
+
+/// A handle on an open store; clones share it. The last one to be dropped waits for the commits under way and closes it.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct StoreSettings {
+    pub engine: Engine,
+    /// The directory of the store, made when there is none. The memory engine has no use for it.
+    pub path: PathBuf,
+    /// Memory for rows that were read from disk.
+    pub cache_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    Fjall,
+    Sled,
+    Memory,
+}
+
+/// The order of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Rows as a scan answers them, in its order: key and value.
+pub type KeyValues = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// What the store has done since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Commits made.
+    pub commits: u64,
+    /// Flushes they took.
+    pub batches: u64,
+    /// The most commits that shared a flush.
+    pub largest_batch: u64,
+    /// Commits that wait or are being made.
+    pub queue: usize,
+    /// False from a failure of the disk until the store writes again.
+    pub available: bool,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    sender: Sender<Message>,
+    writer: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+/// What the handles and the writer have in common.
+struct Shared {
+    /// None while the engine is being reopened, and after the store is closed.
+    kv: ArcSwapOption<Box<dyn Kv>>,
+    /// Why the store can not be used now.
+    down: ArcSwapOption<String>,
+    /// Places in the writer's queue. A commit takes one, the writer gives it back.
+    queue: Semaphore,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Counters {
+    commits: AtomicU64,
+    batches: AtomicU64,
+    largest_batch: AtomicU64,
+}
+
+impl Store {
+    /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may take seconds.
+    pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
+        if settings.engine == Engine::Memory {
+            return Ok(Self::memory());
+        }
+        let place = Arc::new(Place::take(&settings.path, settings.engine.name())?);
+        let reopen = Reopen {
+            probe: {
+                let place = place.clone();
+                Box::new(move || place.probe())
+            },
+            open: {
+                let (engine, cache_bytes) = (settings.engine, settings.cache_bytes);
+                Box::new(move || engine.open(&place, cache_bytes))
+            },
+        };
+        Self::start((reopen.open)()?, reopen)
+    }
+
+    /// A store in memory, which forgets everything when it is dropped.
+    pub fn memory() -> Self {
+        let reopen = Reopen {
+            probe: Box::new(|| Ok(())),
+            open: Box::new(|| Ok(Box::new(kv::memory::Memory::default()))),
+        };
+        match Self::start(Box::new(kv::memory::Memory::default()), reopen) {
+            Ok(store) => store,
+            Err(error) => panic!("{error}"), // the machine gives no more threads to a process that has hardly any
+        }
+    }
+
+    fn start(kv: Box<dyn Kv>, reopen: Reopen) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared {
+            kv: ArcSwapOption::from_pointee(kv),
+            down: ArcSwapOption::empty(),
+            queue: Semaphore::new(STORE_QUEUE),
+            counters: Counters::default(),
+        });
+        let (sender, receiver) = channel();
+        let writer = Writer::new(shared.clone(), receiver, reopen);
+        let writer = thread::Builder::new()
+            .name("store writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|error| OpenError::Engine {
+                path: PathBuf::new(),
+                reason: format!("no thread can be started ({error})"),
+            })?;
+        Ok(Self(Arc::new(Inner {
+            shared,
+            sender,
+            writer: Mutex::new(Some(writer)),
+        })))
+    }
+
+    /// Makes all changes of the batch if all its checks hold. Returns when that survives a power cut.
+    ///
+    /// Waits while too many commits wait already. A caller that stops waiting does not stop the commit.
+    pub async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let stopped = || CommitError::Unavailable {
+            reason: self.0.shared.reason(),
+        };
+        let place = self.0.shared.queue.acquire().await.map_err(|_| stopped())?;
+        place.forget(); // the writer gives it back
+        let (reply, answer) = oneshot::channel();
+        let request = Message::Commit(Request { batch, reply });
+        self.0.sender.send(request).map_err(|_| stopped())?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    /// The value of a row.
+    pub async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.shared.read(|kv| kv.get(table, key))
+    }
+
+    /// A row that [`Batch::put_versioned`] wrote: its version and its value.
+    pub async fn get_versioned(
+        &self,
+        table: Table,
+        key: &[u8],
+    ) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        let Some(mut row) = self.get(table, key).await? else {
+            return Ok(None);
+        };
+        let Some(version) = row.first_chunk().copied() else {
+            return Err(StoreError::NoVersion {
+                table: table.name(),
+            });
+        };
+        row.drain(..size_of_val(&version));
+        Ok(Some((u64::from_be_bytes(version), row)))
+    }
+
+    /// At most `limit` rows with `from <= key < to`; `Backward` begins with the last of them.
+    pub async fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<KeyValues, StoreError> {
+        if from >= to || limit == 0 {
+            return Ok(Vec::new());
+        }
+        if limit <= STORE_SCAN_INLINE {
+            return self.0.shared.scan(table, from, to, direction, limit);
+        }
+        let shared = self.0.shared.clone();
+        let (from, to) = (from.to_vec(), to.to_vec());
+        tokio::task::spawn_blocking(move || shared.scan(table, &from, &to, direction, limit))
+            .await
+            .unwrap_or_else(|error| {
+                Err(StoreError::Unavailable {
+                    reason: format!("a scan was cut short ({error})"),
+                })
+            })
+    }
+
+    /// Makes the commits that wait, then closes the engine and lets the directory go. Everything after it is refused.
+    pub async fn close(&self) {
+        let (closed, answer) = oneshot::channel();
+        if self.0.sender.send(Message::Close(Some(closed))).is_ok() {
+            let _ = answer.await; // it fails when another call has closed the store
+        }
+    }
+
+    pub fn stats(&self) -> StoreStats {
+        let shared = &self.0.shared;
+        StoreStats {
+            commits: shared.counters.commits.load(Relaxed),
+            batches: shared.counters.batches.load(Relaxed),
+            largest_batch: shared.counters.largest_batch.load(Relaxed),
+            queue: STORE_QUEUE.saturating_sub(shared.queue.available_permits()),
+            available: shared.down.load().is_none(),
+        }
+    }
+}
+
+impl Drop for Inner {
+    /// Without the wait, opening the same directory right after would find it in use.
+    fn drop(&mut self) {
+        let _ = self.sender.send(Message::Close(None));
+        let writer = self
+            .writer
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = writer.take() {
+            let _ = writer.join(); // a panic of the writer has been reported where it happened
+        }
+    }
+}
+
+impl Shared {
+    fn mark_down(&self, reason: Option<String>) {
+        self.down.store(reason.map(Arc::new));
+    }
+
+    fn reason(&self) -> String {
+        match &*self.down.load() {
+            Some(reason) => reason.to_string(),
+            None => writer::STOPPED.to_owned(),
+        }
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&dyn Kv) -> Result<T, KvError>) -> Result<T, StoreError> {
+        match &*self.kv.load() {
+            Some(kv) => read(kv.as_ref().as_ref()).map_err(|error| StoreError::Unavailable {
+                reason: error.to_string(),
+            }),
+            None => Err(StoreError::Unavailable {
+                reason: self.reason(),
+            }),
+        }
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<KeyValues, StoreError> {
+        let scan = Scan {
+            table,
+            from,
+            to,
+            direction,
+            limit,
+        };
+        self.read(|kv| kv.scan(&scan))
+    }
+}
+
+impl Engine {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fjall => "fjall",
+            Self::Sled => "sled",
+            Self::Memory => "memory",
+        }
+    }
+
+    fn open(self, place: &Place, cache_bytes: u64) -> Result<Box<dyn Kv>, OpenError> {
+        let path = place.engine_path();
+        let opened: Result<Box<dyn Kv>, KvError> = match self {
+            Self::Fjall => kv::fjall::Fjall::open(&path, cache_bytes).map(|kv| Box::new(kv) as _),
+            Self::Sled => kv::sled::Sled::open(&path, cache_bytes).map(|kv| Box::new(kv) as _),
+            Self::Memory => Ok(Box::new(kv::memory::Memory::default())),
+        };
+        opened.map_err(|error| OpenError::Engine {
+            path: place.path().to_owned(),
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// The end of the range of all keys that begin with `prefix`, for the `to` of a scan.
+pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
+    match prefix.iter().rposition(|&byte| byte != u8::MAX) {
+        Some(last) => {
+            let mut end = prefix[..=last].to_vec();
+            end[last] += 1;
+            end
+        }
+        None => vec![u8::MAX; STORE_KEY_BYTES + 1], // longer than any key, and nothing sorts behind it
+    }
+}

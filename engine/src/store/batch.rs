@@ -1,0 +1,234 @@
+//! What one commit asks for: changes of rows, and what must hold for them to be made.
+
+use std::ops::Range;
+
+use super::table::Table;
+use crate::limits::{STORE_KEY_BYTES, STORE_VALUE_BYTES};
+
+/// Rows to put and delete, and checks that must hold just before. All of it happens, or nothing.
+///
+/// Checks look at the rows as they are when the store's only writer reaches this commit, so no other commit can slip in
+/// between a check and the change it guards. They do not see the changes of their own batch. Two changes of the same row in
+/// one batch leave the later one.
+#[derive(Default)]
+pub struct Batch {
+    /// Keys and values one after the other: a commit costs two allocations that grow, not two for every row.
+    bytes: Vec<u8>,
+    steps: Vec<Step>,
+}
+
+struct Step {
+    table: Table,
+    kind: Kind,
+    /// Where the key starts in `bytes`; the value follows it.
+    start: usize,
+    key: u32,
+    value: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Put,
+    Delete,
+    Absent,
+    Version(u64),
+    Value,
+}
+
+/// A change as an engine sees it. No value: the row is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change<'a> {
+    pub table: Table,
+    pub key: &'a [u8],
+    pub value: Option<&'a [u8]>,
+}
+
+/// What a row must be for a commit to be accepted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Check<'a> {
+    Absent,
+    Version(u64),
+    Value(&'a [u8]),
+}
+
+impl Batch {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes a row, whether or not there was one.
+    ///
+    /// # Panics
+    /// If the key is empty or longer than [`STORE_KEY_BYTES`], or the value longer than [`STORE_VALUE_BYTES`]: whoever makes
+    /// keys and values bounds them. This holds for every method here.
+    pub fn put(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.step(table, Kind::Put, key.as_ref(), &[value.as_ref()]);
+    }
+
+    /// Writes a row that carries a version: eight bytes, big endian, before the value.
+    pub fn put_versioned(
+        &mut self,
+        table: Table,
+        key: impl AsRef<[u8]>,
+        version: u64,
+        value: impl AsRef<[u8]>,
+    ) {
+        let version = version.to_be_bytes();
+        self.step(table, Kind::Put, key.as_ref(), &[&version, value.as_ref()]);
+    }
+
+    /// Removes a row, if there is one.
+    pub fn delete(&mut self, table: Table, key: impl AsRef<[u8]>) {
+        self.step(table, Kind::Delete, key.as_ref(), &[]);
+    }
+
+    /// The commit conflicts if there is such a row.
+    pub fn require_absent(&mut self, table: Table, key: impl AsRef<[u8]>) {
+        self.step(table, Kind::Absent, key.as_ref(), &[]);
+    }
+
+    /// The commit conflicts unless there is such a row and it carries this version.
+    pub fn require_version(&mut self, table: Table, key: impl AsRef<[u8]>, version: u64) {
+        self.step(table, Kind::Version(version), key.as_ref(), &[]);
+    }
+
+    /// The commit conflicts unless there is such a row with exactly this value.
+    pub fn require_value(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.step(table, Kind::Value, key.as_ref(), &[value.as_ref()]);
+    }
+
+    /// Nothing to change and nothing to check.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub(super) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+        self.steps.iter().filter_map(|step| {
+            let value = match step.kind {
+                Kind::Put => Some(&self.bytes[step.value()]),
+                Kind::Delete => None,
+                Kind::Absent | Kind::Version(_) | Kind::Value => return None,
+            };
+            Some(Change {
+                table: step.table,
+                key: &self.bytes[step.key()],
+                value,
+            })
+        })
+    }
+
+    pub(super) fn checks(&self) -> impl Iterator<Item = (Table, &[u8], Check<'_>)> {
+        self.steps.iter().filter_map(|step| {
+            let check = match step.kind {
+                Kind::Absent => Check::Absent,
+                Kind::Version(version) => Check::Version(version),
+                Kind::Value => Check::Value(&self.bytes[step.value()]),
+                Kind::Put | Kind::Delete => return None,
+            };
+            Some((step.table, &self.bytes[step.key()], check))
+        })
+    }
+
+    fn step(&mut self, table: Table, kind: Kind, key: &[u8], value: &[&[u8]]) {
+        let length: usize = value.iter().map(|part| part.len()).sum();
+        assert!(
+            (1..=STORE_KEY_BYTES).contains(&key.len()),
+            "a key of table {} has {} bytes, 1 to {STORE_KEY_BYTES} are allowed",
+            table.name(),
+            key.len()
+        );
+        assert!(
+            length <= STORE_VALUE_BYTES,
+            "a value of table {} has {length} bytes, {STORE_VALUE_BYTES} are allowed",
+            table.name()
+        );
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        for part in value {
+            self.bytes.extend_from_slice(part);
+        }
+        #[allow(clippy::cast_possible_truncation)]
+        // both limits are far below 4 GiB, asserted above
+        self.steps.push(Step {
+            table,
+            kind,
+            start,
+            key: key.len() as u32,
+            value: length as u32,
+        });
+    }
+}
+
+impl Step {
+    fn key(&self) -> Range<usize> {
+        self.start..self.start + self.key as usize
+    }
+
+    fn value(&self) -> Range<usize> {
+        let start = self.start + self.key as usize;
+        start..start + self.value as usize
+    }
+}
+
+impl Check<'_> {
+    /// Whether a row, or its absence, is what this check asks for.
+    pub(super) fn holds(self, row: Option<&[u8]>) -> bool {
+        match (self, row) {
+            (Self::Absent, row) => row.is_none(),
+            (Self::Version(version), Some(row)) => {
+                row.first_chunk() == Some(&version.to_be_bytes())
+            }
+            (Self::Value(value), Some(row)) => row == value,
+            (Self::Version(_) | Self::Value(_), None) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_gives_back_its_changes_and_checks_in_their_order() {
+        let mut batch = Batch::new();
+        assert!(batch.is_empty());
+        batch.require_version(Table::Transaction, "a", 7);
+        batch.put_versioned(Table::Transaction, "a", 8, "paid");
+        batch.put(Table::Index, "i", "");
+        batch.delete(Table::Timer, "t");
+        assert!(!batch.is_empty());
+
+        let changes: Vec<_> = batch.changes().collect();
+        let put = |table, key, value| Change { table, key, value };
+        assert_eq!(
+            changes,
+            [
+                put(
+                    Table::Transaction,
+                    b"a",
+                    Some(b"\0\0\0\0\0\0\0\x08paid".as_slice())
+                ),
+                put(Table::Index, b"i", Some(b"")),
+                put(Table::Timer, b"t", None),
+            ]
+        );
+        let checks: Vec<_> = batch.checks().collect();
+        assert!(matches!(
+            checks[..],
+            [(Table::Transaction, b"a", Check::Version(7))]
+        ));
+    }
+
+    #[test]
+    fn a_row_too_short_for_a_version_has_none() {
+        assert!(!Check::Version(0).holds(Some(b"short")));
+        assert!(!Check::Version(0).holds(None));
+        assert!(Check::Version(0).holds(Some(&[0; 8])));
+    }
+
+    #[test]
+    #[should_panic(expected = "a key of table timer has 0 bytes")]
+    fn an_empty_key_is_a_mistake_of_the_caller() {
+        Batch::new().put(Table::Timer, "", "x");
+    }
+}

@@ -1,0 +1,68 @@
+//! What can go wrong with the store, said so that an operator knows what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A commit that was not made. Nothing of it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommitError {
+    /// A check of the batch did not hold: someone else changed the row. Load it again and decide again.
+    #[error("the stored rows have changed: load them again and decide again")]
+    Conflict,
+    /// The store can not write now. It tries to recover by itself; the same commit may be tried later.
+    #[error("the store can not write now: {reason}")]
+    Unavailable { reason: String },
+}
+
+/// A read that could not be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The engine failed, or is being reopened after a failure. It may be asked again later.
+    #[error("the store can not read now: {reason}")]
+    Unavailable { reason: String },
+    /// A row that should carry a version is too short for one.
+    #[error(
+        "a row of table {table} carries no version: the store was written by another program or is damaged, restore a backup"
+    )]
+    NoVersion { table: &'static str },
+}
+
+/// A store that could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error(
+        "the store in {path} is in use by another process: stop that one first, or give this one a directory of its own"
+    )]
+    Locked { path: PathBuf },
+    #[error(
+        "the store in {path} was made by engine \"{found}\" and the settings ask for \"{wanted}\": set store.engine = \"{found}\", \
+         or name an empty directory"
+    )]
+    WrongEngine {
+        path: PathBuf,
+        found: String,
+        wanted: &'static str,
+    },
+    #[error(
+        "the store in {path} has layout {found} and this program writes layout {wanted}: run the version that wrote it"
+    )]
+    WrongLayout {
+        path: PathBuf,
+        found: String,
+        wanted: u32,
+    },
+    #[error(
+        "{path} says that it marks a store, but can not be understood: restore it from a backup, or name an empty directory"
+    )]
+    DamagedMarker { path: PathBuf },
+    #[error(
+        "can not write in {path}: make it a directory that this user may write in, on a disk with room"
+    )]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the store in {path} does not open: {reason}. Restore a backup if this goes on")]
+    Engine { path: PathBuf, reason: String },
+}

@@ -1,0 +1,136 @@
+//! The fjall engine, the default: a log-structured merge tree for each table, one journal for all.
+//!
+//! A batch goes to the journal, the journal is flushed with `fdatasync`, and only then do the rows become visible: reads see
+//! nothing that a power cut could take back.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use ::fjall::{
+    Database, Error, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
+};
+
+use super::{Kv, KvError, Scan, WriteFailed, before, contained};
+use crate::store::batch::Change;
+use crate::store::table::Table;
+use crate::store::{Direction, KeyValues};
+
+pub(in crate::store) struct Fjall {
+    /// One tree a table, in the order of [`Table::ALL`]: a look-up or a scan never crosses another table's rows.
+    keyspaces: Vec<Keyspace>,
+    database: Database,
+}
+
+impl Fjall {
+    pub(in crate::store) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        contained(|| Ok(Self::open_keyspaces(path, cache_bytes)?))
+    }
+
+    fn open_keyspaces(path: &Path, cache_bytes: u64) -> Result<Self, Error> {
+        let database = Database::builder(path)
+            .cache_size(cache_bytes)
+            .max_journaling_size(JOURNAL_BYTES)
+            .manual_journal_persist(true)
+            .open()?;
+        let mut keyspaces = Vec::with_capacity(Table::ALL.len());
+        for table in Table::ALL {
+            keyspaces.push(database.keyspace(table.name(), || {
+                KeyspaceCreateOptions::default()
+                    .max_memtable_size(MEMTABLE_BYTES)
+                    .manual_journal_persist(true)
+            })?);
+        }
+        // Keyspaces that were just made are rows of fjall's own, and those must not hang on the first commit's flush.
+        database.persist(PersistMode::SyncAll)?;
+        Ok(Self {
+            keyspaces,
+            database,
+        })
+    }
+
+    fn keyspace(&self, table: Table) -> &Keyspace {
+        &self.keyspaces[table.position()]
+    }
+
+    /// Waits while the background threads are behind with what was written.
+    ///
+    /// fjall does the same inside a commit, but there it waits for ever when the thread it waits for has died of a full disk.
+    /// Waiting here, with a margin that a single batch can not use up, and asking for the state of the database each time,
+    /// turns that into an error.
+    fn wait_for_room(&self) -> Result<(), Error> {
+        let is_behind = |keyspace: &Keyspace| {
+            keyspace.sealed_memtable_count() >= SEALED_MEMTABLES
+                || keyspace.l0_table_count() >= LEVEL_0_TABLES
+        };
+        while self.keyspaces.iter().any(is_behind) {
+            self.database.persist(PersistMode::Buffer)?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn commit(&self, changes: &[Change<'_>]) -> Result<(), Error> {
+        self.wait_for_room()?;
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.len())
+            .durability(Some(PersistMode::SyncData));
+        for change in changes {
+            let keyspace = self.keyspace(change.table);
+            match change.value {
+                Some(value) => batch.insert(keyspace, change.key, value),
+                None => batch.remove(keyspace, change.key),
+            }
+        }
+        batch.commit()
+    }
+}
+
+impl Kv for Fjall {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        Ok(self.keyspace(table).get(key)?.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
+        // A snapshot, because a range on its own shows the rows of a batch one by one as they are applied.
+        let range = self
+            .database
+            .snapshot()
+            .range(self.keyspace(scan.table), scan.from..scan.to);
+        let row = |guard: ::fjall::Guard| {
+            let (key, value) = guard.into_inner()?;
+            Ok((key.to_vec(), value.to_vec()))
+        };
+        match scan.direction {
+            Direction::Forward => range.take(scan.limit).map(row).collect(),
+            Direction::Backward => range.rev().take(scan.limit).map(row).collect(),
+        }
+    }
+
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        contained(|| Ok(self.commit(changes)?)).map_err(|error| WriteFailed {
+            error,
+            // fjall shows a batch only after its flush, so a failed one has changed nothing that can be read.
+            undo: before(self, changes).unwrap_or_default(),
+            readable: true,
+        })
+    }
+}
+
+impl From<Error> for KvError {
+    fn from(error: Error) -> Self {
+        Self(match error {
+            Error::Io(error) => error.to_string(),
+            Error::Poisoned => "the engine stopped itself after an error of the disk".to_owned(),
+            other => other.to_string(),
+        })
+    }
+}
+
+/// Rows of one table in memory before they are written to a file. With 13 tables this bounds what rests in memory.
+const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
+/// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
+const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
+/// fjall itself halts at 4 of these in one table, and a batch adds at most one; another may be under way.
+const SEALED_MEMTABLES: usize = 2;
+/// fjall itself slows down at 20 of these in one table.
+const LEVEL_0_TABLES: usize = 18;

@@ -1,0 +1,45 @@
+//! The memory engine: ordered maps. For tests and simulation; it forgets everything when it is dropped.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{PoisonError, RwLock};
+
+use super::{Kv, KvError, Scan, WriteFailed};
+use crate::store::batch::Change;
+use crate::store::table::Table;
+use crate::store::{Direction, KeyValues};
+
+#[derive(Default)]
+pub(in crate::store) struct Memory {
+    tables: RwLock<[BTreeMap<Vec<u8>, Vec<u8>>; Table::ALL.len()]>,
+}
+
+impl Kv for Memory {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(tables[table.position()].get(key).cloned())
+    }
+
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = tables[scan.table.position()]
+            .range::<[u8], _>((Bound::Included(scan.from), Bound::Excluded(scan.to)))
+            .map(|(key, value)| (key.clone(), value.clone()));
+        Ok(match scan.direction {
+            Direction::Forward => rows.take(scan.limit).collect(),
+            Direction::Backward => rows.rev().take(scan.limit).collect(),
+        })
+    }
+
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for change in changes {
+            let table = &mut tables[change.table.position()];
+            match change.value {
+                Some(value) => table.insert(change.key.to_vec(), value.to_vec()),
+                None => table.remove(change.key),
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! What the embedded store asks of an engine below it.
+
+pub(super) mod fjall;
+pub(super) mod memory;
+pub(super) mod sled;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::batch::Change;
+use super::table::Table;
+use super::{Direction, KeyValues};
+
+/// An embedded engine: ordered rows in tables, an atomic batch, a flush that a power cut does not undo.
+///
+/// One thread writes, any thread reads.
+pub(super) trait Kv: Send + Sync {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError>;
+
+    /// At most `limit` rows with `from <= key < to`, none of a batch that is half applied.
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError>;
+
+    /// Makes all these changes, or none, and returns when they survive a power cut. No row comes twice in `changes`.
+    ///
+    /// After an error this engine is not written to any more. It is closed and opened again, and `undo` is written first.
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed>;
+}
+
+/// A range of rows to read.
+pub(super) struct Scan<'a> {
+    pub table: Table,
+    pub from: &'a [u8],
+    pub to: &'a [u8],
+    pub direction: Direction,
+    pub limit: usize,
+}
+
+/// What an engine says when it fails, in its own words.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct KvError(pub String);
+
+/// A batch that did not become durable. The engine may find it again in its log when it is reopened, though nobody was told
+/// that it was committed: `undo` puts the rows back to what they were.
+#[derive(Debug)]
+pub(super) struct WriteFailed {
+    pub error: KvError,
+    pub undo: Vec<Row>,
+    /// Whether reads of the failed engine still show the rows as they were before the batch.
+    pub readable: bool,
+}
+
+/// A change with its own bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub table: Table,
+    pub key: Vec<u8>,
+    pub value: Option<Vec<u8>>,
+}
+
+impl Row {
+    pub(super) fn change(&self) -> Change<'_> {
+        Change {
+            table: self.table,
+            key: &self.key,
+            value: self.value.as_deref(),
+        }
+    }
+}
+
+/// The rows that `changes` are about to replace, or have failed to.
+fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, KvError> {
+    changes
+        .iter()
+        .map(|change| {
+            Ok(Row {
+                table: change.table,
+                key: change.key.to_vec(),
+                value: kv.get(change.table, change.key)?,
+            })
+        })
+        .collect()
+}
+
+/// Runs what an engine does, and makes an error of a panic: engines panic on some errors of the disk, and the writer must
+/// outlive that to reopen them.
+fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
+    // What a panic leaves behind is not looked at: after an error the engine is closed and opened again.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(KvError(
+            "the engine has panicked, its message is in the log".to_owned(),
+        ))
+    })
+}
+
+impl From<std::io::Error> for KvError {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}

@@ -1,0 +1,196 @@
+//! The directory of an embedded store: who may use it, and which engine's files are in it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::OpenError;
+
+/// A directory that this process holds, marked with its engine and layout, until this value is dropped.
+pub(super) struct Place {
+    path: PathBuf,
+    engine: &'static str,
+    _lock: File,
+}
+
+impl Place {
+    /// Makes the directory when there is none, locks it, and checks or writes its marker.
+    pub(super) fn take(path: &Path, engine: &'static str) -> Result<Self, OpenError> {
+        let unwritable = |source| OpenError::Unwritable {
+            path: path.to_owned(),
+            source,
+        };
+        fs::create_dir_all(path).map_err(unwritable)?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join(LOCK))
+            .map_err(unwritable)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::Locked {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(unwritable(source)),
+        }
+        let place = Self {
+            path: path.to_owned(),
+            engine,
+            _lock: lock,
+        };
+        match fs::read_to_string(path.join(MARKER)) {
+            Ok(marker) => place.check(&marker)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                place.mark().map_err(unwritable)?;
+            }
+            Err(source) => return Err(unwritable(source)),
+        }
+        place.probe()?;
+        Ok(place)
+    }
+
+    /// Where the engine keeps its files.
+    pub(super) fn engine_path(&self) -> PathBuf {
+        self.path.join(self.engine)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there is room to write at all: an engine needs some to recover.
+    pub(super) fn probe(&self) -> Result<(), OpenError> {
+        let path = self.path.join(PROBE);
+        let written = write_durably(&path, &vec![0; PROBE_BYTES]);
+        let removed = match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        };
+        written
+            .and(removed)
+            .map_err(|source| OpenError::Unwritable {
+                path: self.path.clone(),
+                source,
+            })
+    }
+
+    fn check(&self, marker: &str) -> Result<(), OpenError> {
+        let value = |name: &str| {
+            let line = marker.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.strip_prefix(" = "))
+        };
+        let (Some(engine), Some(layout)) = (value("engine"), value("layout")) else {
+            return Err(OpenError::DamagedMarker {
+                path: self.path.join(MARKER),
+            });
+        };
+        if layout != LAYOUT.to_string() {
+            return Err(OpenError::WrongLayout {
+                path: self.path.clone(),
+                found: layout.to_owned(),
+                wanted: LAYOUT,
+            });
+        }
+        if engine != self.engine {
+            return Err(OpenError::WrongEngine {
+                path: self.path.clone(),
+                found: engine.to_owned(),
+                wanted: self.engine,
+            });
+        }
+        Ok(())
+    }
+
+    /// Written whole or not at all: under another name first.
+    fn mark(&self) -> io::Result<()> {
+        let draft = self.path.join(MARKER_DRAFT);
+        let marker = format!(
+            "A store of Switchyard. Do not edit.\nengine = {}\nlayout = {LAYOUT}\n",
+            self.engine
+        );
+        write_durably(&draft, marker.as_bytes())?;
+        fs::rename(&draft, self.path.join(MARKER))?;
+        File::open(&self.path)?.sync_all()
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+const LOCK: &str = "lock";
+const MARKER: &str = "STORE";
+const MARKER_DRAFT: &str = "STORE.new";
+const PROBE: &str = "room";
+/// What must fit on the disk before a failed engine is opened again.
+const PROBE_BYTES: usize = 1024 * 1024;
+/// How rows are laid out in the engines. Raise it when a program of before could not read what this one writes.
+const LAYOUT: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_for_one_holder_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Place::take(directory.path(), "fjall").unwrap();
+        let second = Place::take(directory.path(), "fjall").err().unwrap();
+        assert!(matches!(second, OpenError::Locked { .. }));
+        assert!(
+            second
+                .to_string()
+                .contains("is in use by another process: stop that one first")
+        );
+        drop(first);
+        Place::take(directory.path(), "fjall").unwrap();
+    }
+
+    #[test]
+    fn a_directory_stays_with_the_engine_that_made_it() {
+        let directory = tempfile::tempdir().unwrap();
+        Place::take(directory.path(), "sled").unwrap();
+        let refused = Place::take(directory.path(), "fjall").err().unwrap();
+        assert!(
+            refused.to_string().contains("set store.engine = \"sled\""),
+            "{refused}"
+        );
+        Place::take(directory.path(), "sled").unwrap();
+    }
+
+    #[test]
+    fn a_marker_of_another_layout_or_of_nonsense_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let marker = directory.path().join(MARKER);
+        fs::write(&marker, "engine = fjall\nlayout = 2\n").unwrap();
+        let refused = Place::take(directory.path(), "fjall").err().unwrap();
+        assert!(
+            matches!(refused, OpenError::WrongLayout { .. }),
+            "{refused}"
+        );
+        fs::write(&marker, "").unwrap();
+        let refused = Place::take(directory.path(), "fjall").err().unwrap();
+        assert!(
+            matches!(refused, OpenError::DamagedMarker { .. }),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_path_that_can_not_be_written_is_refused_with_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let refused = Place::take(&file.join("store"), "fjall").err().unwrap();
+        assert!(
+            refused
+                .to_string()
+                .contains("make it a directory that this user may write in")
+        );
+    }
+}

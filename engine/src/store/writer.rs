@@ -1,0 +1,275 @@
+//! The one thread that writes: group commit, and recovery of the engine when it fails.
+//!
+//! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored rows and the changes of those
+//! before it, gives the accepted ones to the engine as one batch with one flush, and only then answers. When the engine fails,
+//! every commit of the group is answered `Unavailable`, and until the engine is open again so is every other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::Shared;
+use super::batch::{Batch, Change};
+use super::error::{CommitError, OpenError};
+use super::kv::{Kv, KvError, Row, WriteFailed};
+use super::table::Table;
+use crate::limits::STORE_BATCH;
+
+pub(super) enum Message {
+    Commit(Request),
+    /// Commits that were sent before are still made.
+    Close(Option<oneshot::Sender<()>>),
+}
+
+pub(super) struct Request {
+    pub batch: Batch,
+    pub reply: oneshot::Sender<Result<(), CommitError>>,
+}
+
+/// How to open the engine again after it has failed.
+pub(super) struct Reopen {
+    /// Says whether it is worth a try, before the failed engine, which may still answer reads, is given up.
+    pub probe: Box<dyn Fn() -> Result<(), OpenError> + Send>,
+    pub open: Box<dyn Fn() -> Result<Box<dyn Kv>, OpenError> + Send>,
+}
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    receiver: Receiver<Message>,
+    reopen: Reopen,
+    /// Set from a failure of the engine until it is open again.
+    failure: Option<Failure>,
+    group: Vec<Request>,
+}
+
+struct Failure {
+    reason: String,
+    /// Puts the rows of the failed group back, should the engine find them in its log.
+    undo: Vec<Row>,
+}
+
+/// What became of the commits of a group, and the rows that are to change.
+struct Group<'a> {
+    verdicts: Vec<Result<(), CommitError>>,
+    changes: Vec<Change<'a>>,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, receiver: Receiver<Message>, reopen: Reopen) -> Self {
+        Self {
+            shared,
+            receiver,
+            reopen,
+            failure: None,
+            group: Vec::with_capacity(STORE_BATCH),
+        }
+    }
+
+    /// Works until it is closed; then nothing of the store is open any more.
+    pub(super) fn run(mut self) {
+        let closed = loop {
+            if let Some(failure) = self.failure.take() {
+                thread::sleep(RETRY);
+                self.failure = self.recover(failure);
+            }
+            let closing = self.gather();
+            let mut group = std::mem::take(&mut self.group);
+            let verdicts = self.decide(&group);
+            self.shared.queue.add_permits(group.len());
+            for (request, verdict) in group.drain(..).zip(verdicts) {
+                let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
+            }
+            self.group = group;
+            if let Some(closed) = closing {
+                break closed;
+            }
+        };
+        self.shared.mark_down(Some("it is closed".to_owned()));
+        self.close_engine();
+        drop(self); // and with it the hold on the directory
+        if let Some(closed) = closed {
+            let _ = closed.send(()); // whoever asked may have stopped waiting
+        }
+    }
+
+    /// Fills the group with what waits. Blocks for the first commit, except when a failed engine waits to be reopened.
+    /// Answers `Some` when the store is to be closed after this group.
+    fn gather(&mut self) -> Option<Option<oneshot::Sender<()>>> {
+        let mut next = match self.failure {
+            None => match self.receiver.recv() {
+                Ok(message) => Some(message),
+                Err(_) => return Some(None),
+            },
+            Some(_) => self.receiver.try_recv().ok(),
+        };
+        loop {
+            match next? {
+                Message::Close(closed) => return Some(closed),
+                Message::Commit(request) => self.group.push(request),
+            }
+            if self.group.len() == STORE_BATCH {
+                return None;
+            }
+            next = self.receiver.try_recv().ok();
+        }
+    }
+
+    /// Commits the group, and says what to answer to each of it.
+    fn decide(&mut self, group: &[Request]) -> Vec<Result<(), CommitError>> {
+        if group.is_empty() {
+            return Vec::new();
+        }
+        let failure = match (self.shared.kv.load_full(), &self.failure) {
+            (Some(kv), None) => match write(kv.as_ref().as_ref(), group) {
+                Ok(group) => {
+                    self.count(&group.verdicts);
+                    return group.verdicts;
+                }
+                Err(failed) => self.fail(failed),
+            },
+            (_, failure) => match failure {
+                Some(failure) => failure.reason.clone(),
+                None => "it is closed".to_owned(),
+            },
+        };
+        let unavailable = || CommitError::Unavailable {
+            reason: failure.clone(),
+        };
+        group.iter().map(|_| Err(unavailable())).collect()
+    }
+
+    fn count(&self, verdicts: &[Result<(), CommitError>]) {
+        let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count() as u64;
+        if made > 0 {
+            let counters = &self.shared.counters;
+            counters.commits.fetch_add(made, Relaxed);
+            counters.batches.fetch_add(1, Relaxed);
+            counters.largest_batch.fetch_max(made, Relaxed);
+        }
+    }
+
+    /// Notes that the engine has failed, and answers the reason to give.
+    fn fail(&mut self, failed: WriteFailed) -> String {
+        let reason = failed.error.to_string();
+        tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
+        self.shared.mark_down(Some(reason.clone()));
+        if !failed.readable {
+            self.close_engine();
+        }
+        self.failure = Some(Failure {
+            reason: reason.clone(),
+            undo: failed.undo,
+        });
+        reason
+    }
+
+    /// Opens the failed engine again, takes back what nobody was told of, and only then shows it to readers.
+    fn recover(&mut self, failure: Failure) -> Option<Failure> {
+        let failed = |reason: String, failure: Failure| {
+            self.shared.mark_down(Some(reason.clone()));
+            Some(Failure { reason, ..failure })
+        };
+        if let Err(error) = (self.reopen.probe)() {
+            return failed(describe(&error), failure);
+        }
+        self.close_engine();
+        let kv = match (self.reopen.open)() {
+            Ok(kv) => kv,
+            Err(error) => return failed(describe(&error), failure),
+        };
+        let undo: Vec<_> = failure.undo.iter().map(Row::change).collect();
+        if !undo.is_empty()
+            && let Err(again) = kv.write(&undo)
+        {
+            return failed(again.error.to_string(), failure);
+        }
+        self.shared.kv.store(Some(Arc::new(kv)));
+        self.shared.mark_down(None);
+        tracing::info!("the store writes again");
+        None
+    }
+
+    /// Takes the engine from the readers, waits for those that are in it, and closes it.
+    fn close_engine(&self) {
+        let Some(mut kv) = self.shared.kv.swap(None) else {
+            return;
+        };
+        while let Err(shared) = Arc::try_unwrap(kv).map(drop) {
+            kv = shared;
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// However the writer ends, nobody is left waiting for it.
+    fn drop(&mut self) {
+        if self.shared.down.load().is_none() {
+            self.shared.mark_down(Some(STOPPED.to_owned()));
+        }
+        self.shared.queue.close();
+    }
+}
+
+fn write<'a>(kv: &dyn Kv, group: &'a [Request]) -> Result<Group<'a>, WriteFailed> {
+    let group = evaluate(kv, group).map_err(|error| WriteFailed {
+        error,
+        undo: Vec::new(), // nothing was written
+        readable: true,
+    })?;
+    if !group.changes.is_empty() {
+        kv.write(&group.changes)?;
+    }
+    Ok(group)
+}
+
+/// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
+fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<Group<'a>, KvError> {
+    let mut changes: Vec<Change<'a>> = Vec::new();
+    let mut latest: HashMap<(Table, &'a [u8]), usize> = HashMap::new();
+    let mut verdicts = Vec::with_capacity(requests.len());
+    for request in requests {
+        let mut verdict = Ok(());
+        for (table, key, check) in request.batch.checks() {
+            let holds = match latest.get(&(table, key)) {
+                Some(&at) => check.holds(changes[at].value),
+                None => check.holds(kv.get(table, key)?.as_deref()),
+            };
+            if !holds {
+                verdict = Err(CommitError::Conflict);
+                break;
+            }
+        }
+        if verdict.is_ok() {
+            for change in request.batch.changes() {
+                let at = *latest
+                    .entry((change.table, change.key))
+                    .or_insert(changes.len());
+                if at == changes.len() {
+                    changes.push(change);
+                } else {
+                    changes[at] = change;
+                }
+            }
+        }
+        verdicts.push(verdict);
+    }
+    Ok(Group { verdicts, changes })
+}
+
+/// An error with its cause, in one sentence.
+fn describe(error: &OpenError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error} ({source})"),
+        None => error.to_string(),
+    }
+}
+
+pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
+/// How long a failed engine rests before it is tried again; commits wait that long at most to be told.
+const RETRY: Duration = Duration::from_millis(100);
