@@ -1,1 +1,32 @@
-fn main() {}
+//! `cargo xtask`: what a person or a machine does with this repository.
+//!
+//! - `serve` builds the engine and the bundled gateways and serves in development mode;
+//! - `test` installs what the tests need and runs every test there is;
+//! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
+
+mod run;
+mod serve;
+mod stage;
+mod test;
+mod tools;
+
+use clap::Parser;
+
+/// Build, serve and test Switchyard.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    Serve(serve::Serve),
+    Stage(stage::Stage),
+    Test(test::Test),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Task::parse() {
+        Task::Serve(serve) => serve.run(),
+        Task::Stage(stage) => stage
+            .run()
+            .map(|staged| println!("{}", staged.folder.display())),
+        Task::Test(test) => test.run(),
+    }
+}

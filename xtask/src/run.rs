@@ -1,0 +1,65 @@
+//! Running other programs, and saying which one failed.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+/// The repository's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask stands in the workspace")
+}
+
+/// Where cargo builds to.
+pub fn target() -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(set.unwrap_or_else(|| PathBuf::from("target")))
+}
+
+/// The cargo that runs us.
+pub fn cargo() -> Command {
+    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program, started in the root, with nothing to read: no step may wait for a person.
+pub fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end; an error unless it ends well.
+pub fn must(command: &mut Command) -> anyhow::Result<()> {
+    let shown = shown(command);
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// Whether a program of that name can be started.
+pub fn has(name: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
+    let quiet = program(name)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    quiet.is_ok_and(|status| status.success())
+}
+
+fn shown(command: &Command) -> String {
+    let name = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default();
+    let words = std::iter::once(name).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

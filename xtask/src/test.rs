@@ -1,0 +1,221 @@
+//! `cargo xtask test`: every test there is, one step after another, all of them even when one fails.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::run::{self, cargo, must, program};
+use crate::stage::Stage;
+use crate::tools;
+
+/// Install what the tests need, where that can be done, and run every test there is
+#[derive(Args)]
+pub struct Test {
+    /// Only these steps, by name
+    #[arg(value_name = "STEP")]
+    only: Vec<String>,
+    /// List the steps and stop
+    #[arg(long)]
+    list: bool,
+}
+
+struct Step {
+    name: &'static str,
+    does: &'static str,
+    run: fn() -> anyhow::Result<()>,
+}
+
+/// Cheap ones first: what is wrong is known early. `stage` stands before all that start the real program.
+const STEPS: &[Step] = &[
+    Step {
+        name: "format",
+        does: "rustfmt changes nothing",
+        run: format,
+    },
+    Step {
+        name: "lints",
+        does: "clippy, warnings denied",
+        run: lints,
+    },
+    Step {
+        name: "stage",
+        does: "the program and its gateways build",
+        run: stage,
+    },
+    Step {
+        name: "rust",
+        does: "unit, store, HTTP, tidy and crash tests",
+        run: rust_tests,
+    },
+    Step {
+        name: "examples",
+        does: "the examples in the documentation of the code",
+        run: doc_tests,
+    },
+    Step {
+        name: "contract",
+        does: "generated requests against /openapi.json",
+        run: contract,
+    },
+    Step {
+        name: "browser",
+        does: "the checkout page in Chromium",
+        run: browser,
+    },
+    Step {
+        name: "licences",
+        does: "licences and sources of what we depend on",
+        run: licences,
+    },
+];
+
+impl Test {
+    pub fn run(&self) -> anyhow::Result<()> {
+        if self.list {
+            STEPS
+                .iter()
+                .for_each(|step| println!("{:<10} {}", step.name, step.does));
+            return Ok(());
+        }
+        if let Some(unknown) = self
+            .only
+            .iter()
+            .find(|name| STEPS.iter().all(|step| step.name != *name))
+        {
+            anyhow::bail!("there is no step `{unknown}`; `cargo xtask test --list` shows them");
+        }
+        let wanted =
+            |step: &&Step| self.only.is_empty() || self.only.iter().any(|name| name == step.name);
+        let results: Vec<_> = STEPS.iter().filter(wanted).map(timed).collect();
+        summarize(&results);
+        if results.iter().any(|(_, _, result)| result.is_err()) {
+            std::process::exit(1);
+        }
+        Ok(())
+    }
+}
+
+type Timed = (&'static Step, Duration, anyhow::Result<()>);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a step takes is shown to a person; nothing depends on it"
+)]
+fn timed(step: &'static Step) -> Timed {
+    println!("\n==> {}: {}", step.name, step.does);
+    let start = Instant::now();
+    let result = (step.run)();
+    if let Err(error) = &result {
+        println!("==> {} failed: {error:#}", step.name);
+    }
+    (step, start.elapsed(), result)
+}
+
+/// The last line is alone, for whoever reads the log by program.
+fn summarize(results: &[Timed]) {
+    println!("\n{:<10} {:>7}  result", "step", "time");
+    for (step, time, result) in results {
+        let shown = match result {
+            Ok(()) => "passed".to_owned(),
+            Err(error) => format!("FAILED: {error:#}"),
+        };
+        println!("{:<10} {:>6}s  {shown}", step.name, time.as_secs());
+    }
+    let failed = results
+        .iter()
+        .filter(|(_, _, result)| result.is_err())
+        .count();
+    println!("\n{} passed, {failed} failed", results.len() - failed);
+}
+
+fn format() -> anyhow::Result<()> {
+    must(cargo().args(["fmt", "--all", "--", "--check"]))
+}
+
+fn lints() -> anyhow::Result<()> {
+    must(cargo().args([
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+fn stage() -> anyhow::Result<()> {
+    Stage { release: false }.run().map(drop)
+}
+
+/// `ignored`: the tests that need more than cargo, which a plain `cargo test` leaves out.
+fn tests(package: &[&str], ignored: bool) -> anyhow::Result<()> {
+    let mut tests = cargo();
+    // Staged once, in the step of that name: the tests need not build again.
+    tests
+        .env("SWITCHYARD_STAGED", "1")
+        .env("SWITCHYARD_PYTHON", tools::python_packages()?);
+    if run::has("cargo-nextest", &["--version"]) {
+        tests
+            .args(["nextest", "run", "--no-fail-fast"])
+            .args(package);
+        tests.args(
+            ignored
+                .then_some(["--run-ignored", "only"])
+                .iter()
+                .flatten(),
+        );
+    } else {
+        tests
+            .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"])
+            .args(package);
+        tests.args(ignored.then_some(["--", "--ignored"]).iter().flatten());
+    }
+    must(&mut tests)
+}
+
+fn rust_tests() -> anyhow::Result<()> {
+    tests(&["--workspace"], false)
+}
+
+fn doc_tests() -> anyhow::Result<()> {
+    must(cargo().args(["test", "--quiet", "--workspace", "--doc"]))
+}
+
+fn contract() -> anyhow::Result<()> {
+    tests(
+        &["--package", "switchyard-tests", "--test", "contract"],
+        true,
+    )
+}
+
+fn browser() -> anyhow::Result<()> {
+    let mut node = program("node");
+    node.env("SWITCHYARD_CHROMIUM", tools::chromium()?);
+    node.env("SWITCHYARD_NPM_PACKAGES", tools::npm_packages()?);
+    node.env("SWITCHYARD_STAGE", Stage { release: false }.run()?.folder);
+    // One file at a time: each starts a server and a browser, and there may be two cores.
+    node.args(["--test", "--test-concurrency=1"]);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(run::root().join("tests/browser"))? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    node.args(
+        files
+            .iter()
+            .filter(|file| file.to_string_lossy().ends_with(".test.mjs")),
+    );
+    must(&mut node)
+}
+
+/// Not its list of known holes: that one is on the network, and this command runs without one.
+fn licences() -> anyhow::Result<()> {
+    must(program(tools::cargo_deny()?).args([
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ]))
+}

@@ -1,0 +1,150 @@
+//! What the tests need that cargo does not bring: a browser, npm and Python packages, cargo-deny.
+//!
+//! Each is looked for first and installed where we can: Debian's packages into the system (as root), all else under `target/tools`,
+//! never into the tree. What cannot be had is an error that says what to install.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::run::{self, must, program};
+
+const CHROMIUM: &[&str] = &[
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+];
+const CARGO_DENY: &str = "0.20.2";
+
+/// A Chromium to drive: `$SWITCHYARD_CHROMIUM`, the system's, or Debian's package.
+pub fn chromium() -> anyhow::Result<PathBuf> {
+    if let Some(set) = std::env::var_os("SWITCHYARD_CHROMIUM") {
+        return Ok(set.into());
+    }
+    let find = || {
+        CHROMIUM
+            .iter()
+            .map(PathBuf::from)
+            .find(|path| path.exists())
+    };
+    if let Some(found) = find() {
+        return Ok(found);
+    }
+    if !is_root() || !run::has("apt-get", &["--version"]) {
+        bail!(
+            "no Chromium: install it (Debian: `apt-get install chromium`) or set SWITCHYARD_CHROMIUM to its path"
+        );
+    }
+    let apt = || {
+        let mut apt = program("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive")
+            .arg("--quiet=2");
+        apt
+    };
+    must(apt().arg("update"))?;
+    must(apt().args(["install", "--yes", "--no-install-recommends", "chromium"]))?;
+    find().context("Debian's chromium is installed and /usr/bin/chromium is not there")
+}
+
+/// The folder of the browser tests' npm packages.
+pub fn npm_packages() -> anyhow::Result<PathBuf> {
+    if !run::has("node", &["--version"]) || !run::has("npm", &["--version"]) {
+        bail!("no Node.js: install Node 20 or newer with npm");
+    }
+    let source = run::root().join("tests/browser");
+    let folder = tools().join("browser");
+    once(&folder, &[source.join("package-lock.json")], || {
+        for file in ["package.json", "package-lock.json", ".npmrc"] {
+            std::fs::copy(source.join(file), folder.join(file))
+                .with_context(|| format!("tests/browser/{file}"))?;
+        }
+        must(program("npm").arg("ci").current_dir(&folder))
+    })?;
+    Ok(folder)
+}
+
+/// The `bin` folder of a Python environment with what `tests/python/requirements.txt` lists.
+pub fn python_packages() -> anyhow::Result<PathBuf> {
+    if !run::has("python3", &["-c", "import venv, ensurepip"]) {
+        bail!("no Python 3 with venv: install it (Debian: `apt-get install python3 python3-venv`)");
+    }
+    let requirements = run::root().join("tests/python/requirements.txt");
+    let folder = tools().join("python");
+    once(&folder, std::slice::from_ref(&requirements), || {
+        must(
+            program("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&folder),
+        )?;
+        let mut pip = program(folder.join("bin/pip"));
+        must(
+            pip.args([
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--requirement",
+            ])
+            .arg(&requirements),
+        )
+    })?;
+    Ok(folder.join("bin"))
+}
+
+/// cargo-deny, from the system or built here without optimisation (it checks a few hundred licences).
+pub fn cargo_deny() -> anyhow::Result<PathBuf> {
+    if run::has("cargo-deny", &["--version"]) {
+        return Ok("cargo-deny".into());
+    }
+    let folder = tools().join("cargo");
+    let installed = folder.join("bin/cargo-deny");
+    if !installed.exists() {
+        let mut install = run::cargo();
+        install.args([
+            "install",
+            "--quiet",
+            "--locked",
+            "--debug",
+            "cargo-deny",
+            "--version",
+            CARGO_DENY,
+        ]);
+        install
+            .arg("--root")
+            .arg(&folder)
+            .arg("--target-dir")
+            .arg(folder.join("build"));
+        must(&mut install)
+            .context("install cargo-deny by hand: `cargo install cargo-deny --locked`")?;
+        let _ = std::fs::remove_dir_all(folder.join("build"));
+    }
+    Ok(installed)
+}
+
+fn tools() -> PathBuf {
+    run::target().join("tools")
+}
+
+fn is_root() -> bool {
+    let id = program("id").arg("-u").output();
+    id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// Installs into `folder` unless what is there was installed from the same text of `sources`.
+fn once(
+    folder: &Path,
+    sources: &[PathBuf],
+    install: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut wanted = String::new();
+    for source in sources {
+        wanted += &std::fs::read_to_string(source)
+            .with_context(|| format!("{} is missing", source.display()))?;
+    }
+    let stamp = folder.join("installed-from");
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    install()?;
+    Ok(std::fs::write(stamp, wanted)?)
+}
