@@ -121,6 +121,10 @@ id!(
     MailId, "eml_"
 );
 id!(
+    /// An operator's token (the record, never the token itself).
+    OperatorTokenId, "opt_"
+);
+id!(
     /// A payment.
     PaymentId, "py_"
 );

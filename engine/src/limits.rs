@@ -16,6 +16,14 @@ pub const STORE_SCAN_INLINE: usize = 256;
 pub const TRANSACTION_MAILBOX: usize = 32;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
+/// Valid keys of one app: four kinds, a few servers, and those whose grace period runs. All are in memory.
+pub const KEYS_PER_APP: usize = 50;
+/// How long a rolled key may stay valid: long enough for a release cycle, short enough that it ends.
+pub const KEY_GRACE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Connections of one app, both environments together. A payment looks at all of them.
+pub const CONNECTIONS_PER_APP: usize = 100;
+/// Bytes of a connection's configuration as JSON: a few credentials, a certificate or two.
+pub const CONNECTION_CONFIG_BYTES: usize = 64 * 1024;
 /// Time for a webhook receiver to answer, connecting included (specification 6.2).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
 /// How long verify waits for a provider before it answers what is stored (decisions 3).

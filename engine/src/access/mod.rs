@@ -1,1 +1,241 @@
-//! To be filled.
+//! Who may do what: accounts, apps, keys, webhooks, connections, the rate limit, and the vault that seals secrets.
+//!
+//! The whole set is in memory, loaded at the start: a request is authenticated without a look at the store. Changes are written to
+//! the store first and made in memory after, one at a time; a change whose caller went away is still finished. What is in memory is
+//! therefore always what is stored, except the moments at which keys were last used, which are not stored.
+
+mod account;
+mod app;
+mod connection;
+mod environment;
+mod error;
+mod key;
+mod master_key;
+mod operator_token;
+mod rate_limit;
+mod rows;
+mod seed;
+mod set;
+#[cfg(test)]
+mod tests;
+mod text;
+mod token;
+mod vault;
+mod webhook;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+pub use self::account::Account;
+pub use self::app::{App, AppChange, AppSettings, NewApp};
+pub use self::connection::{Connection, ConnectionChange, NewConnection};
+pub use self::environment::{Environment, NotAnEnvironment};
+pub use self::error::{AccessError, Unauthorized};
+pub use self::key::{Key, KeyKind, ListedKey, NewKey};
+pub use self::master_key::{MasterKey, MasterKeyError};
+pub use self::operator_token::{NewOperatorToken, Operator, OperatorToken, make_for_settings};
+pub use self::rate_limit::{Rate, WINDOW as RATE_LIMIT_WINDOW};
+pub use self::seed::{Development, DevelopmentKeys};
+pub use self::token::Fingerprint;
+pub use self::vault::{Sealed, Vault, VaultError};
+pub use self::webhook::{NewWebhook, Webhook, WebhookChange};
+
+use self::rate_limit::RateLimiter;
+use self::rows::Kind;
+use self::set::Set;
+use self::token::TokenForm;
+use crate::clock::Clock;
+use crate::ids::{Ids, KeyId};
+use crate::store::{Batch, CommitError, Store};
+
+/// The access room. Cloning gives another handle on the same set.
+#[derive(Clone)]
+pub struct Access(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    vault: Vault,
+    clock: Clock,
+    ids: Ids,
+    options: Options,
+    limiter: RateLimiter,
+    set: RwLock<Set>,
+    /// Held from reading what a change depends on until it is made: changes happen one at a time.
+    gate: Arc<Mutex<()>>,
+}
+
+/// What an operator chooses about access.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What keys begin with: 1 to 20 lower-case letters and digits.
+    pub service_code: String,
+    /// Requests in any 60 s for each key; 0: no limit.
+    pub requests_per_minute: u32,
+    /// Hashes of operator tokens that the settings name, besides those in the store.
+    pub operator_tokens: Vec<Fingerprint>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            service_code: "switchyard".to_owned(),
+            requests_per_minute: 120,
+            operator_tokens: Vec::new(),
+        }
+    }
+}
+
+/// Who sent a request, as its key says.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    pub app: Arc<App>,
+    pub environment: Environment,
+    pub kind: KeyKind,
+    pub key: KeyId,
+}
+
+impl Access {
+    /// Loads everything from the store. Fails when a row cannot be read or the vault's master key is not the one that sealed it.
+    pub async fn load(
+        store: Store,
+        vault: Vault,
+        clock: Clock,
+        ids: Ids,
+        options: Options,
+    ) -> Result<Self, AccessError> {
+        let mut set = Set::default();
+        for row in rows::all(&store, Kind::DataKey).await? {
+            vault.adopt(&row)?;
+        }
+        for account in rows::all::<Account>(&store, Kind::Account).await? {
+            set.accounts.insert(account.id, Arc::new(account));
+        }
+        for app in rows::all(&store, Kind::App).await? {
+            set.put_app(Arc::new(app));
+        }
+        for key in rows::all::<Key>(&store, Kind::Key).await? {
+            let (id, app) = (key.id, key.app);
+            owned(set.put_key(Arc::new(key)), id, app)?;
+        }
+        for webhook in rows::all::<Webhook>(&store, Kind::Webhook).await? {
+            let (id, app) = (webhook.id, webhook.app);
+            owned(set.put_webhook(Arc::new(webhook)), id, app)?;
+        }
+        for connection in rows::all::<Connection>(&store, Kind::Connection).await? {
+            let (id, app) = (connection.id, connection.app);
+            owned(set.put_connection(Arc::new(connection)), id, app)?;
+        }
+        for token in rows::all::<OperatorToken>(&store, Kind::OperatorToken).await? {
+            set.tokens.insert(token.id, Arc::new(token));
+        }
+        Ok(Self(Arc::new(Inner {
+            limiter: RateLimiter::new(options.requests_per_minute),
+            store,
+            vault,
+            clock,
+            ids,
+            options,
+            set: RwLock::new(set),
+            gate: Arc::default(),
+        })))
+    }
+
+    /// Says who a bearer token is. A token of the wrong form, or with a wrong checksum, is refused before anything is looked up.
+    pub fn authenticate(&self, bearer: &str) -> Result<Caller, Unauthorized> {
+        match token::parse(bearer, &self.0.options.service_code) {
+            Some(TokenForm::Key(..)) => {}
+            Some(TokenForm::Operator) | None => return Err(Unauthorized::Malformed),
+        }
+        let hash = Fingerprint::of(bearer);
+        let now = self.0.clock.now();
+        let set = self.set();
+        let live = set.by_hash(&hash).ok_or(Unauthorized::Unknown)?;
+        if live.key.is_expired(now) {
+            return Err(Unauthorized::Expired);
+        }
+        let app = &set.app(live.key.app).ok_or(Unauthorized::Unknown)?.app;
+        if !app.is_enabled {
+            return Err(Unauthorized::AppDisabled);
+        }
+        live.last_used.store(now.as_micros(), Ordering::Relaxed);
+        Ok(Caller {
+            app: app.clone(),
+            environment: live.key.environment,
+            kind: live.key.kind,
+            key: live.key.id,
+        })
+    }
+
+    /// Counts one request of a key, and says whether it is within the limit.
+    pub fn allow(&self, key: KeyId) -> Rate {
+        self.0.limiter.allow(key, self.0.clock.now())
+    }
+
+    /// The vault, for rooms that seal things of their own.
+    pub fn vault(&self) -> &Vault {
+        &self.0.vault
+    }
+
+    /// What keys begin with.
+    pub fn service_code(&self) -> &str {
+        &self.0.options.service_code
+    }
+
+    fn set(&self) -> RwLockReadGuard<'_, Set> {
+        self.0.set.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn gate(&self) -> Gate {
+        Gate {
+            access: self.clone(),
+            _held: self.0.gate.clone().lock_owned().await,
+        }
+    }
+}
+
+/// The right to change the set. While one is held nobody else changes it, so what was read through it still holds.
+struct Gate {
+    access: Access,
+    _held: OwnedMutexGuard<()>,
+}
+
+impl Gate {
+    /// Commits `batch`, then makes the same change in memory. Runs in a task of its own: a caller that goes away (a client that
+    /// hangs up) cannot leave the store and the memory apart.
+    async fn commit(
+        self,
+        batch: Batch,
+        change: impl FnOnce(&mut Set) + Send + 'static,
+    ) -> Result<(), AccessError> {
+        let task = tokio::spawn(async move {
+            // All of it: a block that named only the access would leave the lock behind with the caller.
+            let Self { access, _held } = self;
+            let inner = &access.0;
+            inner.store.commit(batch).await.map_err(|why| match why {
+                CommitError::Conflict => AccessError::Conflict,
+                why => AccessError::Write(why),
+            })?;
+            let mut set: RwLockWriteGuard<'_, Set> =
+                inner.set.write().unwrap_or_else(PoisonError::into_inner);
+            change(&mut set);
+            Ok(())
+        });
+        task.await.unwrap_or_else(|why| match why.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only the end of the runtime cancels it, and then nobody is left to hear this.
+            Err(_) => Err(AccessError::Conflict),
+        })
+    }
+}
+
+fn owned(found: bool, id: impl ToString, owner: impl ToString) -> Result<(), AccessError> {
+    if found {
+        return Ok(());
+    }
+    Err(AccessError::Orphan {
+        key: id.to_string(),
+        owner: owner.to_string(),
+    })
+}

@@ -1,0 +1,184 @@
+//! A merchant's integration: what its keys, webhooks, connections and transactions belong to.
+//!
+//! An app is never deleted, since its transactions name it for good: it is disabled, and its keys then open nothing.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::AccessError;
+use super::rows::{self, Kind};
+use super::{Access, Gate, text};
+use crate::clock::Timestamp;
+use crate::ids::{AccountId, AppId};
+use crate::store::Batch;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct App {
+    pub id: AppId,
+    pub account: AccountId,
+    pub name: String,
+    pub icon_url: Option<String>,
+    pub website_url: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub is_enabled: bool,
+    pub settings: AppSettings,
+}
+
+/// What a merchant chooses for one app.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AppSettings {
+    /// Where mails to the merchant go. Without it there are none.
+    pub merchant_email: Option<String>,
+    /// Whether the merchant gets a mail about every transaction that ended.
+    pub notify_merchant: bool,
+    /// Whether the customer gets a mail about a successful payment.
+    pub notify_customer: bool,
+    /// How many attempts a payer has on the checkout page before the payment fails: 1 to 5.
+    pub checkout_attempts: u8,
+    /// The language of the checkout page and of mails when the payer's own is not known: `en` or `fr`.
+    pub locale: Option<String>,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            merchant_email: None,
+            notify_merchant: true,
+            notify_customer: true,
+            checkout_attempts: 1,
+            locale: None,
+        }
+    }
+}
+
+impl AppSettings {
+    pub fn check(&self) -> Result<(), AccessError> {
+        if !(1..=5).contains(&self.checkout_attempts) {
+            return Err(AccessError::invalid(
+                "settings.checkout_attempts",
+                "is a number from 1 to 5",
+            ));
+        }
+        if let Some(locale) = &self.locale
+            && !LOCALES.contains(&locale.as_str())
+        {
+            return Err(AccessError::invalid("settings.locale", "is `en` or `fr`"));
+        }
+        match &self.merchant_email {
+            Some(email) => text::email("settings.merchant_email", email),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an app is made of at first.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewApp {
+    pub account: AccountId,
+    pub name: String,
+    #[serde(default)]
+    pub icon_url: Option<String>,
+    #[serde(default)]
+    pub website_url: Option<String>,
+    #[serde(default)]
+    pub settings: AppSettings,
+}
+
+impl NewApp {
+    pub(super) fn check(&self) -> Result<(), AccessError> {
+        text::name("name", &self.name)?;
+        text::optional_url("icon_url", self.icon_url.as_deref())?;
+        text::optional_url("website_url", self.website_url.as_deref())?;
+        self.settings.check()
+    }
+}
+
+/// A change of an app. What is `None` stays; of a URL, `Some(None)` takes it away.
+#[derive(Clone, Debug, Default)]
+pub struct AppChange {
+    pub name: Option<String>,
+    pub icon_url: Option<Option<String>>,
+    pub website_url: Option<Option<String>>,
+    pub is_enabled: Option<bool>,
+    pub settings: Option<AppSettings>,
+}
+
+impl AppChange {
+    /// The app after this change, if it may be so.
+    pub(super) fn of(self, app: &App, now: Timestamp) -> Result<App, AccessError> {
+        let changed = App {
+            name: self.name.unwrap_or_else(|| app.name.clone()),
+            icon_url: self.icon_url.unwrap_or_else(|| app.icon_url.clone()),
+            website_url: self.website_url.unwrap_or_else(|| app.website_url.clone()),
+            is_enabled: self.is_enabled.unwrap_or(app.is_enabled),
+            settings: self.settings.unwrap_or_else(|| app.settings.clone()),
+            updated_at: now,
+            ..app.clone()
+        };
+        text::name("name", &changed.name)?;
+        text::optional_url("icon_url", changed.icon_url.as_deref())?;
+        text::optional_url("website_url", changed.website_url.as_deref())?;
+        changed.settings.check()?;
+        Ok(changed)
+    }
+}
+
+impl Access {
+    pub fn app(&self, id: AppId) -> Option<Arc<App>> {
+        self.set().app(id).map(|owner| owner.app.clone())
+    }
+
+    /// The apps of one account, or all, oldest first.
+    pub fn apps(&self, account: Option<AccountId>) -> Vec<Arc<App>> {
+        let set = self.set();
+        let wanted = set
+            .apps()
+            .filter(|owner| account.is_none_or(|account| owner.app.account == account));
+        wanted.map(|owner| owner.app.clone()).collect()
+    }
+
+    pub async fn create_app(&self, new: NewApp) -> Result<Arc<App>, AccessError> {
+        new.check()?;
+        let gate = self.gate().await;
+        if self.account(new.account).is_none() {
+            return Err(AccessError::not_found("account", new.account));
+        }
+        let now = self.0.clock.now();
+        let app = App {
+            id: AppId::new(self.0.ids.ulid(now)),
+            account: new.account,
+            name: new.name,
+            icon_url: new.icon_url,
+            website_url: new.website_url,
+            created_at: now,
+            updated_at: now,
+            is_enabled: true,
+            settings: new.settings,
+        };
+        put(gate, app).await
+    }
+
+    pub async fn update_app(&self, id: AppId, change: AppChange) -> Result<Arc<App>, AccessError> {
+        let gate = self.gate().await;
+        let app = self
+            .app(id)
+            .ok_or_else(|| AccessError::not_found("app", id))?;
+        put(gate, change.of(&app, self.0.clock.now())?).await
+    }
+}
+
+async fn put(gate: Gate, app: App) -> Result<Arc<App>, AccessError> {
+    let mut batch = Batch::new();
+    rows::put(&mut batch, Kind::App, app.id, &app)?;
+    let app = Arc::new(app);
+    let row = app.clone();
+    gate.commit(batch, move |set| set.put_app(row)).await?;
+    Ok(app)
+}
+
+/// The languages that the checkout page and the mails speak.
+const LOCALES: [&str; 2] = ["en", "fr"];

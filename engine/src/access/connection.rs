@@ -1,0 +1,207 @@
+//! A gateway with one app's credentials, in one environment.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::error::AccessError;
+use super::rows::{self, Kind};
+use super::vault::{Sealed, VaultError};
+use super::{Access, Gate, text};
+use crate::clock::Timestamp;
+use crate::ids::{AccountId, AppId, ConnectionId};
+use crate::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
+use crate::store::Batch;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    pub id: ConnectionId,
+    pub app: AppId,
+    pub environment: Environment,
+    /// The gateway's name, as in its manifest.
+    pub gateway: String,
+    /// What people call this account at the provider.
+    pub account_name: String,
+    /// Codes of the methods it may serve; `None`: all that the gateway has.
+    pub methods: Option<Vec<String>>,
+    /// The credentials and options that the gateway's manifest asks for, as JSON. Opened by [`super::Access::connection_config`].
+    pub config: Sealed,
+    pub is_enabled: bool,
+    pub created_at: Timestamp,
+}
+
+/// What a connection is made of. No `Debug`: its config holds credentials.
+#[derive(Clone)]
+pub struct NewConnection {
+    pub app: AppId,
+    pub environment: Environment,
+    pub gateway: String,
+    pub account_name: String,
+    pub methods: Option<Vec<String>>,
+    pub config: serde_json::Value,
+}
+
+/// A change of a connection. What is `None` stays; of the methods, `Some(None)` means all that the gateway has.
+#[derive(Clone, Default)]
+pub struct ConnectionChange {
+    pub account_name: Option<String>,
+    pub methods: Option<Option<Vec<String>>>,
+    pub config: Option<serde_json::Value>,
+    pub is_enabled: Option<bool>,
+}
+
+impl Access {
+    /// The connections of an app in one environment, disabled ones too, oldest first.
+    pub fn connections(&self, app: AppId, environment: Environment) -> Vec<Arc<Connection>> {
+        let set = self.set();
+        let all = set
+            .app(app)
+            .into_iter()
+            .flat_map(|owner| owner.connections.values());
+        all.filter(|connection| connection.environment == environment)
+            .cloned()
+            .collect()
+    }
+
+    pub fn connection(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.set().connection(id).cloned()
+    }
+
+    /// The credentials and options that the gateway gets.
+    pub fn connection_config(
+        &self,
+        connection: &Connection,
+    ) -> Result<serde_json::Value, AccessError> {
+        let app = self
+            .app(connection.app)
+            .ok_or_else(|| AccessError::not_found("app", connection.app))?;
+        let opened = self.0.vault.open(app.account, CONFIG, &connection.config)?;
+        Ok(serde_json::from_slice(opened.expose()).map_err(|_| VaultError::Damaged(CONFIG))?)
+    }
+
+    pub async fn create_connection(
+        &self,
+        new: NewConnection,
+    ) -> Result<Arc<Connection>, AccessError> {
+        text::name("gateway", &new.gateway)?;
+        text::name("account_name", &new.account_name)?;
+        check_methods(new.methods.as_deref())?;
+        let gate = self.gate().await;
+        let app = self
+            .app(new.app)
+            .ok_or_else(|| AccessError::not_found("app", new.app))?;
+        let existing = self
+            .set()
+            .app(app.id)
+            .map_or(0, |owner| owner.connections.len());
+        if existing >= CONNECTIONS_PER_APP {
+            return Err(AccessError::TooManyConnections(CONNECTIONS_PER_APP));
+        }
+        let now = self.0.clock.now();
+        let connection = Connection {
+            id: ConnectionId::new(self.0.ids.ulid(now)),
+            app: app.id,
+            environment: new.environment,
+            gateway: new.gateway,
+            account_name: new.account_name,
+            methods: new.methods,
+            config: self.seal_config(app.account, &new.config)?,
+            is_enabled: true,
+            created_at: now,
+        };
+        put(gate, connection).await
+    }
+
+    pub async fn update_connection(
+        &self,
+        id: ConnectionId,
+        change: ConnectionChange,
+    ) -> Result<Arc<Connection>, AccessError> {
+        let gate = self.gate().await;
+        let connection = self
+            .connection(id)
+            .ok_or_else(|| AccessError::not_found("connection", id))?;
+        let app = self
+            .app(connection.app)
+            .ok_or_else(|| AccessError::not_found("app", connection.app))?;
+        let config = match &change.config {
+            Some(config) => self.seal_config(app.account, config)?,
+            None => connection.config.clone(),
+        };
+        let changed = Connection {
+            account_name: change
+                .account_name
+                .unwrap_or_else(|| connection.account_name.clone()),
+            methods: change.methods.unwrap_or_else(|| connection.methods.clone()),
+            config,
+            is_enabled: change.is_enabled.unwrap_or(connection.is_enabled),
+            ..(*connection).clone()
+        };
+        text::name("account_name", &changed.account_name)?;
+        check_methods(changed.methods.as_deref())?;
+        put(gate, changed).await
+    }
+
+    /// Deletes a connection with its credentials. Transactions that went through it keep its id; an attempt that is still open
+    /// there can no longer be asked about, so disable first and delete when nothing is open.
+    pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
+        let gate = self.gate().await;
+        let connection = self
+            .connection(id)
+            .ok_or_else(|| AccessError::not_found("connection", id))?;
+        let mut batch = Batch::new();
+        rows::delete(&mut batch, Kind::Connection, id);
+        gate.commit(batch, move |set| set.remove_connection(&connection))
+            .await
+    }
+
+    fn seal_config(
+        &self,
+        account: AccountId,
+        config: &serde_json::Value,
+    ) -> Result<Sealed, AccessError> {
+        if !config.is_object() {
+            return Err(AccessError::invalid("config", "is a JSON object"));
+        }
+        let text = zeroize::Zeroizing::new(config.to_string());
+        if text.len() > CONNECTION_CONFIG_BYTES {
+            return Err(AccessError::invalid(
+                "config",
+                format!("is longer than {CONNECTION_CONFIG_BYTES} bytes"),
+            ));
+        }
+        Ok(self.0.vault.seal(account, CONFIG, text.as_bytes())?)
+    }
+}
+
+async fn put(gate: Gate, connection: Connection) -> Result<Arc<Connection>, AccessError> {
+    let mut batch = Batch::new();
+    rows::put(&mut batch, Kind::Connection, connection.id, &connection)?;
+    let connection = Arc::new(connection);
+    let row = connection.clone();
+    gate.commit(batch, move |set| {
+        set.put_connection(row);
+    })
+    .await?;
+    Ok(connection)
+}
+
+fn check_methods(methods: Option<&[String]>) -> Result<(), AccessError> {
+    match methods {
+        Some([]) => Err(AccessError::invalid(
+            "methods",
+            "is an empty list: leave it out for all methods of the gateway, or disable the connection",
+        )),
+        Some(codes) if codes.len() > METHODS => Err(AccessError::invalid(
+            "methods",
+            format!("names more than {METHODS} methods"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What the vault seals a connection's configuration for.
+const CONFIG: &str = "connection config";
+/// No gateway serves more; a longer list is a mistake.
+const METHODS: usize = 500;

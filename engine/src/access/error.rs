@@ -1,0 +1,72 @@
+//! Why the access room refuses.
+
+use super::vault::VaultError;
+use crate::store::{CommitError, StoreError};
+
+/// A change or a look-up that could not be done. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccessError {
+    #[error("there is no {what} {id}")]
+    NotFound { what: &'static str, id: String },
+    #[error("{field} {problem}")]
+    Invalid {
+        field: &'static str,
+        problem: String,
+    },
+    #[error("an app has at most {0} webhooks: delete one that is no longer used first")]
+    TooManyWebhooks(usize),
+    #[error("an app has at most {0} keys: delete one that is no longer used first")]
+    TooManyKeys(usize),
+    #[error("an app has at most {0} connections: delete one that is no longer used first")]
+    TooManyConnections(usize),
+    #[error(
+        "this was changed by someone else at the same moment: read it again and repeat the change"
+    )]
+    Conflict,
+    #[error("the store did not take the change; nothing was changed")]
+    Write(#[source] CommitError),
+    #[error("the store could not be read")]
+    Read(#[source] StoreError),
+    #[error(
+        "row {key} of the access table is not readable: it was written by another version or is damaged"
+    )]
+    Row {
+        key: String,
+        #[source]
+        why: serde_json::Error,
+    },
+    #[error("row {key} of the access table belongs to {owner}, which does not exist")]
+    Orphan { key: String, owner: String },
+    #[error("a stored secret could not be opened")]
+    Vault(#[from] VaultError),
+}
+
+impl AccessError {
+    pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+        Self::Invalid {
+            field,
+            problem: problem.into(),
+        }
+    }
+
+    pub(super) fn not_found(what: &'static str, id: impl ToString) -> Self {
+        Self::NotFound {
+            what,
+            id: id.to_string(),
+        }
+    }
+}
+
+/// Why a bearer token opens nothing. All of them are a 401; the difference is for the log and for the person who asks why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unauthorized {
+    #[error("this is not a key of this service: the form or the checksum is wrong")]
+    Malformed,
+    #[error("this key does not exist or was deleted")]
+    Unknown,
+    #[error("this key was rolled and its grace period is over")]
+    Expired,
+    #[error("the app of this key is disabled")]
+    AppDisabled,
+}

@@ -1,0 +1,94 @@
+//! How this room lies in the store: one JSON row for each thing in [`Table::Access`], under `<kind>/<id>`.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::error::AccessError;
+use crate::store::{Batch, Direction, Store, Table};
+
+/// What kinds of rows there are. The name is on disk: it never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Account,
+    App,
+    Connection,
+    DataKey,
+    Key,
+    OperatorToken,
+    Webhook,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::App => "app",
+            Self::Connection => "connection",
+            Self::DataKey => "data_key",
+            Self::Key => "key",
+            Self::OperatorToken => "operator_token",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    fn key(self, id: impl Display) -> String {
+        format!("{}/{id}", self.name())
+    }
+}
+
+pub(super) fn put(
+    batch: &mut Batch,
+    kind: Kind,
+    id: impl Display,
+    row: &impl Serialize,
+) -> Result<(), AccessError> {
+    let key = kind.key(id);
+    match serde_json::to_vec(row) {
+        Ok(value) => {
+            batch.put(Table::Access, key, value);
+            Ok(())
+        }
+        Err(why) => Err(AccessError::Row { key, why }),
+    }
+}
+
+pub(super) fn delete(batch: &mut Batch, kind: Kind, id: impl Display) {
+    batch.delete(Table::Access, kind.key(id));
+}
+
+/// All rows of a kind, by id: since ids begin with a time, by age.
+pub(super) async fn all<T: DeserializeOwned>(
+    store: &Store,
+    kind: Kind,
+) -> Result<Vec<T>, AccessError> {
+    let mut from = format!("{}/", kind.name()).into_bytes();
+    // '0' is the character after '/': the end of everything that begins with `<kind>/`.
+    let to = format!("{}0", kind.name()).into_bytes();
+    let mut rows = Vec::new();
+    loop {
+        let page = store
+            .scan(Table::Access, &from, &to, Direction::Forward, PAGE)
+            .await
+            .map_err(AccessError::Read)?;
+        let full = page.len() == PAGE;
+        if let Some((last, _)) = page.last() {
+            from = [last.as_slice(), &[0]].concat();
+        }
+        for (key, value) in page {
+            rows.push(
+                serde_json::from_slice(&value).map_err(|why| AccessError::Row {
+                    key: String::from_utf8_lossy(&key).into_owned(),
+                    why,
+                })?,
+            );
+        }
+        if !full {
+            return Ok(rows);
+        }
+    }
+}
+
+/// Rows read at a time while loading.
+const PAGE: usize = 1_000;

@@ -1,0 +1,189 @@
+//! Where an app wants its events sent: a URL, the secret that signs, a switch. At most 15 for each app (specification 2.9).
+//!
+//! Whether a URL may be reached at all (public addresses, ports) is decided when something is sent to it, since names can be made
+//! to point elsewhere later; here only its form is checked.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroize as _;
+
+use super::error::AccessError;
+use super::rows::{self, Kind};
+use super::vault::Sealed;
+use super::{Access, Gate, text};
+use crate::clock::Timestamp;
+use crate::ids::{AppId, Ids, WebhookId};
+use crate::limits::WEBHOOKS_PER_APP;
+use crate::secret::Secret;
+use crate::store::Batch;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Webhook {
+    pub id: WebhookId,
+    pub app: AppId,
+    pub url: String,
+    /// Opened by [`super::Access::webhook_secret`].
+    pub secret: Sealed,
+    pub is_enabled: bool,
+    pub created_at: Timestamp,
+}
+
+/// What a webhook is made of. Without a secret, one is made.
+#[derive(Clone, Debug)]
+pub struct NewWebhook {
+    pub app: AppId,
+    pub url: String,
+    pub secret: Option<Secret<String>>,
+}
+
+/// A change of a webhook. What is `None` stays.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookChange {
+    pub url: Option<String>,
+    pub secret: Option<Secret<String>>,
+    pub is_enabled: Option<bool>,
+}
+
+impl Access {
+    /// The enabled webhooks of an app: where an event goes.
+    pub fn enabled_webhooks(&self, app: AppId) -> Arc<[Arc<Webhook>]> {
+        let set = self.set();
+        set.app(app)
+            .map(|owner| owner.enabled_webhooks.clone())
+            .unwrap_or_default()
+    }
+
+    /// The webhooks of an app, oldest first.
+    pub fn webhooks(&self, app: AppId) -> Result<Vec<Arc<Webhook>>, AccessError> {
+        let set = self.set();
+        let owner = set
+            .app(app)
+            .ok_or_else(|| AccessError::not_found("app", app))?;
+        Ok(owner.webhooks.values().cloned().collect())
+    }
+
+    pub fn webhook(&self, id: WebhookId) -> Option<Arc<Webhook>> {
+        self.set().webhook(id).cloned()
+    }
+
+    /// The secret that signs what is sent to this webhook.
+    pub fn webhook_secret(&self, webhook: &Webhook) -> Result<Secret<String>, AccessError> {
+        let app = self
+            .app(webhook.app)
+            .ok_or_else(|| AccessError::not_found("app", webhook.app))?;
+        Ok(self
+            .0
+            .vault
+            .open_text(app.account, SECRET, &webhook.secret)?)
+    }
+
+    pub async fn create_webhook(&self, new: NewWebhook) -> Result<Arc<Webhook>, AccessError> {
+        text::url("url", &new.url)?;
+        let secret = match new.secret {
+            Some(chosen) => checked(chosen)?,
+            None => make_secret(&self.0.ids),
+        };
+        let gate = self.gate().await;
+        let app = self
+            .app(new.app)
+            .ok_or_else(|| AccessError::not_found("app", new.app))?;
+        if self.webhooks(app.id)?.len() >= WEBHOOKS_PER_APP {
+            return Err(AccessError::TooManyWebhooks(WEBHOOKS_PER_APP));
+        }
+        let now = self.0.clock.now();
+        let webhook = Webhook {
+            id: WebhookId::new(self.0.ids.ulid(now)),
+            app: app.id,
+            url: new.url,
+            secret: self
+                .0
+                .vault
+                .seal(app.account, SECRET, secret.expose().as_bytes())?,
+            is_enabled: true,
+            created_at: now,
+        };
+        put(gate, webhook).await
+    }
+
+    pub async fn update_webhook(
+        &self,
+        id: WebhookId,
+        change: WebhookChange,
+    ) -> Result<Arc<Webhook>, AccessError> {
+        if let Some(url) = &change.url {
+            text::url("url", url)?;
+        }
+        let secret = change.secret.map(checked).transpose()?;
+        let gate = self.gate().await;
+        let webhook = self
+            .webhook(id)
+            .ok_or_else(|| AccessError::not_found("webhook", id))?;
+        let app = self
+            .app(webhook.app)
+            .ok_or_else(|| AccessError::not_found("app", webhook.app))?;
+        let secret = match secret {
+            Some(secret) => self
+                .0
+                .vault
+                .seal(app.account, SECRET, secret.expose().as_bytes())?,
+            None => webhook.secret.clone(),
+        };
+        let changed = Webhook {
+            url: change.url.unwrap_or_else(|| webhook.url.clone()),
+            secret,
+            is_enabled: change.is_enabled.unwrap_or(webhook.is_enabled),
+            ..(*webhook).clone()
+        };
+        put(gate, changed).await
+    }
+
+    pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), AccessError> {
+        let gate = self.gate().await;
+        let webhook = self
+            .webhook(id)
+            .ok_or_else(|| AccessError::not_found("webhook", id))?;
+        let mut batch = Batch::new();
+        rows::delete(&mut batch, Kind::Webhook, id);
+        gate.commit(batch, move |set| set.remove_webhook(&webhook))
+            .await
+    }
+}
+
+async fn put(gate: Gate, webhook: Webhook) -> Result<Arc<Webhook>, AccessError> {
+    let mut batch = Batch::new();
+    rows::put(&mut batch, Kind::Webhook, webhook.id, &webhook)?;
+    let webhook = Arc::new(webhook);
+    let row = webhook.clone();
+    gate.commit(batch, move |set| {
+        set.put_webhook(row);
+    })
+    .await?;
+    Ok(webhook)
+}
+
+/// A secret that the merchant chose: it keys an HMAC in whatever language the receiver is written in, so it is plain text.
+fn checked(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
+    let text = secret.expose();
+    if (8..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(secret);
+    }
+    Err(AccessError::invalid(
+        "secret",
+        "is 8 to 256 printable ASCII characters without spaces",
+    ))
+}
+
+/// `whsec_` and the base64 of 32 random bytes, the form of Standard Webhooks.
+fn make_secret(ids: &Ids) -> Secret<String> {
+    let mut bytes = [0; 32];
+    ids.fill(&mut bytes);
+    let secret = Secret::new(format!("whsec_{}", BASE64.encode(bytes)));
+    bytes.zeroize();
+    secret
+}
+
+/// What the vault seals a webhook's secret for.
+const SECRET: &str = "webhook secret";
