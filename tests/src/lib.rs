@@ -1,3 +1,40 @@
-//! What the outside tests share.
+//! What the outside tests share: a real server in its own process, a client for it, and a merchant's webhook endpoint that misbehaves on
+//! request. Nothing here knows the engine's code: these tests see what a merchant and an operator see.
 
+pub mod client;
+pub mod receiver;
+pub mod server;
 pub mod tidy;
+
+pub use client::{Answer, Client};
+pub use receiver::{Delivery, Manner, Receiver};
+pub use server::{Dev, Server, Setup};
+
+/// The test gateway's three numbers (decisions 5), for payments: what each brings about.
+pub const PAYS: &str = "4149518161";
+pub const STAYS_PENDING: &str = "4149518162";
+pub const FAILS: &str = "4149518163";
+
+use std::time::Duration;
+
+/// Asks again and again until there is an answer; an error that says what was waited for when the time is up.
+pub async fn eventually<T, F>(
+    what: &str,
+    within: Duration,
+    mut ask: impl FnMut() -> F,
+) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<Option<T>>>,
+{
+    let end = tokio::time::Instant::now() + within;
+    loop {
+        if let Some(answer) = ask().await? {
+            return Ok(answer);
+        }
+        anyhow::ensure!(
+            tokio::time::Instant::now() < end,
+            "{what}: not within {within:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,140 @@
+//! An HTTP client that speaks to a server as a merchant, an operator or a stranger does.
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+/// One server, and one key or none.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base_url: String,
+    key: Option<String>,
+}
+
+/// Status, headers and the JSON of the body (`null` when it is not JSON).
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: Value,
+}
+
+impl Client {
+    pub fn new(base_url: &str, key: Option<&str>) -> Self {
+        Self {
+            http: plain_http(),
+            base_url: base_url.to_owned(),
+            key: key.map(str::to_owned),
+        }
+    }
+
+    /// The same server, with another key.
+    pub fn with_key(&self, key: &str) -> Self {
+        Self {
+            key: Some(key.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(self.http.get(self.url(path))).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+        self.send(self.http.post(self.url(path)).json(body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+        self.send(self.http.patch(self.url(path)).json(body)).await
+    }
+
+    /// A form, as a browser without script sends it; redirects are not followed.
+    pub async fn post_form(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> anyhow::Result<reqwest::Response> {
+        Ok(self.http.post(self.url(path)).form(fields).send().await?)
+    }
+
+    /// A page, as text.
+    pub async fn page(&self, path: &str) -> anyhow::Result<String> {
+        Ok(self
+            .http
+            .get(self.url(path))
+            .send()
+            .await?
+            .error_for_status()?
+            .text()
+            .await?)
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Answer> {
+        let request = request.header("Accept", "application/json");
+        let request = match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        };
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = serde_json::from_slice(&response.bytes().await?).unwrap_or(Value::Null);
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base_url)
+    }
+}
+
+impl Answer {
+    /// The answer, if it has this status; else an error that shows what came.
+    pub fn expect(self, status: u16) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            self.status == status,
+            "expected {status}, got {}: {}",
+            self.status,
+            self.body
+        );
+        Ok(self)
+    }
+
+    /// `data.<name>`, a text.
+    pub fn data(&self, name: &str) -> anyhow::Result<&str> {
+        self.body["data"][name]
+            .as_str()
+            .with_context(|| format!("no data.{name} in {}", self.body))
+    }
+}
+
+/// The smallest payment that every installation accepts.
+pub fn payment(description: &str) -> Value {
+    json!({
+        "amount": 25, "currency": "USD", "description": description, "return_url": "https://shop.example/thanks?order=7",
+        "customer": { "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace" },
+        "methods": ["switchyard_payment_demo"],
+    })
+}
+
+/// A payout over the test gateway to this account number.
+pub fn payout(description: &str, account_number: &str) -> Value {
+    json!({
+        "amount": 25, "currency": "USD", "description": description, "method": "switchyard_payout_demo",
+        "customer": { "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace" },
+        "recipient": { "account_number": account_number },
+    })
+}
+
+/// Short time-outs, no redirects: a test that waits forever tells nothing.
+fn plain_http() -> reqwest::Client {
+    // Another test of this process may have chosen the provider already: it is the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    builder
+        .timeout(std::time::Duration::from_secs(20))
+        .build()
+        .expect("a client without special settings")
+}
