@@ -1,1 +1,197 @@
+//! What the author of a gateway depends on, and nothing else of Switchyard.
+//!
+//! A gateway is a shared library that *computes*: it says which HTTP request to send, and the engine sends it. There are no
+//! sockets, threads, clocks or globals inside. You write an ordinary `async fn`; each `send().await` crosses to the engine and
+//! comes back with the provider's answer.
+//!
+//! ```ignore
+//! #[derive(Default)]
+//! struct Acme;
+//!
+//! impl Gateway for Acme {
+//!     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+//!         let config: Config = cx.config()?;
+//!         let answer = cx
+//!             .post("https://api.acme.example/charges")
+//!             .bearer(&config.key)
+//!             .json(&json!({ "id": ask.reference, "amount": ask.amount.decimal }))
+//!             .send()
+//!             .await?;
+//!         …
+//!     }
+//! }
+//!
+//! gateway!(Acme);
+//! ```
+//!
+//! `gateway!` exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your `Cargo.toml`. In a test,
+//! [`testing`] drives the gateway and answers its effects without any library.
+//!
+//! The one rule about money: **a fault never means declined**. The engine knows which requests left, so `?` is safe anywhere.
 
+pub mod abi;
+mod chance;
+mod context;
+mod fault;
+pub mod http;
+mod input;
+pub mod manifest;
+mod outcome;
+pub mod runtime;
+pub mod testing;
+mod time;
+pub mod wire;
+
+pub use context::Context;
+pub use fault::{Fault, FaultKind};
+pub use input::{
+    Callback, Cancel, Collect, Direction, Environment, Fields, Money, Payer, Payout, Query, Refund,
+    SubmitInput,
+};
+pub use outcome::{
+    Amount, CallbackResult, ConfigCheck, DeclineReason, Outcome, PayerAction, Prompt, Texts,
+};
+pub use time::Moment;
+pub use wire::{LogLevel, Operation};
+
+/// One provider's protocol. Write the operations that the provider has and list them in the manifest; leave the others out.
+///
+/// A gateway is made anew for each call and keeps nothing between calls: configuration comes with the call, tokens live in the
+/// engine's cache, and the attempt's state is the engine's to keep.
+#[expect(
+    async_fn_in_trait,
+    reason = "`gateway!` names the concrete type, so the compiler checks that its futures are `Send`"
+)]
+pub trait Gateway: Default + Send + Sync + 'static {
+    /// One harmless live call that says whether the credentials work.
+    async fn check_config(&self, _cx: &Context) -> Result<ConfigCheck, Fault> {
+        Err(Fault::unsupported("check_config"))
+    }
+
+    /// Take money from a payer.
+    async fn collect(&self, _cx: &Context, _ask: Collect) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("collect"))
+    }
+
+    /// Send money to a recipient.
+    async fn payout(&self, _cx: &Context, _ask: Payout) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("payout"))
+    }
+
+    /// What became of an attempt?
+    async fn query(&self, _cx: &Context, _ask: Query) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("query"))
+    }
+
+    /// Pass on a code that the payer typed.
+    async fn submit_input(&self, _cx: &Context, _ask: SubmitInput) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("submit_input"))
+    }
+
+    /// Call an attempt off.
+    async fn cancel(&self, _cx: &Context, _ask: Cancel) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("cancel"))
+    }
+
+    /// Give money back.
+    async fn refund(&self, _cx: &Context, _ask: Refund) -> Result<Outcome, Fault> {
+        Err(Fault::unsupported("refund"))
+    }
+
+    /// Verify and translate what the provider sent.
+    async fn callback(&self, _cx: &Context, _news: Callback) -> Result<CallbackResult, Fault> {
+        Err(Fault::unsupported("callback"))
+    }
+}
+
+/// Exports a gateway: the symbol `gateway_plugin_v1`, and `gateway.json` as ELF section `.gateway`. Once a crate. It also makes
+/// a test that holds the manifest against the code.
+#[macro_export]
+macro_rules! gateway {
+    ($gateway:ident) => {
+        #[cfg(panic = "abort")]
+        compile_error!(
+            "a gateway is built with panic = \"unwind\": remove `panic = \"abort\"` from the profile, or a panic would end the engine"
+        );
+
+        const _: () = {
+            const LENGTH: usize =
+                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/gateway.json")).len();
+
+            #[used]
+            #[unsafe(link_section = ".gateway")]
+            static MANIFEST: [u8; LENGTH] =
+                *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/gateway.json"));
+
+            impl $crate::runtime::Entry for $gateway {
+                fn manifest() -> &'static [u8] {
+                    &MANIFEST
+                }
+
+                fn start(
+                    cx: $crate::Context,
+                    operation: $crate::Operation,
+                    input: $crate::runtime::Input,
+                ) -> $crate::runtime::Answering {
+                    use $crate::Gateway as _;
+                    use $crate::runtime::{Answer, input as read};
+                    Box::pin(async move {
+                        let gateway = <$gateway as ::core::default::Default>::default();
+                        match operation {
+                            $crate::Operation::CheckConfig => {
+                                gateway.check_config(&cx).await.map(Answer::from)
+                            }
+                            $crate::Operation::Collect => gateway
+                                .collect(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Payout => gateway
+                                .payout(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Query => gateway
+                                .query(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::SubmitInput => gateway
+                                .submit_input(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Cancel => gateway
+                                .cancel(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Refund => gateway
+                                .refund(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Callback => gateway
+                                .callback(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                        }
+                    })
+                }
+            }
+
+            #[unsafe(no_mangle)]
+            #[allow(non_upper_case_globals)]
+            pub static gateway_plugin_v1: $crate::abi::Plugin = $crate::abi::Plugin {
+                abi_major: $crate::abi::ABI_MAJOR,
+                // A structure of four words.
+                size: ::core::mem::size_of::<$crate::abi::Plugin>() as u32,
+                begin: $crate::runtime::c_begin::<$gateway>,
+                resume: $crate::runtime::c_resume,
+                end: $crate::runtime::c_end,
+            };
+        };
+
+        #[cfg(test)]
+        mod gateway_manifest {
+            #[test]
+            fn the_manifest_lists_exactly_the_operations_that_are_written() {
+                $crate::testing::check_manifest::<super::$gateway>();
+            }
+        }
+    };
+}

@@ -1,0 +1,231 @@
+//! What a gateway has in its hands during one call: HTTP, sleep, the cache, the log, the time, chance, the connection's
+//! configuration and the attempt's state. Everything that touches the world is an effect that the engine performs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::chance::Chance;
+use crate::fault::Fault;
+use crate::http::RequestBuilder;
+use crate::input::Environment;
+use crate::time::Moment;
+use crate::wire::{Begin, Effect, EffectResult, LogLevel, LogLine, Request};
+
+/// One call's connection with the engine.
+pub struct Context {
+    call: String,
+    now: Moment,
+    environment: Environment,
+    config: Value,
+    desk: Arc<Desk>,
+}
+
+impl Context {
+    pub(crate) fn new(begin: Begin<'_>) -> Result<(Self, Arc<Desk>, Value), Fault> {
+        let desk = Arc::new(Desk(Mutex::new(Papers {
+            chance: Chance::from_seed(&begin.seed),
+            state: begin.state.into_owned(),
+            state_changed: false,
+            last_id: 0,
+            waiting: 0,
+            requests: Vec::new(),
+            results: Vec::new(),
+            log: Vec::new(),
+        })));
+        let context = Self {
+            call: begin.call.into_owned(),
+            now: Moment::parse(&begin.now)?,
+            environment: begin.environment,
+            config: begin.config.into_owned(),
+            desk: Arc::clone(&desk),
+        };
+        Ok((context, desk, begin.input.into_owned()))
+    }
+
+    /// This call, for logs.
+    pub fn call(&self) -> &str {
+        &self.call
+    }
+
+    /// When this call began, by the engine's clock.
+    pub fn now(&self) -> &Moment {
+        &self.now
+    }
+
+    pub fn environment(&self) -> Environment {
+        self.environment
+    }
+
+    /// The connection's configuration, in the gateway's own type.
+    pub fn config<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        T::deserialize(&self.config).map_err(|error| {
+            Fault::config(format!(
+                "the connection's configuration does not fit: {error}"
+            ))
+        })
+    }
+
+    /// What earlier calls of this attempt kept, or `None` before the first [`Context::set_state`].
+    pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
+        let papers = self.desk.papers();
+        match &papers.state {
+            Value::Null => Ok(None),
+            Value::Object(fields) if fields.is_empty() => Ok(None),
+            state => T::deserialize(state).map(Some).map_err(|error| {
+                Fault::message(format!("the attempt's state does not fit: {error}"))
+            }),
+        }
+    }
+
+    /// Keeps `state` with the attempt. It is durable before the next effect leaves and when the call ends.
+    pub fn set_state(&self, state: &impl Serialize) -> Result<(), Fault> {
+        let state = serde_json::to_value(state).map_err(|error| {
+            Fault::message(format!("the attempt's state cannot be written: {error}"))
+        })?;
+        let mut papers = self.desk.papers();
+        papers.state = state;
+        papers.state_changed = true;
+        Ok(())
+    }
+
+    /// A request to the provider: `cx.http("POST", url).json(&body).send().await?`.
+    pub fn http(&self, method: &str, url: impl Into<String>) -> RequestBuilder<'_> {
+        RequestBuilder::new(self, method, url.into())
+    }
+
+    pub fn get(&self, url: impl Into<String>) -> RequestBuilder<'_> {
+        self.http("GET", url)
+    }
+
+    pub fn post(&self, url: impl Into<String>) -> RequestBuilder<'_> {
+        self.http("POST", url)
+    }
+
+    /// Waits, by the engine's clock. It counts towards the call's 60 seconds.
+    pub async fn sleep(&self, duration: Duration) {
+        let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        self.perform(Effect::Sleep { ms }).await;
+    }
+
+    /// What this connection's cache has under `key`, if it has not expired.
+    pub async fn cached(&self, key: impl Into<String>) -> Option<String> {
+        match self.perform(Effect::CacheGet { key: key.into() }).await {
+            EffectResult::Cache { value } => value,
+            _ => None,
+        }
+    }
+
+    /// Keeps `value` in this connection's cache: OAuth tokens. A cache may forget at any time.
+    pub async fn cache(&self, key: impl Into<String>, value: impl Into<String>, keep: Duration) {
+        self.perform(Effect::CachePut {
+            key: key.into(),
+            value: value.into(),
+            ttl_s: keep.as_secs(),
+        })
+        .await;
+    }
+
+    /// A line in the engine's log, beside this call. Never log a secret: the engine removes those it knows, and knows not all.
+    pub fn log(&self, level: LogLevel, text: impl Into<String>) {
+        self.desk.papers().log.push(LogLine {
+            level,
+            text: text.into(),
+        });
+    }
+
+    /// 64 bits of chance from the engine's seed for this call: for nonces that must differ, not for keys.
+    pub fn chance(&self) -> u64 {
+        self.desk.papers().chance.next()
+    }
+
+    pub(crate) fn perform(&self, effect: Effect) -> Performing<'_> {
+        Performing {
+            desk: &self.desk,
+            stage: Stage::New(Some(effect)),
+        }
+    }
+}
+
+/// Where the gateway's code and the step that drives it meet. The engine never runs two steps of a call at once, so the lock is
+/// never contended; it makes the future `Send`.
+pub(crate) struct Desk(Mutex<Papers>);
+
+pub(crate) struct Papers {
+    chance: Chance,
+    pub(crate) state: Value,
+    pub(crate) state_changed: bool,
+    last_id: u32,
+    /// Effects that were requested and not answered.
+    pub(crate) waiting: usize,
+    pub(crate) requests: Vec<Request>,
+    results: Vec<(u32, EffectResult)>,
+    pub(crate) log: Vec<LogLine>,
+}
+
+impl Desk {
+    pub(crate) fn papers(&self) -> MutexGuard<'_, Papers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn bring(&self, id: u32, result: EffectResult) {
+        let mut papers = self.papers();
+        papers.waiting = papers.waiting.saturating_sub(1);
+        papers.results.push((id, result));
+    }
+}
+
+impl Papers {
+    /// The attempt's state, if it changed since this was last asked.
+    pub(crate) fn changed_state(&mut self) -> Option<Value> {
+        std::mem::take(&mut self.state_changed).then(|| self.state.clone())
+    }
+}
+
+/// An effect that waits for its result.
+pub(crate) struct Performing<'d> {
+    desk: &'d Desk,
+    stage: Stage,
+}
+
+enum Stage {
+    New(Option<Effect>),
+    Waiting(u32),
+}
+
+impl Future for Performing<'_> {
+    type Output = EffectResult;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<EffectResult> {
+        let mut papers = self.desk.papers();
+        match &mut self.stage {
+            Stage::New(effect) => {
+                papers.last_id += 1;
+                papers.waiting += 1;
+                let id = papers.last_id;
+                // Present: `New` is left for `Waiting` in the same poll that takes it.
+                if let Some(effect) = effect.take() {
+                    papers.requests.push(Request { id, effect });
+                }
+                drop(papers);
+                self.stage = Stage::Waiting(id);
+                Poll::Pending
+            }
+            Stage::Waiting(id) => match papers.results.iter().position(|(of, _)| of == id) {
+                Some(at) => Poll::Ready(papers.results.swap_remove(at).1),
+                None => Poll::Pending,
+            },
+        }
+    }
+}
+
+/// Polls once, outside any runtime: nothing wakes a gateway but the engine's answers.
+pub(crate) fn poll_once<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    future.poll(&mut std::task::Context::from_waker(Waker::noop()))
+}

@@ -1,0 +1,74 @@
+//! What goes wrong inside a gateway, as opposed to what a provider answers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A call that could not come to an outcome. **A fault never means declined**: the engine knows what left the house, and makes
+/// "not sent" of a fault before the first write and "unknown" of one after it. So `?` is safe anywhere in a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// The gateway's code panicked.
+    Panic,
+    /// The gateway waits for something that no effect will bring.
+    Stalled,
+    /// The connection's configuration lacks something or does not fit.
+    Config,
+    /// A message of the engine could not be read, or the gateway does not have the operation.
+    Message,
+    /// The provider answered in a way that the gateway cannot make sense of, or could not be reached.
+    Provider,
+    /// The gateway does not have this operation. Its manifest must not list it.
+    Unsupported,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// The connection's configuration is wrong: say which field, and how it should look.
+    pub fn config(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Config, message)
+    }
+
+    /// The provider answered something unreadable.
+    pub fn provider(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Provider, message)
+    }
+
+    pub(crate) fn message(message: impl Into<String>) -> Self {
+        Self::new(FaultKind::Message, message)
+    }
+
+    pub(crate) fn unsupported(operation: &str) -> Self {
+        Self::new(
+            FaultKind::Unsupported,
+            format!(
+                "this gateway has no operation `{operation}`: remove it from `operations` in gateway.json, or write it"
+            ),
+        )
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}

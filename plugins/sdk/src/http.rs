@@ -1,0 +1,222 @@
+//! HTTP as a gateway sees it: say what to send, await what came back. The engine does the sending, by its own rules: hosts of
+//! the manifest only, no redirects, at most 1 MiB an answer, at most 16 effects and 60 s a call.
+
+use std::fmt;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::wire::{
+    Body, Effect, EffectError, EffectErrorKind, EffectResult, HttpRequest, HttpResponse, Sent,
+};
+
+/// A request that is being built. Nothing leaves before [`RequestBuilder::send`] is awaited.
+#[must_use = "a request leaves when `send().await` is called"]
+pub struct RequestBuilder<'c> {
+    context: &'c Context,
+    request: HttpRequest,
+    broken: Option<String>,
+}
+
+impl<'c> RequestBuilder<'c> {
+    pub(crate) fn new(context: &'c Context, method: &str, url: String) -> Self {
+        Self {
+            context,
+            request: HttpRequest {
+                method: method.to_ascii_uppercase(),
+                url,
+                headers: Vec::new(),
+                body: None,
+                timeout_ms: None,
+                mutates: None,
+            },
+            broken: None,
+        }
+    }
+
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.request.headers.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("authorization", format!("Bearer {token}"))
+    }
+
+    pub fn basic(self, user: &str, password: &str) -> Self {
+        let pair = BASE64.encode(format!("{user}:{password}"));
+        self.header("authorization", format!("Basic {pair}"))
+    }
+
+    /// A JSON body, with its content type.
+    pub fn json(mut self, body: &impl Serialize) -> Self {
+        match serde_json::to_string(body) {
+            Ok(text) => self.text("application/json", text),
+            Err(error) => {
+                self.broken = Some(format!(
+                    "the request body cannot be written as JSON: {error}"
+                ));
+                self
+            }
+        }
+    }
+
+    /// A body of text, with its content type.
+    pub fn text(mut self, content_type: &str, body: impl Into<String>) -> Self {
+        self.request.body = Some(Body::Text(body.into()));
+        self.header("content-type", content_type)
+    }
+
+    /// A body of any bytes, with its content type.
+    pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
+        self.request.body = Some(Body::Base64(BASE64.encode(body)));
+        self.header("content-type", content_type)
+    }
+
+    /// A form; the engine encodes it and sets the content type.
+    pub fn form(mut self, fields: &[(&str, &str)]) -> Self {
+        self.request.body = Some(Body::Form(
+            fields
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        ));
+        self
+    }
+
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.request.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// This request moves no money although its method could: a token, a look-up by POST. Getting this wrong turns a fault that
+    /// must be "unknown" into "not sent", so say it only of requests that may be repeated for ever.
+    pub fn reads_only(mut self) -> Self {
+        self.request.mutates = Some(false);
+        self
+    }
+
+    /// This request moves money although its method is GET.
+    pub fn mutates(mut self) -> Self {
+        self.request.mutates = Some(true);
+        self
+    }
+
+    /// Sends it. Any status is an answer; an error is an answer that never came.
+    pub async fn send(self) -> Result<Response, SendError> {
+        if let Some(message) = self.broken {
+            return Err(SendError(EffectError {
+                sent: Sent::No,
+                kind: EffectErrorKind::Other,
+                message,
+            }));
+        }
+        match self.context.perform(Effect::Http(self.request)).await {
+            EffectResult::Http(answer) => Response::read(answer),
+            EffectResult::Error(error) => Err(SendError(error)),
+            EffectResult::Slept {} | EffectResult::Cache { .. } => Err(SendError(EffectError {
+                sent: Sent::Maybe,
+                kind: EffectErrorKind::Other,
+                message: "the engine answered a request with something else".into(),
+            })),
+        }
+    }
+}
+
+/// What the provider answered, whatever its status.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Response {
+    fn read(answer: HttpResponse) -> Result<Self, SendError> {
+        let body = answer.body.bytes().map_err(|fault| {
+            SendError(EffectError {
+                sent: Sent::Maybe,
+                kind: EffectErrorKind::Broken,
+                message: fault.message,
+            })
+        })?;
+        Ok(Self {
+            status: answer.status,
+            body: body.into_owned(),
+            headers: answer.headers,
+        })
+    }
+
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The first header of this name; case does not matter.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    pub fn text(&self) -> Result<&str, Fault> {
+        std::str::from_utf8(&self.body).map_err(|_| {
+            Fault::provider(format!(
+                "the provider answered {} with bytes that are no text",
+                self.status
+            ))
+        })
+    }
+
+    /// The body as JSON of this shape. Anything else (an HTML page, half an answer) is a fault, which is never a decline.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Fault::provider(format!(
+                "the provider answered {} with a body that is not the expected JSON: {error}",
+                self.status
+            ))
+        })
+    }
+}
+
+/// A request that was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendError(pub EffectError);
+
+impl SendError {
+    /// Can it have reached the provider?
+    pub fn maybe_sent(&self) -> bool {
+        self.0.sent == Sent::Maybe
+    }
+
+    pub fn is_timeout(&self) -> bool {
+        self.0.kind == EffectErrorKind::Timeout
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for SendError {}
+
+impl From<SendError> for Fault {
+    fn from(error: SendError) -> Self {
+        Self::provider(error.0.message)
+    }
+}
+
+pub(crate) fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+    headers
+        .iter()
+        .find(|(header, _)| header.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_str())
+}

@@ -1,0 +1,281 @@
+//! What the engine hands to each operation.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::fault::Fault;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Environment {
+    #[default]
+    Sandbox,
+    Live,
+}
+
+/// Which way the money goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    Collect,
+    Payout,
+}
+
+/// An amount to move, in every notation that providers ask for, so that no gateway computes with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Money {
+    /// In the currency's smallest unit: 2500 for 25.00 USD, 200 for 200 XOF.
+    pub minor: i64,
+    /// ISO 4217.
+    pub currency: String,
+    /// How many decimals the currency has.
+    pub decimals: u8,
+    /// In major units with all decimals: `"25.00"`, `"200"`.
+    pub decimal: String,
+}
+
+impl Money {
+    /// From minor units.
+    pub fn from_minor(minor: i64, currency: impl Into<String>, decimals: u8) -> Self {
+        Self {
+            minor,
+            currency: currency.into(),
+            decimals,
+            decimal: written(minor, decimals),
+        }
+    }
+
+    /// In major units without decimals, for providers that know none. A fraction is refused, never rounded.
+    pub fn whole(&self) -> Result<i64, Fault> {
+        let unit = 10_i64
+            .checked_pow(u32::from(self.decimals))
+            .ok_or_else(|| Fault::message(format!("{} decimals are too many", self.decimals)))?;
+        if self.minor % unit != 0 {
+            return Err(Fault::config(format!(
+                "{} {} has a fraction, and this provider takes whole amounts only",
+                self.decimal, self.currency
+            )));
+        }
+        Ok(self.minor / unit)
+    }
+
+    /// In major units with at most `decimals` decimals, for providers whose operators differ. Digits are never rounded away.
+    pub fn with_decimals(&self, decimals: u8) -> Result<String, Fault> {
+        if decimals == 0 {
+            return self.whole().map(|whole| whole.to_string());
+        }
+        let mut text = self.decimal.clone();
+        if self.decimals < decimals {
+            if self.decimals == 0 {
+                text.push('.');
+            }
+            text.extend(std::iter::repeat_n(
+                '0',
+                usize::from(decimals - self.decimals),
+            ));
+            return Ok(text);
+        }
+        for _ in decimals..self.decimals {
+            if text.pop() != Some('0') {
+                return Err(Fault::config(format!(
+                    "{} {} has more decimals than the {decimals} that this provider takes",
+                    self.decimal, self.currency
+                )));
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn written(minor: i64, decimals: u8) -> String {
+    if decimals == 0 {
+        return minor.to_string();
+    }
+    let digits = format!(
+        "{:0>width$}",
+        minor.unsigned_abs(),
+        width = usize::from(decimals) + 1
+    );
+    let (major, fraction) = digits.split_at(digits.len() - usize::from(decimals));
+    let sign = if minor < 0 { "-" } else { "" };
+    format!("{sign}{major}.{fraction}")
+}
+
+/// What the payer or recipient typed, by the field names of the method. Numbers arrive as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Fields(pub BTreeMap<String, String>);
+
+impl Fields {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Fields {
+    fn from(fields: [(&str, &str); N]) -> Self {
+        Self(
+            fields
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
+        Ok(Self(
+            raw.into_iter()
+                .filter_map(|(name, value)| Some((name, text_of(value)?)))
+                .collect(),
+        ))
+    }
+}
+
+fn text_of(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    }
+}
+
+/// Who pays. What the merchant did not give is absent or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Payer {
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
+    pub email: Option<String>,
+    /// The phone number, digits with the country's dial code.
+    pub msisdn: Option<String>,
+}
+
+/// Take money from a payer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collect {
+    /// Our reference of this attempt, a UUID. It belongs into every request that moves money.
+    pub reference: String,
+    pub transaction: String,
+    pub method: String,
+    #[serde(default)]
+    pub country: Option<String>,
+    pub amount: Money,
+    #[serde(default)]
+    pub payer: Payer,
+    #[serde(default)]
+    pub fields: Fields,
+    #[serde(default)]
+    pub description: String,
+    /// Where the provider sends the payer back to: our checkout page.
+    #[serde(default)]
+    pub return_url: Option<String>,
+    /// Where the provider sends its news.
+    #[serde(default)]
+    pub callback_url: Option<String>,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Send money to a recipient.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payout {
+    pub reference: String,
+    pub transaction: String,
+    pub method: String,
+    #[serde(default)]
+    pub country: Option<String>,
+    pub amount: Money,
+    #[serde(default)]
+    pub payer: Payer,
+    #[serde(default)]
+    pub recipient: Fields,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub callback_url: Option<String>,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Ask what became of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Query {
+    pub reference: String,
+    #[serde(default)]
+    pub provider_id: Option<String>,
+    pub direction: Direction,
+    pub method: String,
+    pub amount: Money,
+    #[serde(default)]
+    pub payer: Payer,
+    #[serde(default)]
+    pub fields: Fields,
+    #[serde(default)]
+    pub recipient: Fields,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Pass on what the payer typed after the attempt began: an OTP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmitInput {
+    pub reference: String,
+    #[serde(default)]
+    pub provider_id: Option<String>,
+    pub method: String,
+    pub amount: Money,
+    #[serde(default)]
+    pub input: Fields,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Call an attempt off, where the provider can.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancel {
+    pub reference: String,
+    #[serde(default)]
+    pub provider_id: Option<String>,
+    pub method: String,
+    pub amount: Money,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// Give money back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refund {
+    /// Our reference of this refund.
+    pub reference: String,
+    /// Our reference of the attempt that is refunded.
+    pub of: String,
+    #[serde(default)]
+    pub provider_id: Option<String>,
+    pub method: String,
+    pub amount: Money,
+    #[serde(default)]
+    pub environment: Environment,
+}
+
+/// What a provider sent us, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callback {
+    pub method: String,
+    pub path: String,
+    #[serde(default)]
+    pub query: String,
+    pub headers: Vec<(String, String)>,
+    pub body: crate::wire::Body,
+}
+
+impl Callback {
+    /// The first header of this name; case does not matter.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        crate::http::header(&self.headers, name)
+    }
+}

@@ -1,0 +1,566 @@
+//! `gateway.json`: what a gateway is and has, readable without running it.
+//!
+//! [`Manifest::parse`] is used by the engine before it loads a library and by the test that `gateway!` makes, so an author sees
+//! the engine's refusals first. Each says what to do. Unknown fields are ignored.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::abi::ABI_MAJOR;
+use crate::input::{Direction, Environment};
+use crate::outcome::{Prompt, Texts};
+use crate::wire::Operation;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// `[a-z][a-z0-9_]*`, at most 40 characters: the gateway's code for ever.
+    pub name: String,
+    pub version: String,
+    pub abi: u32,
+    /// What the engine must have beyond this ABI's first version.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    pub title: String,
+    #[serde(default)]
+    pub description: String,
+    /// An SVG, inline.
+    #[serde(default)]
+    pub icon: Option<String>,
+    pub methods: Vec<Method>,
+    /// It serves every other method code of its directions, too, in every currency. For test gateways.
+    #[serde(default)]
+    pub any_method: bool,
+    pub operations: BTreeSet<Operation>,
+    #[serde(default)]
+    pub hosts: Hosts,
+    #[serde(default)]
+    pub callback: Option<CallbackRule>,
+    #[serde(default)]
+    pub reference: Reference,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// How long the engine waits for each operation, in milliseconds.
+    #[serde(default)]
+    pub deadline_ms: BTreeMap<Operation, u64>,
+    /// JSON Schema of the connection's configuration: an object of strings, integers and booleans.
+    #[serde(default)]
+    pub config: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Method {
+    /// The engine's code; `{service}` in it stands for the installation's own code.
+    pub code: String,
+    pub direction: Direction,
+    pub currency: String,
+    pub countries: Vec<String>,
+    /// Limits in major units, as decimals.
+    #[serde(default)]
+    pub min: Option<String>,
+    #[serde(default)]
+    pub max: Option<String>,
+    #[serde(default)]
+    pub decimals: Option<u8>,
+    #[serde(default)]
+    pub fields: Vec<Field>,
+    #[serde(default)]
+    pub prompt: Option<Prompt>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    pub name: String,
+    #[serde(default)]
+    pub label: Texts,
+    #[serde(default)]
+    pub pattern: Option<String>,
+    #[serde(default = "yes")]
+    pub required: bool,
+}
+
+/// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hosts {
+    pub sandbox: Vec<String>,
+    pub live: Vec<String>,
+}
+
+impl Hosts {
+    pub fn of(&self, environment: Environment) -> &[String] {
+        match environment {
+            Environment::Sandbox => &self.sandbox,
+            Environment::Live => &self.live,
+        }
+    }
+}
+
+/// What the engine answers to a provider's callback, and for what the provider is given an address.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallbackRule {
+    #[serde(default)]
+    pub answer: CallbackAnswer,
+    #[serde(default)]
+    pub per: CallbackPer,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallbackAnswer {
+    pub status: u16,
+    pub content_type: Option<String>,
+    pub body: String,
+}
+
+impl Default for CallbackAnswer {
+    fn default() -> Self {
+        Self {
+            status: 200,
+            content_type: None,
+            body: String::new(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallbackPer {
+    #[default]
+    Account,
+    Transaction,
+}
+
+/// How the provider wants our reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reference {
+    pub format: ReferenceFormat,
+    pub max: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferenceFormat {
+    #[default]
+    Uuid,
+    Alphanumeric,
+    Digits,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    /// The same request under the same reference moves money once.
+    pub idempotent_by_reference: bool,
+    /// `query` works with our reference alone, without the provider's id.
+    pub query_by_reference: bool,
+    /// After this long "not found" means that the provider never got it.
+    pub not_found_is_final_after_s: Option<u64>,
+}
+
+impl Manifest {
+    /// Reads and checks a manifest.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
+        // A C compiler ends a string with a zero byte.
+        let end = bytes
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at + 1);
+        let text = std::str::from_utf8(&bytes[..end])
+            .map_err(|_| ManifestError("is not UTF-8: save gateway.json as UTF-8".into()))?;
+        let manifest: Self = serde_json::from_str(text).map_err(|error| {
+            ManifestError(format!(
+                "does not read as a manifest ({error}): correct gateway.json"
+            ))
+        })?;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    pub fn has(&self, operation: Operation) -> bool {
+        self.operations.contains(&operation)
+    }
+
+    /// The names of the configuration's fields that are secrets.
+    pub fn secret_fields(&self) -> Vec<&str> {
+        self.properties()
+            .into_iter()
+            .flatten()
+            .filter(|(_, schema)| schema.get("writeOnly") == Some(&Value::Bool(true)))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+
+    fn properties(&self) -> Option<&Map<String, Value>> {
+        self.config.get("properties")?.as_object()
+    }
+
+    fn check(&self) -> Result<(), ManifestError> {
+        if self.abi != ABI_MAJOR {
+            return refuse(format!(
+                "is for ABI {}, and this engine has ABI {ABI_MAJOR}: build the gateway with a `switchyard-gateway` of that ABI",
+                self.abi
+            ));
+        }
+        if let Some(need) = self.needs.first() {
+            return refuse(format!(
+                "needs `{need}`, which this engine does not have: upgrade the engine"
+            ));
+        }
+        if !is_code(&self.name) {
+            return refuse(format!(
+                "names the gateway `{}`: a name is 1 to {CODE_CHARACTERS} of a-z, 0-9 and _, and begins with a letter",
+                shortened(&self.name)
+            ));
+        }
+        if !is_version(&self.version) {
+            return refuse(format!(
+                "has version `{}`: write three numbers, as in 1.0.0",
+                shortened(&self.version)
+            ));
+        }
+        if self.title.trim().is_empty() || self.title.chars().count() > TITLE_CHARACTERS {
+            return refuse(format!(
+                "needs a `title` of 1 to {TITLE_CHARACTERS} characters"
+            ));
+        }
+        if let Some(icon) = &self.icon
+            && !(icon.trim_start().starts_with("<svg") && icon.len() <= ICON_BYTES)
+        {
+            return refuse(format!(
+                "has an icon that is no inline SVG of at most {ICON_BYTES} bytes"
+            ));
+        }
+        self.check_operations()?;
+        self.check_methods()?;
+        for host in self.hosts.sandbox.iter().chain(&self.hosts.live) {
+            if !is_host(host) {
+                return refuse(format!(
+                    "lists the host `{}`: write `api.example.com`, `*.example.com` or `example.com:8443`, without scheme or path",
+                    shortened(host)
+                ));
+            }
+        }
+        self.check_config()
+    }
+
+    fn check_operations(&self) -> Result<(), ManifestError> {
+        for (direction, operation) in [
+            (Direction::Collect, Operation::Collect),
+            (Direction::Payout, Operation::Payout),
+        ] {
+            let has_methods = self
+                .methods
+                .iter()
+                .any(|method| method.direction == direction);
+            if has_methods != self.has(operation) {
+                let name = operation.as_str();
+                return refuse(if has_methods {
+                    format!(
+                        "has methods for `{name}` and does not list that operation: add it to `operations`"
+                    )
+                } else {
+                    format!(
+                        "lists the operation `{name}` and has no method for it: add one to `methods`"
+                    )
+                });
+            }
+        }
+        if !self.has(Operation::Collect) && !self.has(Operation::Payout) {
+            return refuse(
+                "lists neither `collect` nor `payout`: a gateway has at least one of them",
+            );
+        }
+        if !self.has(Operation::Query) {
+            return refuse(
+                "does not list `query`: without it a lost answer could never be settled",
+            );
+        }
+        if self.has(Operation::Callback) != self.callback.is_some() {
+            return refuse(
+                "has `callback` in one of `operations` and the object `callback` only: it needs both or none",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_methods(&self) -> Result<(), ManifestError> {
+        let mut seen = BTreeSet::new();
+        for method in &self.methods {
+            let code = shortened(&method.code);
+            let substituted = method.code.replace("{service}", "service");
+            if !is_code(&substituted) {
+                return refuse(format!("has the method code `{code}`: use a-z, 0-9 and _"));
+            }
+            if !seen.insert((method.direction, &method.code)) {
+                return refuse(format!(
+                    "has the method `{code}` twice in one direction: merge the two"
+                ));
+            }
+            if !is_upper(&method.currency, 3) {
+                return refuse(format!(
+                    "has the currency `{}` on method `{code}`: write the three letters of ISO 4217",
+                    shortened(&method.currency)
+                ));
+            }
+            if method.countries.is_empty()
+                || !method.countries.iter().all(|country| is_upper(country, 2))
+            {
+                return refuse(format!(
+                    "has method `{code}` with countries that are not two letters of ISO 3166 each, or with none"
+                ));
+            }
+            for limit in [&method.min, &method.max].into_iter().flatten() {
+                if !is_decimal(limit) {
+                    return refuse(format!(
+                        "has a limit on method `{code}` that is no decimal such as \"100.00\""
+                    ));
+                }
+            }
+            if method.decimals.is_some_and(|decimals| decimals > 8) {
+                return refuse(format!("gives method `{code}` more than 8 decimals"));
+            }
+            if let Some(field) = method.fields.iter().find(|field| !is_code(&field.name)) {
+                return refuse(format!(
+                    "has the field `{}` on method `{code}`: use a-z, 0-9 and _",
+                    shortened(&field.name)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_config(&self) -> Result<(), ManifestError> {
+        if self.config.is_null() {
+            return Ok(());
+        }
+        if self.config.get("type") != Some(&Value::from("object")) {
+            return refuse("has a `config` that is no JSON Schema of type `object`");
+        }
+        let properties = self.properties();
+        for (name, schema) in properties.into_iter().flatten() {
+            let kind = schema.get("type").and_then(Value::as_str);
+            if !matches!(kind, Some("string" | "integer" | "boolean")) {
+                return refuse(format!(
+                    "has the configuration field `{}` of a type that is not string, integer or boolean",
+                    shortened(name)
+                ));
+            }
+        }
+        let required = self.config.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten() {
+            let known = name
+                .as_str()
+                .is_some_and(|name| properties.is_some_and(|all| all.contains_key(name)));
+            if !known {
+                return refuse(format!(
+                    "requires the configuration field {name} and does not describe it"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a manifest is refused; reads after "the manifest".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestError(String);
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ManifestError {}
+
+fn refuse(why: impl Into<String>) -> Result<(), ManifestError> {
+    Err(ManifestError(why.into()))
+}
+
+fn is_code(text: &str) -> bool {
+    text.len() <= CODE_CHARACTERS
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn is_version(text: &str) -> bool {
+    let numbers: Vec<_> = text.split('.').collect();
+    numbers.len() == 3
+        && numbers
+            .iter()
+            .all(|number| number.len() <= 9 && number.parse::<u32>().is_ok())
+}
+
+fn is_upper(text: &str, characters: usize) -> bool {
+    text.len() == characters && text.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+fn is_decimal(text: &str) -> bool {
+    let (major, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    [major, fraction].iter().all(|digits| {
+        (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+fn is_host(text: &str) -> bool {
+    let (name, port) = text.rsplit_once(':').unwrap_or((text, "443"));
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    port.parse::<u16>().is_ok_and(|port| port > 0)
+        && !name.is_empty()
+        && name.len() <= 253
+        && name.split('.').all(|label| {
+            !label.is_empty()
+                && label
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+        })
+}
+
+/// A manifest may hold anything: what is quoted from it is cut, and has no control characters.
+fn shortened(text: &str) -> String {
+    text.chars()
+        .filter(|char| !char.is_control())
+        .take(40)
+        .collect()
+}
+
+fn yes() -> bool {
+    true
+}
+
+const CODE_CHARACTERS: usize = 40;
+const TITLE_CHARACTERS: usize = 60;
+const ICON_BYTES: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sample() -> Value {
+        json!({
+            "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme Pay",
+            "methods": [{"code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"], "min": "100"}],
+            "operations": ["collect", "query"],
+            "hosts": {"sandbox": ["sandbox.acme.example"], "live": ["api.acme.example", "*.acme.example:8443"]},
+            "config": {
+                "type": "object", "required": ["key"],
+                "properties": {"key": {"type": "string", "writeOnly": true}, "shop": {"type": "string"}}
+            },
+            "some_later_field": 1
+        })
+    }
+
+    fn parsed(manifest: &Value) -> Result<Manifest, ManifestError> {
+        Manifest::parse(manifest.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_good_manifest_reads_and_names_its_secrets() {
+        let manifest = parsed(&sample()).unwrap();
+        assert_eq!(manifest.secret_fields(), ["key"]);
+        let ended_by_a_compiler = format!("{}\n\0", sample());
+        assert_eq!(
+            Manifest::parse(ended_by_a_compiler.as_bytes()).unwrap(),
+            manifest
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_lies_is_refused_with_what_to_do() {
+        let cases = [
+            ("/abi", json!(2), "is for ABI 2, and this engine has ABI 1"),
+            (
+                "/name",
+                json!("../../etc/passwd"),
+                "names the gateway `../../etc/passwd`",
+            ),
+            ("/name", json!("Acme"), "begins with a letter"),
+            ("/name", json!(""), "names the gateway ``"),
+            ("/version", json!("one"), "write three numbers"),
+            ("/title", json!(" "), "needs a `title`"),
+            (
+                "/operations",
+                json!(["query"]),
+                "does not list that operation",
+            ),
+            (
+                "/operations",
+                json!(["collect", "payout", "query"]),
+                "has no method for it",
+            ),
+            ("/operations", json!(["collect"]), "does not list `query`"),
+            (
+                "/operations",
+                json!(["collect", "query", "steal"]),
+                "does not read as a manifest",
+            ),
+            (
+                "/operations",
+                json!(["collect", "query", "callback"]),
+                "needs both or none",
+            ),
+            ("/methods", json!([]), "has no method for it"),
+            (
+                "/methods/0/code",
+                json!("acme/xof"),
+                "has the method code `acme/xof`",
+            ),
+            (
+                "/methods/0/currency",
+                json!("xof"),
+                "three letters of ISO 4217",
+            ),
+            ("/methods/0/countries", json!([]), "two letters of ISO 3166"),
+            ("/methods/0/min", json!("1e3"), "no decimal"),
+            (
+                "/hosts/live/0",
+                json!("https://api.acme.example/"),
+                "without scheme or path",
+            ),
+            (
+                "/hosts/live/0",
+                json!("user@acme.example"),
+                "without scheme or path",
+            ),
+            (
+                "/config/type",
+                json!("array"),
+                "no JSON Schema of type `object`",
+            ),
+            (
+                "/config/properties/key/type",
+                json!("array"),
+                "not string, integer or boolean",
+            ),
+            ("/config/required/0", json!("pin"), "does not describe it"),
+        ];
+        for (place, lie, refusal) in cases {
+            let mut manifest = sample();
+            *manifest.pointer_mut(place).unwrap() = lie;
+            let error = parsed(&manifest).expect_err(place).to_string();
+            assert!(error.contains(refusal), "{place}: {error}");
+        }
+        let mut twice = sample();
+        let method = twice["methods"][0].clone();
+        twice["methods"].as_array_mut().unwrap().push(method);
+        assert!(parsed(&twice).unwrap_err().to_string().contains("twice"));
+        let mut needy = sample();
+        needy["needs"] = json!(["threads"]);
+        assert!(
+            parsed(&needy)
+                .unwrap_err()
+                .to_string()
+                .contains("upgrade the engine")
+        );
+        assert!(Manifest::parse(b"\xff").is_err());
+        assert!(Manifest::parse(b"").is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! What a call comes to: the outcome of an attempt, what the payer is to do next, and what a callback turned out to be.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::input::Money;
+
+/// What an attempt came to, as the provider says it.
+///
+/// On the wire an object with one key: `{"succeeded":{…}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The money moved. Give the amount that the *provider* names: the engine compares it with what was asked.
+    Succeeded {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        amount: Option<Amount>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fees: Option<Amount>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_status: Option<String>,
+    },
+    /// The provider said no, finally. `retryable` when another gateway may be tried at once.
+    Declined {
+        reason: DeclineReason,
+        #[serde(default)]
+        retryable: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_code: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_message: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_id: Option<String>,
+    },
+    /// The provider took it on; the end comes later, by callback or by `query`.
+    Pending {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider_id: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        payer_action: Option<PayerAction>,
+        /// When to ask again, in seconds from now. Absent: the engine's own schedule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        poll_after: Option<u32>,
+    },
+    /// Nobody can tell yet: a time-out after the write, a 5xx, a duplicate that was ignored.
+    Unknown { why: String },
+    /// For `query` only: the provider does not know our reference. What that proves is for the engine to say, by the manifest's
+    /// `not_found_is_final_after_s`.
+    NotFound { why: String },
+}
+
+impl Outcome {
+    /// The money moved, all of it: `amount` is what the provider names.
+    pub fn succeeded(amount: impl Into<Amount>) -> Self {
+        Self::Succeeded {
+            provider_id: None,
+            amount: Some(amount.into()),
+            fees: None,
+            provider_status: None,
+        }
+    }
+
+    /// A final no, with the provider's own words.
+    pub fn declined(reason: DeclineReason, provider_message: impl Into<String>) -> Self {
+        Self::Declined {
+            reason,
+            retryable: false,
+            provider_code: None,
+            provider_message: Some(provider_message.into()),
+            provider_id: None,
+        }
+    }
+
+    /// Accepted; the end comes later.
+    pub fn pending() -> Self {
+        Self::Pending {
+            provider_id: None,
+            payer_action: None,
+            poll_after: None,
+        }
+    }
+
+    /// Accepted, once the payer does this.
+    pub fn awaiting(action: PayerAction) -> Self {
+        Self::Pending {
+            provider_id: None,
+            payer_action: Some(action),
+            poll_after: None,
+        }
+    }
+
+    pub fn unknown(why: impl Into<String>) -> Self {
+        Self::Unknown { why: why.into() }
+    }
+
+    /// The same outcome with the provider's own id. An `Unknown` has none.
+    pub fn with_provider_id(mut self, id: impl Into<String>) -> Self {
+        match &mut self {
+            Self::Succeeded { provider_id, .. }
+            | Self::Declined { provider_id, .. }
+            | Self::Pending { provider_id, .. } => *provider_id = Some(id.into()),
+            Self::Unknown { .. } | Self::NotFound { .. } => {}
+        }
+        self
+    }
+
+    /// The same decline with the provider's own code. Other outcomes have none.
+    pub fn with_provider_code(mut self, code: impl Into<String>) -> Self {
+        if let Self::Declined { provider_code, .. } = &mut self {
+            *provider_code = Some(code.into());
+        }
+        self
+    }
+
+    /// The same decline, and another gateway may be tried at once: the provider was the reason, not the payer.
+    pub fn and_retryable(mut self) -> Self {
+        if let Self::Declined { retryable, .. } = &mut self {
+            *retryable = true;
+        }
+        self
+    }
+}
+
+/// Why a provider said no, in the engine's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeclineReason {
+    InsufficientFunds,
+    PayerDeclined,
+    PayerTimeout,
+    PayerBusy,
+    InvalidAccount,
+    LimitExceeded,
+    AmountOutOfRange,
+    Expired,
+    NotPermitted,
+    /// The merchant's own float at the provider is empty: not the payer's fault.
+    MerchantFunds,
+    ProviderUnavailable,
+    Misconfigured,
+    #[serde(other)]
+    Other,
+}
+
+/// An amount as a provider names it: currency, and minor units or a decimal or both. The engine refuses what does not add up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    pub currency: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minor: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<String>,
+}
+
+impl Amount {
+    /// An amount in major units, as most providers write it: `Amount::decimal("25.00", "USD")`.
+    pub fn decimal(decimal: impl Into<String>, currency: impl Into<String>) -> Self {
+        Self {
+            currency: currency.into(),
+            minor: None,
+            decimal: Some(decimal.into()),
+        }
+    }
+
+    /// An amount in the currency's smallest unit.
+    pub fn minor(minor: i64, currency: impl Into<String>) -> Self {
+        Self {
+            currency: currency.into(),
+            minor: Some(minor),
+            decimal: None,
+        }
+    }
+}
+
+impl From<&Money> for Amount {
+    fn from(money: &Money) -> Self {
+        Self::minor(money.minor, &money.currency)
+    }
+}
+
+impl From<Money> for Amount {
+    fn from(money: Money) -> Self {
+        Self::minor(money.minor, money.currency)
+    }
+}
+
+/// A text in each language it exists in: `{"en": "…", "fr": "…"}`.
+pub type Texts = BTreeMap<String, String>;
+
+/// What the payer does next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PayerAction {
+    /// Go on at the provider's page.
+    Redirect { url: String },
+    /// Confirm on the phone: `auto` when a prompt comes by itself, `manual` when the payer opens a menu.
+    ConfirmOnPhone {
+        prompt: Prompt,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        steps: BTreeMap<String, Vec<String>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ussd: Option<String>,
+    },
+    /// Type a code; it comes back through `submit_input`.
+    EnterCode {
+        label: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        length: Option<u8>,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        how: Texts,
+    },
+    /// Dial a USSD string.
+    Dial { ussd: String },
+    /// Send a bank transfer.
+    Transfer {
+        bank: String,
+        account: String,
+        name: String,
+        amount: Amount,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<String>,
+    },
+    /// Scan a QR code: its text, or an image as a URL or a data URL.
+    ShowQr {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+    },
+    /// Send coins to an address. `amount` is in the coin's own decimal notation.
+    SendCrypto {
+        address: String,
+        chain: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+        amount: String,
+        uri: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires: Option<String>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prompt {
+    Auto,
+    Manual,
+}
+
+/// What one harmless live call said about the credentials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigCheck {
+    /// They work; `account` is the provider's name for whose they are.
+    Works {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<String>,
+    },
+    /// The provider refuses them; `field` is the one to look at.
+    Refused {
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
+    },
+}
+
+/// What a callback turned out to be. `trusted` only when its signature or secret was verified here and now; anything else is a
+/// hint, on which the engine queries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallbackResult {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    pub trusted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}

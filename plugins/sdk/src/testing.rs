@@ -1,0 +1,349 @@
+//! Drives a gateway in a plain test, without a library, an engine or a network: the test answers each effect.
+//!
+//! Every message goes through the same JSON as in the engine, so what passes here reads the same there.
+//!
+//! ```ignore
+//! let end = Call::new(Operation::Collect)
+//!     .config(json!({ "key": "k" }))
+//!     .input(&testing::collect("acme_xof", 25_00, "USD", 2))
+//!     .run::<Acme>(|request| testing::answer(200, json!({ "status": "ok" })))
+//!     .unwrap();
+//! assert_eq!(end.outcome, Outcome::succeeded(…));
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::fault::{Fault, FaultKind};
+use crate::input::{Collect, Direction, Environment, Fields, Money, Payer, Payout, Query};
+use crate::manifest::Manifest;
+use crate::outcome::Outcome;
+use crate::runtime::{self, Entry, Step};
+use crate::wire::{
+    Begin, Body, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest,
+    HttpResponse, LogLine, Operation, Pending, Ready, Resume, Sent,
+};
+
+/// One call of an operation.
+pub struct Call {
+    begin: Begin<'static>,
+}
+
+/// How a call ended, and what it did on the way.
+#[derive(Debug, PartialEq)]
+pub struct End<T = Outcome> {
+    pub outcome: T,
+    pub state: Value,
+    pub requests: Vec<HttpRequest>,
+    pub log: Vec<LogLine>,
+}
+
+impl Call {
+    pub fn new(operation: Operation) -> Self {
+        Self {
+            begin: Begin {
+                op: operation,
+                call: "c_test".into(),
+                now: "2026-11-20T10:00:00.000000Z".into(),
+                seed: "5eed".into(),
+                environment: Environment::Sandbox,
+                config: Default::default(),
+                state: Default::default(),
+                input: Default::default(),
+            },
+        }
+    }
+
+    pub fn config(mut self, config: Value) -> Self {
+        self.begin.config.to_mut().clone_from(&config);
+        self
+    }
+
+    pub fn state(mut self, state: Value) -> Self {
+        self.begin.state.to_mut().clone_from(&state);
+        self
+    }
+
+    /// The operation's input: a [`Collect`], or any JSON.
+    pub fn input(mut self, input: &impl Serialize) -> Self {
+        *self.begin.input.to_mut() =
+            serde_json::to_value(input).expect("the input can be written as JSON");
+        self
+    }
+
+    /// Runs the call to its end; `provider` answers each HTTP request. Sleeps pass at once, the cache lasts for this call.
+    pub fn run<G: Entry>(
+        self,
+        provider: impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
+    ) -> Result<End, Fault> {
+        self.run_as::<G, Outcome>(provider)
+    }
+
+    /// The same for an operation that comes to something else: `check_config`, `callback`.
+    pub fn run_as<G: Entry, T: DeserializeOwned>(
+        self,
+        mut provider: impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
+    ) -> Result<End<T>, Fault> {
+        let mut end = Progress {
+            state: self.begin.state.clone().into_owned(),
+            ..Progress::default()
+        };
+        let mut waiting = Vec::new();
+        let mut step = runtime::begin::<G>(&bytes(&self.begin));
+        loop {
+            let (message, call) = match step {
+                Step::Ready(message) => {
+                    let ready: Ready<T> = read(&message)?;
+                    end.keep(ready.state, ready.log);
+                    return Ok(End {
+                        outcome: ready.outcome,
+                        state: end.state,
+                        requests: end.requests,
+                        log: end.log,
+                    });
+                }
+                Step::Failed(message) => return Err(read::<Failed>(&message)?.fault),
+                Step::Pending(message, call) => (message, call),
+            };
+            let pending: Pending = read(&message)?;
+            end.keep(pending.state, pending.log);
+            waiting.extend(pending.effects);
+            if waiting.is_empty() {
+                runtime::end(call);
+                return Err(Fault::new(
+                    FaultKind::Stalled,
+                    "the gateway waits and asks for nothing",
+                ));
+            }
+            let request = waiting.remove(0);
+            let result = end.perform(request.effect, &mut provider);
+            let resume = Resume {
+                id: request.id,
+                result,
+            };
+            step = runtime::resume(call, &bytes(&resume));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Progress {
+    state: Value,
+    requests: Vec<HttpRequest>,
+    log: Vec<LogLine>,
+    cache: BTreeMap<String, String>,
+}
+
+impl Progress {
+    fn keep(&mut self, state: Option<Value>, log: Vec<LogLine>) {
+        if let Some(state) = state {
+            self.state = state;
+        }
+        self.log.extend(log);
+    }
+
+    fn perform(
+        &mut self,
+        effect: Effect,
+        provider: &mut impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
+    ) -> EffectResult {
+        match effect {
+            Effect::Http(request) => {
+                let answer = provider(&request);
+                self.requests.push(request);
+                answer.map_or_else(EffectResult::Error, EffectResult::Http)
+            }
+            Effect::Sleep { .. } => EffectResult::Slept {},
+            Effect::CacheGet { key } => EffectResult::Cache {
+                value: self.cache.get(&key).cloned(),
+            },
+            Effect::CachePut { key, value, .. } => {
+                self.cache.insert(key, value.clone());
+                EffectResult::Cache { value: Some(value) }
+            }
+        }
+    }
+}
+
+/// A provider that must not be asked anything.
+pub fn no_provider(request: &HttpRequest) -> Result<HttpResponse, EffectError> {
+    panic!(
+        "no request was expected, and one came: {} {}",
+        request.method, request.url
+    )
+}
+
+/// A provider's answer in JSON.
+pub fn answer(status: u16, body: Value) -> Result<HttpResponse, EffectError> {
+    Ok(HttpResponse {
+        status,
+        headers: vec![("content-type".into(), "application/json".into())],
+        body: Body::Text(body.to_string()),
+    })
+}
+
+/// A provider's answer in any text: half a page of HTML, say.
+pub fn text_answer(status: u16, body: &str) -> Result<HttpResponse, EffectError> {
+    Ok(HttpResponse {
+        status,
+        headers: Vec::new(),
+        body: Body::Text(body.into()),
+    })
+}
+
+/// No answer in time; the request may have arrived.
+pub fn timeout() -> Result<HttpResponse, EffectError> {
+    Err(EffectError {
+        sent: Sent::Maybe,
+        kind: EffectErrorKind::Timeout,
+        message: "the provider did not answer in time".into(),
+    })
+}
+
+/// No connection: the request surely did not leave.
+pub fn unreachable() -> Result<HttpResponse, EffectError> {
+    Err(EffectError {
+        sent: Sent::No,
+        kind: EffectErrorKind::Connect,
+        message: "the provider could not be reached".into(),
+    })
+}
+
+/// A collection of `minor` units with sample values for the rest.
+pub fn collect(method: &str, minor: i64, currency: &str, decimals: u8) -> Collect {
+    Collect {
+        reference: REFERENCE.into(),
+        transaction: "py_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
+        method: method.into(),
+        country: None,
+        amount: Money::from_minor(minor, currency, decimals),
+        payer: payer(),
+        fields: Fields::default(),
+        description: "A sample".into(),
+        return_url: Some("https://pay.example.com/checkout/py_01jd4v3z6q8k9m2n5p7r1s3t4v".into()),
+        callback_url: Some(
+            "https://pay.example.com/callbacks/con_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
+        ),
+        environment: Environment::Sandbox,
+    }
+}
+
+/// A payout of `minor` units with sample values for the rest.
+pub fn payout(method: &str, minor: i64, currency: &str, decimals: u8) -> Payout {
+    Payout {
+        reference: REFERENCE.into(),
+        transaction: "po_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
+        method: method.into(),
+        country: None,
+        amount: Money::from_minor(minor, currency, decimals),
+        payer: payer(),
+        recipient: Fields::default(),
+        description: "A sample".into(),
+        callback_url: None,
+        environment: Environment::Sandbox,
+    }
+}
+
+/// The query of what [`collect`] or [`payout`] began.
+pub fn query(
+    method: &str,
+    direction: Direction,
+    minor: i64,
+    currency: &str,
+    decimals: u8,
+) -> Query {
+    Query {
+        reference: REFERENCE.into(),
+        provider_id: None,
+        direction,
+        method: method.into(),
+        amount: Money::from_minor(minor, currency, decimals),
+        payer: payer(),
+        fields: Fields::default(),
+        recipient: Fields::default(),
+        environment: Environment::Sandbox,
+    }
+}
+
+/// Holds the manifest against the code: it reads, and each operation that it lists is written and no other. `gateway!` makes a
+/// test of this.
+pub fn check_manifest<G: Entry>() {
+    let manifest = match Manifest::parse(G::manifest()) {
+        Ok(manifest) => manifest,
+        Err(error) => panic!("the manifest {error}"),
+    };
+    for operation in Operation::ALL {
+        let step = runtime::begin::<G>(&bytes(&Begin {
+            input: std::borrow::Cow::Owned(sample_input(operation)),
+            ..Call::new(operation).begin
+        }));
+        let written = match step {
+            Step::Ready(_) => true,
+            Step::Pending(_, call) => {
+                runtime::end(call);
+                true
+            }
+            Step::Failed(message) => read::<Failed>(&message)
+                .is_ok_and(|failed| failed.fault.kind != FaultKind::Unsupported),
+        };
+        let name = operation.as_str();
+        match (manifest.has(operation), written) {
+            (true, false) => panic!(
+                "gateway.json lists `{name}`, and the gateway does not have it: write it, or remove it there"
+            ),
+            (false, true) => panic!(
+                "the gateway has `{name}`, and gateway.json does not list it: add it to `operations`"
+            ),
+            _ => {}
+        }
+    }
+}
+
+fn sample_input(operation: Operation) -> Value {
+    let written = |input: Result<Value, serde_json::Error>| input.expect("samples can be written");
+    match operation {
+        Operation::CheckConfig => Value::Null,
+        Operation::Collect => written(serde_json::to_value(collect("sample", 100, "USD", 2))),
+        Operation::Payout => written(serde_json::to_value(payout("sample", 100, "USD", 2))),
+        Operation::Query | Operation::SubmitInput | Operation::Cancel => written(
+            serde_json::to_value(query("sample", Direction::Collect, 100, "USD", 2)),
+        ),
+        Operation::Refund => json!({
+            "reference": REFERENCE, "of": REFERENCE, "method": "sample", "amount": Money::from_minor(100, "USD", 2)
+        }),
+        Operation::Callback => json!({
+            "method": "POST", "path": "/", "headers": [], "body": {"text": "{}"}
+        }),
+    }
+}
+
+fn payer() -> Payer {
+    Payer {
+        first_name: Some("Ada".into()),
+        last_name: Some("Lovelace".into()),
+        email: Some("ada@example.com".into()),
+        msisdn: None,
+    }
+}
+
+fn bytes(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages can be written as JSON")
+}
+
+fn read<T: DeserializeOwned>(message: &[u8]) -> Result<T, Fault> {
+    serde_json::from_slice(message).map_err(|error| {
+        Fault::new(
+            FaultKind::Message,
+            format!(
+                "the gateway's message cannot be read: {error}: {}",
+                String::from_utf8_lossy(message)
+            ),
+        )
+    })
+}
+
+/// The reference that the samples carry.
+pub const REFERENCE: &str = "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d";

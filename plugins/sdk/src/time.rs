@@ -1,0 +1,95 @@
+//! The engine's time, as one call sees it. A gateway has no clock of its own.
+
+use std::fmt;
+
+use crate::fault::Fault;
+
+/// A moment in UTC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    text: String,
+    micros: i64,
+}
+
+impl Moment {
+    /// Reads `2026-11-20T10:00:00.000000Z`.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let micros = micros(text)
+            .ok_or_else(|| Fault::message(format!("`{text}` is no time in UTC (RFC 3339)")))?;
+        Ok(Self {
+            text: text.to_owned(),
+            micros,
+        })
+    }
+
+    pub fn unix_seconds(&self) -> i64 {
+        self.micros.div_euclid(1_000_000)
+    }
+
+    pub fn unix_millis(&self) -> i64 {
+        self.micros.div_euclid(1_000)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn micros(text: &str) -> Option<i64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
+    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+    let (time, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut time = time.splitn(3, ':').map(str::parse::<i64>);
+    let (hour, minute, second) = (time.next()?.ok()?, time.next()?.ok()?, time.next()?.ok()?);
+    let fits = (0..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second)
+        && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if !fits {
+        return None;
+    }
+    let fraction: i64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
+    let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    Some(seconds * 1_000_000 + fraction)
+}
+
+/// Days since 1970 of a date in the Gregorian calendar (Howard Hinnant's `days_from_civil`).
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_reads_as_seconds_since_1970() {
+        for (text, millis) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2025-11-20T12:00:00.000042Z", 1_763_640_000_000),
+            ("2024-02-29T23:59:59.5Z", 1_709_251_199_500),
+            ("1969-12-31T23:59:59.999Z", -1),
+        ] {
+            assert_eq!(Moment::parse(text).unwrap().unix_millis(), millis, "{text}");
+        }
+        for text in [
+            "yesterday",
+            "2025-11-20",
+            "2025-11-20T12:00:00+01:00",
+            "2025-13-01T00:00:00Z",
+        ] {
+            assert!(Moment::parse(text).is_err(), "{text}");
+        }
+    }
+}

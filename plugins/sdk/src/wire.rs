@@ -1,0 +1,270 @@
+//! The messages between the engine and a gateway: JSON, one object each. Unknown fields are ignored, so both sides may grow.
+//!
+//! Every message has a golden file in `plugins/sdk/wire/`; a test holds them. Additions only.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::fault::Fault;
+use crate::input::Environment;
+
+/// What a gateway can be asked to do. Its manifest lists what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    CheckConfig,
+    Collect,
+    Payout,
+    Query,
+    SubmitInput,
+    Cancel,
+    Refund,
+    Callback,
+}
+
+impl Operation {
+    pub const ALL: [Self; 8] = [
+        Self::CheckConfig,
+        Self::Collect,
+        Self::Payout,
+        Self::Query,
+        Self::SubmitInput,
+        Self::Cancel,
+        Self::Refund,
+        Self::Callback,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CheckConfig => "check_config",
+            Self::Collect => "collect",
+            Self::Payout => "payout",
+            Self::Query => "query",
+            Self::SubmitInput => "submit_input",
+            Self::Cancel => "cancel",
+            Self::Refund => "refund",
+            Self::Callback => "callback",
+        }
+    }
+
+    /// Does this operation submit something new to the provider? Only then can a call come to "not sent": the others speak of
+    /// an attempt that is already out.
+    pub const fn submits(self) -> bool {
+        matches!(self, Self::Collect | Self::Payout | Self::Refund)
+    }
+}
+
+/// `begin` ←: start an operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Begin<'a> {
+    pub op: Operation,
+    /// This call, for logs.
+    pub call: Cow<'a, str>,
+    /// The engine's time, RFC 3339 in UTC.
+    pub now: Cow<'a, str>,
+    /// 32 random bytes in hexadecimal, other ones in each call.
+    pub seed: Cow<'a, str>,
+    #[serde(default)]
+    pub environment: Environment,
+    #[serde(default)]
+    pub config: Cow<'a, Value>,
+    /// What earlier calls of this attempt left behind.
+    #[serde(default)]
+    pub state: Cow<'a, Value>,
+    #[serde(default)]
+    pub input: Cow<'a, Value>,
+}
+
+/// PENDING →: what the engine is to do before the call can go on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// New effects; those of earlier steps that are not answered yet are not repeated.
+    #[serde(rename = "do", default)]
+    pub effects: Vec<Request>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+    /// The attempt's state, when this step changed it: kept before the effects leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+}
+
+/// One effect, with the number under which its result comes back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub id: u32,
+    #[serde(flatten)]
+    pub effect: Effect,
+}
+
+/// What a gateway can have the engine do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Effect {
+    #[serde(rename = "http")]
+    Http(HttpRequest),
+    #[serde(rename = "sleep")]
+    Sleep { ms: u64 },
+    #[serde(rename = "cache.get")]
+    CacheGet { key: String },
+    #[serde(rename = "cache.put")]
+    CachePut {
+        key: String,
+        value: String,
+        ttl_s: u64,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpRequest {
+    pub method: String,
+    pub url: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Can this request move money? Absent: every method but GET, HEAD and OPTIONS can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutates: Option<bool>,
+}
+
+impl HttpRequest {
+    pub fn can_mutate(&self) -> bool {
+        self.mutates.unwrap_or_else(|| {
+            !["GET", "HEAD", "OPTIONS"]
+                .iter()
+                .any(|safe| self.method.eq_ignore_ascii_case(safe))
+        })
+    }
+}
+
+/// A body: text, or any bytes, or (in requests) the fields of a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    Text(String),
+    Base64(String),
+    Form(Vec<(String, String)>),
+}
+
+impl Body {
+    /// Bytes as text where they are UTF-8.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(not_text) => Self::Base64(BASE64.encode(not_text.as_bytes())),
+        }
+    }
+
+    /// The bytes; a form has none of its own, and base64 that is none is an error.
+    pub fn bytes(&self) -> Result<Cow<'_, [u8]>, Fault> {
+        match self {
+            Self::Text(text) => Ok(Cow::Borrowed(text.as_bytes())),
+            Self::Base64(text) => BASE64
+                .decode(text)
+                .map(Cow::Owned)
+                .map_err(|error| Fault::message(format!("the body is not base64: {error}"))),
+            Self::Form(_) => Err(Fault::message(
+                "a form has no bytes before it is sent: use `text`",
+            )),
+        }
+    }
+}
+
+/// `resume` ←: the result of one effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resume {
+    pub id: u32,
+    #[serde(flatten)]
+    pub result: EffectResult,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectResult {
+    Http(HttpResponse),
+    Slept {},
+    /// What the cache has under the key; after a put, what was put.
+    Cache {
+        value: Option<String>,
+    },
+    Error(EffectError),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpResponse {
+    pub status: u16,
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    pub body: Body,
+}
+
+/// An effect that came to nothing. `sent` is the only thing that counts for money.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectError {
+    pub sent: Sent,
+    pub kind: EffectErrorKind,
+    pub message: String,
+}
+
+/// Can the request have reached the provider?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sent {
+    /// Not one byte of it left.
+    No,
+    Maybe,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EffectErrorKind {
+    Timeout,
+    Connect,
+    /// The engine refuses: a host that the manifest does not list, a private address, a limit.
+    Refused,
+    Broken,
+    TooLarge,
+    #[serde(other)]
+    Other,
+}
+
+/// READY →: the call is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ready<T> {
+    pub outcome: T,
+    /// The attempt's state, when the call changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+}
+
+/// FAILED →: the call is over without an outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub fault: Fault,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<LogLine>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    pub level: LogLevel,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Warn,
+}
