@@ -61,5 +61,13 @@ pub fn repository_files() -> anyhow::Result<Vec<Source>> {
             files.push(Source::new(path, &text));
         }
     }
+    let test_modules: Vec<String> = files.iter().flat_map(Source::test_modules).collect();
+    let is_in = |path: &str, module: &String| {
+        path.strip_prefix(module)
+            .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    };
+    for file in &mut files {
+        file.is_test |= test_modules.iter().any(|module| is_in(&file.path, module));
+    }
     Ok(files)
 }

@@ -8,6 +8,8 @@ pub struct Source {
     pub code: String,
     /// Rust only: the text with everything but comments blanked. Other files: the text.
     pub comments: String,
+    /// Rust only: compiled for tests alone.
+    pub is_test: bool,
 }
 
 impl Source {
@@ -17,11 +19,13 @@ impl Source {
         } else {
             (text.to_owned(), text.to_owned())
         };
+        let is_test = is_test_path(path);
         Self {
             path: path.to_owned(),
             text: text.to_owned(),
             code,
             comments,
+            is_test,
         }
     }
 
@@ -45,20 +49,44 @@ impl Source {
 
     /// The line (from 1) at which the tests of this Rust file begin; past its end when it has none.
     pub fn tests_begin(&self) -> usize {
-        let name = self.path.rsplit('/').next().unwrap_or_default();
-        let is_test_file = self.path.starts_with("tests/")
-            || self.path.contains("/tests/")
-            || name == "tests.rs"
-            || name.ends_with("_tests.rs")
-            || name.starts_with("test_");
-        if is_test_file {
+        if self.is_test {
             return 1;
         }
-        let lines = || self.code.lines();
-        lines()
-            .position(|line| line.trim_start().starts_with("#[cfg(test)]"))
-            .map_or(lines().count() + 1, |at| at + 1)
+        let lines: Vec<&str> = self.code.lines().map(str::trim).collect();
+        let is_start = |pair: &[&str]| {
+            pair[0] == "#[cfg(test)]" && pair[1].contains("mod ") && pair[1].contains('{')
+        };
+        lines
+            .windows(2)
+            .position(is_start)
+            .map_or(lines.len() + 1, |at| at + 1)
     }
+
+    /// The files or folders of modules that this file declares for tests only.
+    pub fn test_modules(&self) -> Vec<String> {
+        let (folder, file) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let folder = match file {
+            "mod.rs" | "lib.rs" | "main.rs" => folder.to_owned(),
+            _ => self.path.trim_end_matches(".rs").to_owned(),
+        };
+        let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
+        let declared = |pair: &[&str]| {
+            let name = pair[1]
+                .trim_start_matches("pub(crate) ")
+                .strip_prefix("mod ")?
+                .strip_suffix(';')?;
+            (pair[0] == "#[cfg(test)]").then(|| format!("{folder}/{name}"))
+        };
+        lines.windows(2).filter_map(declared).collect()
+    }
+}
+
+fn is_test_path(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    path.starts_with("tests/")
+        || path.contains("/tests/")
+        || name == "tests.rs"
+        || name.ends_with("_tests.rs")
 }
 
 /// What the splitter is inside of.
@@ -166,7 +194,7 @@ fn follows_a_word(chars: &[char], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{Source, split};
 
     #[test]
     fn strings_and_comments_are_told_from_code() {
@@ -181,6 +209,24 @@ mod tests {
             "// why \" /* x /* y */ z */"
         );
         assert_eq!(comments.chars().count(), code.chars().count());
+    }
+
+    #[test]
+    fn a_module_declared_for_tests_is_one() {
+        let text = "#[cfg(test)]\nmod conformance;\nmod a;\n";
+        assert_eq!(
+            Source::new("engine/src/store/mod.rs", text).test_modules(),
+            ["engine/src/store/conformance"]
+        );
+        assert_eq!(
+            Source::new("engine/src/clock.rs", text).test_modules(),
+            ["engine/src/clock/conformance"]
+        );
+        assert_eq!(
+            Source::new("engine/src/clock.rs", text).tests_begin(),
+            4,
+            "the declaration is no test"
+        );
     }
 
     #[test]
