@@ -63,21 +63,40 @@ impl Currency {
         Some(Self(&CURRENCIES[row]))
     }
 
+    /// For constants and statics, where a code that does not exist stops the build. Elsewhere it would panic: use `from_code`.
+    pub(crate) const fn known(code: &str) -> Self {
+        let mut row = 0;
+        while row < CURRENCIES.len() {
+            let [a, b, c] = CURRENCIES[row].code.as_bytes() else {
+                panic!("a currency's code has three letters");
+            };
+            if let [x, y, z] = code.as_bytes()
+                && *a == *x
+                && *b == *y
+                && *c == *z
+            {
+                return Self(&CURRENCIES[row]);
+            }
+            row += 1;
+        }
+        panic!("no currency has this code")
+    }
+
     /// Every currency, in order of code.
     pub fn all() -> impl Iterator<Item = Self> {
         CURRENCIES.iter().map(Self)
     }
 
-    pub fn code(self) -> &'static str {
+    pub const fn code(self) -> &'static str {
         self.0.code
     }
 
-    pub fn info(self) -> &'static CurrencyInfo {
+    pub const fn info(self) -> &'static CurrencyInfo {
         self.0
     }
 
     /// Digits after the decimal mark.
-    pub fn decimals(self) -> u8 {
+    pub const fn decimals(self) -> u8 {
         self.0.decimals
     }
 }

@@ -1,0 +1,134 @@
+//! Methods: how a payer can pay and a recipient can be paid, one currency each.
+
+use serde::{Deserialize, Serialize};
+
+use super::country::Country;
+use crate::money::Currency;
+
+/// Money comes in or goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MethodKind {
+    Payment,
+    Payout,
+}
+
+/// What kind of thing the payer or the recipient has in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    MobileMoney,
+    Card,
+    BankTransfer,
+    Qr,
+    Ussd,
+    Crypto,
+    Wallet,
+    Test,
+}
+
+/// A way to pay or to be paid, as the method lists show it.
+#[derive(Clone, Debug)]
+pub struct Method {
+    pub code: String,
+    pub name: String,
+    pub description: String,
+    pub kind: MethodKind,
+    pub category: Category,
+    pub currency: Currency,
+    /// In the catalogue's order; all countries for a method that is available worldwide.
+    pub countries: Vec<&'static Country>,
+    /// What the payer or the recipient must give.
+    pub fields: Vec<RecipientField>,
+}
+
+/// Something that the payer or the recipient must give.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecipientField {
+    pub name: String,
+    /// In English; pages have their own words for the names that they know.
+    pub label: &'static str,
+    #[serde(rename = "type")]
+    pub field_type: FieldType,
+    pub required: bool,
+    /// Digits, calling code included; `None` where several lengths occur. For people who fill in a form: whether a number is
+    /// one is for [`super::phone::normalise`] and the provider to say.
+    pub length: Option<u8>,
+    #[serde(skip)]
+    pub example: String,
+}
+
+/// What the field holds. An integer may come as a JSON number or as a text of digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldType {
+    Integer,
+    String,
+}
+
+impl Method {
+    /// Path of the method's icon below the public URL.
+    pub fn icon_path(&self) -> String {
+        format!("/icons/methods/{}.svg", self.code)
+    }
+
+    /// Whether a payer or recipient in this country (alpha-2) can use the method.
+    pub fn serves(&self, country: &str) -> bool {
+        self.countries.iter().any(|row| row.alpha2 == country)
+    }
+
+    pub fn field(&self, name: &str) -> Option<&RecipientField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+impl Category {
+    /// The category that a code of the catalogue tells.
+    pub(super) fn of(code: &str) -> Self {
+        let starts = [
+            ("card_", Self::Card),
+            ("bank_transfer_", Self::BankTransfer),
+            ("qr_", Self::Qr),
+            ("ussd_", Self::Ussd),
+            ("crypto_", Self::Crypto),
+            ("barter", Self::Wallet),
+            ("djamo_", Self::Wallet),
+        ];
+        if code.ends_with("_payment_demo") || code.ends_with("_payout_demo") {
+            return Self::Test;
+        }
+        // Whatever is not generic is an operator of mobile money.
+        let start = starts
+            .into_iter()
+            .find(|(start, _)| code.starts_with(start));
+        start.map_or(Self::MobileMoney, |(_, category)| category)
+    }
+
+    /// One sentence for a method of this category.
+    pub(super) fn describe(self, kind: MethodKind, name: &str) -> String {
+        match (kind, self) {
+            (MethodKind::Payout, Self::Test) => {
+                "A payout that moves no money, for trying the integration.".to_owned()
+            }
+            (MethodKind::Payout, _) => format!("Sent to the recipient's {name} account."),
+            (MethodKind::Payment, Self::MobileMoney) => {
+                format!("Pay with {name} and confirm on your phone.")
+            }
+            (MethodKind::Payment, Self::Card) => "Pay with a credit or debit card.".to_owned(),
+            (MethodKind::Payment, Self::BankTransfer) => {
+                "Pay by transfer from your bank account.".to_owned()
+            }
+            (MethodKind::Payment, Self::Qr) => {
+                "Pay by scanning a QR code with your bank's app.".to_owned()
+            }
+            (MethodKind::Payment, Self::Ussd) => {
+                "Pay by dialling a short code on your phone.".to_owned()
+            }
+            (MethodKind::Payment, Self::Crypto) => "Pay from a crypto wallet.".to_owned(),
+            (MethodKind::Payment, Self::Wallet) => format!("Pay from your {name} wallet."),
+            (MethodKind::Payment, Self::Test) => {
+                "A payment that moves no money, for trying the integration.".to_owned()
+            }
+        }
+    }
+}
