@@ -1,10 +1,11 @@
-//! Sandbox or live: chosen by the key of a request, and never mixed (promise P9).
+//! Sandbox or live. Every key, connection, customer and transaction is in one of the two, never in both.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a key, a connection, a customer or a transaction lives.
+/// Where something happens: play money or real money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Environment {
@@ -21,6 +22,14 @@ impl Environment {
             Self::Live => "live",
         }
     }
+
+    /// How an API key spells it.
+    pub(crate) const fn in_key(self) -> &'static str {
+        match self {
+            Self::Sandbox => "test",
+            Self::Live => "live",
+        }
+    }
 }
 
 impl fmt::Display for Environment {
@@ -28,3 +37,19 @@ impl fmt::Display for Environment {
         f.write_str(self.as_str())
     }
 }
+
+impl FromStr for Environment {
+    type Err = NotAnEnvironment;
+    fn from_str(text: &str) -> Result<Self, NotAnEnvironment> {
+        match text {
+            "sandbox" => Ok(Self::Sandbox),
+            "live" => Ok(Self::Live),
+            _ => Err(NotAnEnvironment),
+        }
+    }
+}
+
+/// A text names no environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an environment is `sandbox` or `live`")]
+pub struct NotAnEnvironment;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::Environment;
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::vault::{Sealed, VaultError};
 use super::{Access, Gate, text};
 use crate::clock::Timestamp;
+use crate::environment::Environment;
 use crate::ids::{AccountId, AppId, ConnectionId};
 use crate::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
 use crate::store::Batch;

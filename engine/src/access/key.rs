@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::environment::Environment;
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
 use crate::clock::Timestamp;
+use crate::environment::Environment;
 use crate::ids::{AppId, KeyId};
 use crate::limits::{KEY_GRACE, KEYS_PER_APP};
 use crate::secret::Secret;

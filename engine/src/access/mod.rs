@@ -7,7 +7,6 @@
 mod account;
 mod app;
 mod connection;
-mod environment;
 mod error;
 mod key;
 mod master_key;
@@ -31,7 +30,6 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 pub use self::account::Account;
 pub use self::app::{App, AppChange, AppSettings, NewApp};
 pub use self::connection::{Connection, ConnectionChange, NewConnection};
-pub use self::environment::{Environment, NotAnEnvironment};
 pub use self::error::{AccessError, Unauthorized};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::master_key::{MasterKey, MasterKeyError};
@@ -41,6 +39,7 @@ pub use self::seed::{Development, DevelopmentKeys};
 pub use self::token::Fingerprint;
 pub use self::vault::{Sealed, Vault, VaultError};
 pub use self::webhook::{NewWebhook, Webhook, WebhookChange};
+pub use crate::environment::{Environment, NotAnEnvironment};
 
 use self::rate_limit::RateLimiter;
 use self::rows::Kind;

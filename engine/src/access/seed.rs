@@ -4,10 +4,10 @@
 //! (`data/dev.json`) and brings them back; those that still open what they should are used again, the others are made anew.
 
 use super::app::NewApp;
-use super::environment::Environment::{self, Live, Sandbox};
 use super::error::AccessError;
 use super::key::KeyKind;
 use super::{Access, AppSettings};
+use crate::environment::Environment::{self, Live, Sandbox};
 use crate::ids::{AccountId, AppId};
 use crate::secret::Secret;
 

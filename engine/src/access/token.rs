@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use super::environment::Environment;
 use super::key::KeyKind;
+use crate::environment::Environment;
 use crate::ids::Ids;
 use crate::secret::Secret;
 

@@ -1,0 +1,138 @@
+//! One step of a transaction, made durable: snapshot, events, timer, index, webhooks and mails in one commit. Then, and only then, the
+//! world is told.
+
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::environment::Environment;
+use crate::ids::{AppId, EventId};
+use crate::records;
+use crate::store::{Batch, CommitError};
+use crate::transaction::{Action, Event, EventName, Recorded, Transaction, actions, evolve};
+
+/// Something that merchants are told of, after it became durable.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    pub event: EventId,
+    pub app: AppId,
+    pub environment: Environment,
+    pub name: EventName,
+    pub at: Timestamp,
+    pub transaction: Arc<Transaction>,
+}
+
+/// A step that was decided and is not yet durable.
+pub(crate) struct Step {
+    pub before: Option<Arc<Transaction>>,
+    pub after: Arc<Transaction>,
+    events: Vec<Recorded>,
+    pub actions: Vec<Action>,
+    now: Timestamp,
+}
+
+impl Step {
+    /// The step that `events` make of `before`.
+    pub(crate) fn of(before: Arc<Transaction>, events: Vec<Event>, now: Timestamp) -> Self {
+        let mut step = Self {
+            after: before.clone(),
+            before: Some(before),
+            events: Vec::new(),
+            actions: Vec::new(),
+            now,
+        };
+        for event in events {
+            let after = evolve((*step.after).clone(), &event, now);
+            step.add(Arc::new(after), event);
+        }
+        step
+    }
+
+    /// The first step of a transaction.
+    pub(crate) fn first(after: Transaction, event: Event, now: Timestamp) -> Self {
+        let after = Arc::new(after);
+        let mut step = Self {
+            before: None,
+            after: after.clone(),
+            events: Vec::new(),
+            actions: Vec::new(),
+            now,
+        };
+        step.add(after, event);
+        step
+    }
+
+    fn add(&mut self, after: Arc<Transaction>, event: Event) {
+        self.actions.extend(actions(&after, &event));
+        self.events.push(Recorded {
+            version: after.version,
+            at: self.now,
+            event,
+        });
+        self.after = after;
+    }
+}
+
+/// Makes `step` durable together with whatever is in `batch` already. A conflict means that somebody else was faster: load and decide
+/// again.
+pub(crate) async fn commit(
+    engine: &Engine,
+    mut batch: Batch,
+    step: &Step,
+) -> Result<(), NotCommitted> {
+    let after = &step.after;
+    records::write(
+        &mut batch,
+        &records::Step {
+            before: step.before.as_deref(),
+            after,
+            events: &step.events,
+        },
+    )?;
+    let mut announcements = Vec::new();
+    for action in &step.actions {
+        if let Action::Announce(name) = action {
+            let event = EventId::new(engine.ids.ulid(step.now));
+            announcements.push(Announcement {
+                event,
+                app: after.app,
+                environment: after.environment,
+                name: *name,
+                at: step.now,
+                transaction: after.clone(),
+            });
+        }
+    }
+    engine
+        .store
+        .commit(batch)
+        .await
+        .map_err(NotCommitted::Commit)?;
+    engine.watchers.committed(after.id, after.version);
+    for announcement in announcements {
+        // Nobody listens most of the time; that is no error.
+        let _ = engine.feed.send(Arc::new(announcement));
+    }
+    Ok(())
+}
+
+/// Why a step was not made.
+pub(crate) enum NotCommitted {
+    Commit(CommitError),
+    Record(records::RecordError),
+}
+
+impl From<records::RecordError> for NotCommitted {
+    fn from(error: records::RecordError) -> Self {
+        Self::Record(error)
+    }
+}
+
+impl From<NotCommitted> for EngineError {
+    fn from(error: NotCommitted) -> Self {
+        match error {
+            NotCommitted::Commit(error) => error.into(),
+            NotCommitted::Record(error) => error.into(),
+        }
+    }
+}

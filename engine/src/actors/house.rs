@@ -1,0 +1,71 @@
+//! The threads that actors live on.
+//!
+//! Actors run on arbiters of their own; the HTTP server and everything that waits on the network stays on tokio's runtime.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use actix::prelude::*;
+
+/// An actix system on a thread of its own, with one arbiter a core.
+pub(crate) struct House {
+    arbiters: Vec<ArbiterHandle>,
+    next: AtomicUsize,
+    system: System,
+    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl House {
+    /// Starts the threads. Fails when the operating system gives none.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let thread = std::thread::Builder::new()
+            .name("actors".to_owned())
+            .spawn(move || {
+                let runner = System::new();
+                let arbiters: Vec<Arbiter> =
+                    runner.block_on(async move { (0..count).map(|_| Arbiter::new()).collect() });
+                let handles = arbiters.iter().map(Arbiter::handle).collect();
+                let system = runner.block_on(async { System::current() });
+                if sender.send((handles, system)).is_err() {
+                    return;
+                }
+                // The system's result is its exit code, which nobody asks for.
+                let _ = runner.run();
+                for arbiter in arbiters {
+                    arbiter.stop();
+                    let _ = arbiter.join();
+                }
+            })?;
+        let (arbiters, system) = receiver
+            .recv()
+            .map_err(|_| std::io::Error::other("the thread of the actors did not start"))?;
+        Ok(Self {
+            arbiters,
+            next: AtomicUsize::new(0),
+            system,
+            thread: std::sync::Mutex::new(Some(thread)),
+        })
+    }
+
+    /// The arbiter for the next actor, in turn.
+    pub(crate) fn arbiter(&self) -> &ArbiterHandle {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        &self.arbiters[next % self.arbiters.len()]
+    }
+
+    /// Stops all arbiters and waits for their threads. Messages that wait are dropped: whoever sent them is told.
+    pub(crate) fn stop(&self) {
+        self.system.stop();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Finds the actor of a transaction, starts it when there is none, and forgets it when it rests.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix::prelude::*;
+
+use super::transaction::{Execute, TransactionActor};
+use crate::engine::{Engine, EngineError};
+use crate::ids::TransactionId;
+use crate::transaction::{Command, Transaction};
+
+/// Parts of the map with a lock each, so that transactions seldom wait for one another.
+const SHARDS: usize = 64;
+/// How often a message that met a resting actor is sent to its successor.
+const SENDS: usize = 4;
+
+pub(crate) struct Registry {
+    shards: Vec<Mutex<HashMap<TransactionId, Addr<TransactionActor>>>>,
+    hasher: RandomState,
+}
+
+impl Registry {
+    pub(crate) fn new() -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Hands `command` to the transaction's actor and waits for what it says. The answer comes after the commit.
+    pub(crate) async fn tell(
+        &self,
+        engine: &Engine,
+        id: TransactionId,
+        command: Command,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        for _ in 0..SENDS {
+            let address = self.find_or_start(engine, id);
+            match address.send(Execute(command.clone())).await {
+                Ok(answer) => return answer,
+                // It went to rest, or died, before it came to this message: its successor takes it. A command that was carried out
+                // just before its actor died is met by a version that has moved on.
+                Err(_) => self.forget(id, &address),
+            }
+        }
+        Err(if engine.is_stopping() {
+            EngineError::Stopping
+        } else {
+            EngineError::Internal
+        })
+    }
+
+    /// Takes the actor out of the map, if it is still the one in it. Whoever asks next starts another.
+    pub(crate) fn forget(&self, id: TransactionId, address: &Addr<TransactionActor>) {
+        let mut shard = self.shard(id);
+        if shard.get(&id) == Some(address) {
+            shard.remove(&id);
+        }
+    }
+
+    /// How many actors are up.
+    pub(crate) fn live(&self) -> usize {
+        self.shards
+            .iter()
+            .map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len())
+            .sum()
+    }
+
+    /// The address of the actor that is up, if one is.
+    pub(crate) fn find(&self, id: TransactionId) -> Option<Addr<TransactionActor>> {
+        self.shard(id).get(&id).cloned()
+    }
+
+    /// Forgets all actors, so that they can be freed.
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+    }
+
+    fn find_or_start(&self, engine: &Engine, id: TransactionId) -> Addr<TransactionActor> {
+        let mut shard = self.shard(id);
+        if let Some(address) = shard.get(&id) {
+            return address.clone();
+        }
+        let actor = TransactionActor::new(id, engine.clone());
+        let address = TransactionActor::start_in_arbiter(engine.house.arbiter(), |_| actor);
+        shard.insert(id, address.clone());
+        address
+    }
+
+    fn shard(
+        &self,
+        id: TransactionId,
+    ) -> MutexGuard<'_, HashMap<TransactionId, Addr<TransactionActor>>> {
+        let hash = self.hasher.hash_one(id);
+        let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
+        self.shards[index]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,185 @@
+//! The scheduler: wakes transactions when their time has come, and deletes what sandbox keeps no longer.
+//!
+//! Timers live in the store, so a million waiting transactions cost no memory. The recent part of the timer table is read several times a
+//! second; the whole of it at the start and once in a while, for timers whose transaction could not be woken.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use actix::prelude::*;
+use tokio::sync::Semaphore;
+
+use super::Snapshot;
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::records::{self, Due};
+use crate::transaction::Command;
+
+/// How often due timers are looked for.
+const TICK: Duration = Duration::from_millis(200);
+/// How far back a quick look reaches: longer than a commit can take between its decision and its flush.
+const LOOK_BACK: Duration = Duration::from_secs(60);
+/// How often the whole past is read.
+const FULL_LOOK: Duration = Duration::from_secs(30);
+/// Timers read at once.
+const CHUNK: usize = 1_000;
+/// Transactions woken at the same time.
+const WAKES: usize = 256;
+/// A timer that is still there after its wake-up is tried again after this long.
+const RETRY: Duration = Duration::from_secs(5);
+/// How often sandbox is swept.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+
+pub(crate) struct Scheduler {
+    engine: Engine,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Timers that were handed out, and when they may be handed out again.
+    asked: HashMap<Due, Timestamp>,
+    last_full_look: Option<Timestamp>,
+    last_sweep: Option<Timestamp>,
+    wakes: u64,
+    purged: u64,
+}
+
+/// How the scheduler is.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerSnapshot {
+    /// Wake-ups since the start.
+    pub wakes: u64,
+    /// Sandbox rows deleted since the start.
+    pub purged: u64,
+    /// Timers that were due and are still there.
+    pub waiting: usize,
+}
+
+/// Starts the scheduler on an arbiter of the engine's.
+pub(crate) fn start(engine: &Engine) -> Addr<Scheduler> {
+    let scheduler = Scheduler {
+        engine: engine.clone(),
+        state: Arc::default(),
+    };
+    Scheduler::start_in_arbiter(engine.house.arbiter(), |_| scheduler)
+}
+
+impl Actor for Scheduler {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        let (engine, state) = (self.engine.clone(), self.state.clone());
+        context.spawn(async move { run(engine, state).await }.into_actor(self));
+    }
+}
+
+impl Handler<Snapshot<SchedulerSnapshot>> for Scheduler {
+    type Result = MessageResult<Snapshot<SchedulerSnapshot>>;
+
+    fn handle(&mut self, _: Snapshot<SchedulerSnapshot>, _: &mut Context<Self>) -> Self::Result {
+        let state = lock(&self.state);
+        MessageResult(SchedulerSnapshot {
+            wakes: state.wakes,
+            purged: state.purged,
+            waiting: state.asked.len(),
+        })
+    }
+}
+
+async fn run(engine: Engine, state: Arc<Mutex<State>>) {
+    let permits = Arc::new(Semaphore::new(WAKES));
+    while !engine.is_stopping() {
+        if let Err(error) = look(&engine, &state, &permits).await {
+            tracing::error!(%error, "The timers could not be read; trying again.");
+        }
+        sweep_when_due(&engine, &state).await;
+        engine.clock.sleep(TICK).await;
+    }
+}
+
+/// Hands out every timer that is due.
+async fn look(
+    engine: &Engine,
+    state: &Arc<Mutex<State>>,
+    permits: &Arc<Semaphore>,
+) -> Result<(), EngineError> {
+    let now = engine.clock.now();
+    let mut from = {
+        let mut state = lock(state);
+        state.asked.retain(|_, again| now < *again);
+        let full = state
+            .last_full_look
+            .is_none_or(|last| now.since(last) >= FULL_LOOK);
+        if full {
+            state.last_full_look = Some(now);
+        }
+        if full {
+            Timestamp::from_micros(0)
+        } else {
+            now.minus(LOOK_BACK)
+        }
+    };
+    loop {
+        let due = records::due(&engine.store, from, now, CHUNK).await?;
+        for timer in &due {
+            if lock(state).asked.insert(*timer, now.plus(RETRY)).is_some() {
+                continue;
+            }
+            // Closed never: nobody closes this semaphore.
+            let Ok(permit) = permits.clone().acquire_owned().await else {
+                return Ok(());
+            };
+            let (engine, state, timer) = (engine.clone(), state.clone(), *timer);
+            actix::spawn(async move {
+                wake(&engine, &state, timer).await;
+                drop(permit);
+            });
+        }
+        match due.last() {
+            Some(last) if due.len() == CHUNK => {
+                from = Timestamp::from_micros(last.at.as_micros() + 1)
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
+    lock(state).wakes += 1;
+    match engine
+        .registry
+        .tell(engine, timer.transaction, Command::Wake)
+        .await
+    {
+        Ok(_) | Err(EngineError::Refused(_) | EngineError::Stopping) => {}
+        Err(error) => {
+            tracing::error!(transaction.id = %timer.transaction, %error, "A transaction could not be woken; trying again.")
+        }
+    }
+}
+
+async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
+    let now = engine.clock.now();
+    {
+        let mut state = lock(state);
+        if state.last_sweep.is_some_and(|last| now.since(last) < SWEEP) {
+            return;
+        }
+        state.last_sweep = Some(now);
+    }
+    let before = now.minus(engine.settings.sandbox_retention);
+    for app in engine.access.apps(None) {
+        match records::purge_sandbox(&engine.store, app.id, before).await {
+            Ok(gone) => lock(state).purged += gone,
+            Err(error) => {
+                tracing::error!(app.id = %app.id, %error, "Old sandbox data could not be deleted; trying again in an hour.")
+            }
+        }
+    }
+}
+
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

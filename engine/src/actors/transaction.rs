@@ -1,0 +1,223 @@
+//! The actor of one transaction: takes one command at a time, decides, commits, answers, performs.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use actix::prelude::*;
+
+use super::commit::{NotCommitted, Step, commit};
+use super::{Snapshot, calls};
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::gateway::{self, Recovered};
+use crate::ids::{AttemptId, CaseId, TransactionId};
+use crate::limits::TRANSACTION_MAILBOX;
+use crate::records;
+use crate::store::{Batch, CommitError};
+use crate::transaction::{Command, Context as Decision, State, Transaction, decide};
+
+/// How often a step is decided anew because somebody else changed the transaction meanwhile.
+const DECISIONS: usize = 8;
+
+/// Please carry out this command. Answered after the commit.
+pub(crate) struct Execute(pub Command);
+
+impl Message for Execute {
+    type Result = Result<Arc<Transaction>, EngineError>;
+}
+
+pub(crate) struct TransactionActor {
+    id: TransactionId,
+    engine: Engine,
+    /// The transaction as this actor last committed or loaded it.
+    held: Option<Arc<Transaction>>,
+    commands: u64,
+    last_command_at: Timestamp,
+}
+
+/// How a transaction's actor is.
+#[derive(Clone, Debug)]
+pub struct TransactionSnapshot {
+    pub id: TransactionId,
+    /// `None` until the first command made it load.
+    pub version: Option<u64>,
+    pub state: Option<&'static str>,
+    /// Commands taken since it was started.
+    pub commands: u64,
+}
+
+impl TransactionActor {
+    pub(crate) fn new(id: TransactionId, engine: Engine) -> Self {
+        let last_command_at = engine.clock.now();
+        Self {
+            id,
+            engine,
+            held: None,
+            commands: 0,
+            last_command_at,
+        }
+    }
+
+    /// Goes to rest when nothing has come for a while. A submission that is away keeps nobody up: its answer wakes a new actor.
+    fn rest_when_idle(&mut self, context: &mut Context<Self>) {
+        let (clock, idle) = (self.engine.clock.clone(), self.engine.settings.idle_after);
+        let until = self.last_command_at.plus(idle);
+        let wait = async move { clock.sleep_until(until).await }.into_actor(self);
+        context.spawn(wait.map(|(), actor, context| {
+            if actor.engine.clock.now()
+                >= actor.last_command_at.plus(actor.engine.settings.idle_after)
+            {
+                actor.engine.registry.forget(actor.id, &context.address());
+                context.stop();
+            } else {
+                actor.rest_when_idle(context);
+            }
+        }));
+    }
+}
+
+impl Actor for TransactionActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Context<Self>) {
+        context.set_mailbox_capacity(TRANSACTION_MAILBOX);
+        self.rest_when_idle(context);
+    }
+}
+
+impl Handler<Execute> for TransactionActor {
+    type Result = AtomicResponse<Self, Result<Arc<Transaction>, EngineError>>;
+
+    fn handle(&mut self, Execute(command): Execute, _: &mut Context<Self>) -> Self::Result {
+        self.commands += 1;
+        self.last_command_at = self.engine.clock.now();
+        let carried_out = carry_out(self.engine.clone(), self.id, self.held.clone(), command);
+        AtomicResponse::new(Box::pin(carried_out.into_actor(self).map(
+            |(held, answer), actor, _| {
+                actor.held = held;
+                answer
+            },
+        )))
+    }
+}
+
+impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
+    type Result = MessageResult<Snapshot<TransactionSnapshot>>;
+
+    fn handle(&mut self, _: Snapshot<TransactionSnapshot>, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(TransactionSnapshot {
+            id: self.id,
+            version: self.held.as_ref().map(|tx| tx.version),
+            state: self.held.as_ref().map(|tx| tx.state.name()),
+            commands: self.commands,
+        })
+    }
+}
+
+type CarriedOut = (
+    Option<Arc<Transaction>>,
+    Result<Arc<Transaction>, EngineError>,
+);
+
+/// Decides and commits until nobody else was faster. Returns what the actor holds from now on, and the answer.
+async fn carry_out(
+    engine: Engine,
+    id: TransactionId,
+    mut held: Option<Arc<Transaction>>,
+    command: Command,
+) -> CarriedOut {
+    for _ in 0..DECISIONS {
+        let tx = match held.take() {
+            Some(tx) => tx,
+            None => match records::load(&engine.store, id).await {
+                Ok(Some(tx)) => Arc::new(tx),
+                Ok(None) => return (None, Err(EngineError::NotFound)),
+                Err(error) => return (None, Err(error.into())),
+            },
+        };
+        match step(&engine, &tx, command.clone()).await {
+            Ok(None) => return (Some(tx.clone()), Ok(tx)),
+            Ok(Some(after)) => return (Some(after.clone()), Ok(after)),
+            Err(Failed::Overtaken) => {}
+            Err(Failed::For(error)) => return (Some(tx), Err(error)),
+        }
+    }
+    (None, Err(CommitError::Conflict.into()))
+}
+
+enum Failed {
+    /// The stored version is another one: load and decide again.
+    Overtaken,
+    For(EngineError),
+}
+
+impl<E: Into<EngineError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::For(error.into())
+    }
+}
+
+/// One decision, made durable, and its actions begun. `None`: the command changes nothing.
+async fn step(
+    engine: &Engine,
+    tx: &Arc<Transaction>,
+    command: Command,
+) -> Result<Option<Arc<Transaction>>, Failed> {
+    let Some(command) = with_what_the_core_cannot_know(engine, tx, command).await? else {
+        return Ok(None);
+    };
+    let now = engine.clock.now();
+    let context = Decision {
+        now,
+        attempt: AttemptId::new(engine.ids.ulid(now)),
+        reference: engine.ids.uuid(),
+        case: CaseId::new(engine.ids.ulid(now)),
+    };
+    let decided = catch_unwind(AssertUnwindSafe(|| {
+        let events = decide(tx, command, &context)?;
+        Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
+    }));
+    let decided = decided.unwrap_or_else(|_| {
+        metrics::counter!("switchyard_actor_panics_total", "actor" => "transaction").increment(1);
+        tracing::error!(transaction.id = %tx.id, "A decision panicked; the transaction is as it was.");
+        Err(EngineError::Internal)
+    });
+    let Some(step) = decided? else {
+        return Ok(None);
+    };
+    match commit(engine, Batch::new(), &step).await {
+        Ok(()) => {}
+        Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
+        Err(error) => return Err(error.into()),
+    }
+    calls::begin(engine, &step);
+    Ok(Some(step.after))
+}
+
+/// A wake-up means something else in the two states that wait for the engine itself: a payout is routed and dispatched, and a
+/// submission that is no longer away is recovered from the journal. `None`: there is nothing to do.
+async fn with_what_the_core_cannot_know(
+    engine: &Engine,
+    tx: &Arc<Transaction>,
+    command: Command,
+) -> Result<Option<Command>, EngineError> {
+    if !matches!(command, Command::Wake) {
+        return Ok(Some(command));
+    }
+    match (&tx.state, tx.current_attempt()) {
+        (State::AwaitingDispatch, _) => Ok(Some(Command::Dispatch(engine.route_payout(tx)))),
+        (State::AwaitingGateway, Some(attempt)) => {
+            if engine.running.contains(attempt.id) {
+                return Ok(None);
+            }
+            let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
+            let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent));
+            tracing::warn!(transaction.id = %tx.id, attempt.id = %attempt.id, maybe_sent, "A submission was interrupted.");
+            Ok(Some(Command::Recover {
+                attempt: attempt.id,
+                maybe_sent,
+            }))
+        }
+        _ => Ok(Some(command)),
+    }
+}

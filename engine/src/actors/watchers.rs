@@ -1,0 +1,53 @@
+//! Who waits for news of a transaction: the checkout page, and verify while it waits for the provider.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::ids::TransactionId;
+
+/// What a watcher sees. It changes with each commit and with each answer of the provider, news or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    /// The transaction's latest version that this process committed; 0 before the first.
+    pub version: u64,
+    /// Answers from gateways so far, since somebody began to watch.
+    pub answers: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Watchers(Mutex<HashMap<TransactionId, watch::Sender<Live>>>);
+
+impl Watchers {
+    /// Transactions in the map beyond which those that nobody watches any more are swept out.
+    const SWEEP_AT: usize = 1_024;
+
+    pub(crate) fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if map.len() >= Self::SWEEP_AT && map.len().is_power_of_two() {
+            map.retain(|_, sender| sender.receiver_count() > 0);
+        }
+        map.entry(id)
+            .or_insert_with(|| watch::channel(Live::default()).0)
+            .subscribe()
+    }
+
+    pub(crate) fn committed(&self, id: TransactionId, version: u64) {
+        self.tell(id, |live| live.version = version);
+    }
+
+    pub(crate) fn answered(&self, id: TransactionId) {
+        self.tell(id, |live| live.answers += 1);
+    }
+
+    fn tell(&self, id: TransactionId, change: impl FnOnce(&mut Live)) {
+        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sender) = map.get(&id) else { return };
+        if sender.receiver_count() == 0 {
+            map.remove(&id);
+            return;
+        }
+        sender.send_modify(change);
+    }
+}

@@ -1,0 +1,211 @@
+//! What can work now: which connections can take a transaction, and which methods an app can offer.
+
+use std::collections::BTreeSet;
+
+use super::{Engine, EngineError};
+use crate::access::Connection;
+use crate::environment::Environment;
+use crate::gateway::{Direction, Version};
+use crate::ids::{AppId, ConnectionId};
+use crate::money::{Amount, Currency};
+use crate::records::Kind;
+use crate::routing::{self, Offer, Standing};
+use crate::transaction::{Attempt, Candidate, Route, Transaction};
+
+/// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
+const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
+
+impl Engine {
+    /// Where a payment would go by `method`.
+    pub(crate) fn route_payment(&self, tx: &Transaction, method: &str) -> Route {
+        routing::plan(self.offers(
+            tx.app,
+            tx.environment,
+            Kind::Payment,
+            method,
+            Some(tx.amount),
+        ))
+    }
+
+    /// Where a payout would go.
+    pub(crate) fn route_payout(&self, tx: &Transaction) -> Route {
+        let method = tx.payout().map_or("", |payout| payout.method.as_str());
+        routing::plan(self.offers(
+            tx.app,
+            tx.environment,
+            Kind::Payout,
+            method,
+            Some(tx.amount),
+        ))
+    }
+
+    /// Whether an app could use `method` for this amount now.
+    pub fn can_serve(
+        &self,
+        app: AppId,
+        environment: Environment,
+        kind: Kind,
+        method: &str,
+        amount: Option<Amount>,
+    ) -> bool {
+        self.offers(app, environment, kind, method, amount)
+            .iter()
+            .any(|offer| offer.standing == Standing::CanServe)
+    }
+
+    /// Whether any gateway that is loaded now serves `method`, for whomever.
+    pub fn method_is_served(&self, kind: Kind, method: &str) -> bool {
+        self.gateways.list().iter().any(|version| {
+            version
+                .manifest
+                .serves(direction(kind), method, &self.settings.service_code)
+        })
+    }
+
+    /// The currencies in which an app can take or send money now, by code.
+    pub fn enabled_currencies(
+        &self,
+        app: AppId,
+        environment: Environment,
+        kind: Kind,
+    ) -> BTreeSet<Currency> {
+        let methods = match kind {
+            Kind::Payment => self.directory.payment_methods(),
+            Kind::Payout => self.directory.payout_methods(),
+        };
+        let can_work = methods
+            .iter()
+            .filter(|method| self.can_serve(app, environment, kind, &method.code, None));
+        can_work.map(|method| method.currency).collect()
+    }
+
+    /// The credentials for one attempt. The sandbox's own connection to the test gateway has none.
+    pub(crate) fn connection_config(
+        &self,
+        tx: &Transaction,
+        attempt: &Attempt,
+    ) -> Result<serde_json::Value, EngineError> {
+        match self.access.connection(attempt.candidate.connection) {
+            Some(connection) => Ok(self.access.connection_config(&connection)?),
+            None if attempt.candidate.connection == sandbox_connection(tx.app) => {
+                Ok(serde_json::json!({}))
+            }
+            None => Err(EngineError::NotFound),
+        }
+    }
+
+    fn offers(
+        &self,
+        app: AppId,
+        environment: Environment,
+        kind: Kind,
+        method: &str,
+        amount: Option<Amount>,
+    ) -> Vec<Offer> {
+        let connections = self.access.connections(app, environment);
+        let mut offers: Vec<Offer> = connections
+            .iter()
+            .map(|connection| self.offer(connection, kind, method, amount))
+            .collect();
+        let served = offers
+            .iter()
+            .any(|offer| offer.standing == Standing::CanServe);
+        if environment == Environment::Sandbox && !served {
+            offers.extend(self.sandbox_offer(app, kind, method));
+        }
+        offers
+    }
+
+    fn offer(
+        &self,
+        connection: &Connection,
+        kind: Kind,
+        method: &str,
+        amount: Option<Amount>,
+    ) -> Offer {
+        let version = self.gateways.current(&connection.gateway);
+        let standing = match &version {
+            _ if !connection.is_enabled => Standing::Disabled,
+            None => Standing::GatewayMissing,
+            Some(version) => {
+                let chosen = connection
+                    .methods
+                    .as_ref()
+                    .is_none_or(|methods| methods.iter().any(|code| code == method));
+                self.standing(version, chosen, kind, method, amount)
+            }
+        };
+        let candidate = Candidate {
+            connection: connection.id,
+            gateway: connection.gateway.clone(),
+            gateway_title: version.as_ref().map_or_else(
+                || connection.gateway.clone(),
+                |version| version.manifest.title.clone(),
+            ),
+            gateway_hash: version.map_or_else(String::new, |version| version.sha256.clone()),
+            account_name: connection.account_name.clone(),
+        };
+        Offer {
+            candidate,
+            standing,
+        }
+    }
+
+    fn standing(
+        &self,
+        version: &Version,
+        chosen: bool,
+        kind: Kind,
+        method: &str,
+        amount: Option<Amount>,
+    ) -> Standing {
+        let code = &self.settings.service_code;
+        if !chosen || !version.manifest.serves(direction(kind), method, code) {
+            return Standing::MethodNotServed;
+        }
+        match amount {
+            Some(amount)
+                if !version
+                    .manifest
+                    .takes(direction(kind), method, code, amount) =>
+            {
+                Standing::AmountOutOfRange
+            }
+            _ => Standing::CanServe,
+        }
+    }
+
+    /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
+    fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
+        let version = self.gateways.current(&self.settings.sandbox_gateway)?;
+        if !version
+            .manifest
+            .serves(direction(kind), method, &self.settings.service_code)
+        {
+            return None;
+        }
+        let candidate = Candidate {
+            connection: sandbox_connection(app),
+            gateway: self.settings.sandbox_gateway.clone(),
+            gateway_title: version.manifest.title.clone(),
+            gateway_hash: version.sha256.clone(),
+            account_name: SANDBOX_ACCOUNT.to_owned(),
+        };
+        Some(Offer {
+            candidate,
+            standing: Standing::CanServe,
+        })
+    }
+}
+
+/// The connection that every app has to the test gateway in sandbox: it takes its id from the app's.
+fn sandbox_connection(app: AppId) -> ConnectionId {
+    ConnectionId::new(app.ulid())
+}
+
+const fn direction(kind: Kind) -> Direction {
+    match kind {
+        Kind::Payment => Direction::Collect,
+        Kind::Payout => Direction::Payout,
+    }
+}

@@ -1,0 +1,49 @@
+//! What the engine's callers may be told.
+
+use crate::access::AccessError;
+use crate::records::RecordError;
+use crate::store::{CommitError, StoreError};
+use crate::transaction::Refusal;
+
+/// A request to the engine that was not carried out. Nothing was changed, unless a variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("There is no such transaction.")]
+    NotFound,
+    /// The store cannot write or read now (full, read-only, being reopened). It recovers by itself.
+    #[error("The store is not available now: {0}")]
+    Unavailable(String),
+    #[error("A stored row is not readable: {0}")]
+    Damaged(RecordError),
+    #[error("The credentials of the connection could not be opened.")]
+    Credentials(#[from] AccessError),
+    /// A defect of ours, caught where it happened. The transaction is as it was before.
+    #[error("The engine failed inside; the log says where.")]
+    Internal,
+    #[error("The engine is stopping.")]
+    Stopping,
+}
+
+impl From<RecordError> for EngineError {
+    fn from(error: RecordError) -> Self {
+        match error {
+            RecordError::Read(StoreError::Unavailable { reason }) => Self::Unavailable(reason),
+            other => Self::Damaged(other),
+        }
+    }
+}
+
+impl From<CommitError> for EngineError {
+    fn from(error: CommitError) -> Self {
+        match error {
+            CommitError::Unavailable { reason } => Self::Unavailable(reason),
+            // Whoever commits meets conflicts by deciding again; one that is left over means that the transaction never came to rest.
+            CommitError::Conflict => {
+                Self::Unavailable("too many changes of one transaction at once".to_owned())
+            }
+        }
+    }
+}

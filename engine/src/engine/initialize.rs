@@ -1,0 +1,154 @@
+//! How a payment or a payout begins: one durable commit, and then its id is answered.
+//!
+//! A transaction that nobody knows yet has nobody to compete with, so its birth needs no actor; its first message starts one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Engine, EngineError};
+use crate::access::Caller;
+use crate::actors::{NotCommitted, Step, commit};
+use crate::ids::{PaymentId, PayoutId, TransactionId};
+use crate::money::Amount;
+use crate::records::{self, NewCustomer};
+use crate::store::{Batch, CommitError};
+use crate::transaction::{
+    ClientContext, Command, Details, NewTransaction, PaymentDetails, PayoutDetails, Restriction,
+    Transaction, initiate,
+};
+
+/// How often a birth is tried again because another request made the same customer at the same moment.
+const TRIES: usize = 5;
+
+/// A checked request for a payment.
+#[derive(Clone, Debug)]
+pub struct NewPayment {
+    pub amount: Amount,
+    pub description: String,
+    pub return_url: String,
+    pub customer: NewCustomer,
+    pub metadata: BTreeMap<String, String>,
+    /// Method codes offered; empty: all that can work.
+    pub methods: Vec<String>,
+    pub restriction: Option<Restriction>,
+    pub context: ClientContext,
+}
+
+/// A checked request for a payout.
+#[derive(Clone, Debug)]
+pub struct NewPayout {
+    pub amount: Amount,
+    pub description: String,
+    pub method: String,
+    pub recipient: BTreeMap<String, String>,
+    pub customer: NewCustomer,
+    pub metadata: BTreeMap<String, String>,
+    pub context: ClientContext,
+}
+
+/// What payments and payouts have in common when they begin.
+struct Birth {
+    id: TransactionId,
+    amount: Amount,
+    description: String,
+    customer: NewCustomer,
+    metadata: BTreeMap<String, String>,
+    details: Details,
+    context: ClientContext,
+}
+
+impl Engine {
+    /// Stores a payment and returns it; it is durable then. The request's fields were checked by the caller.
+    pub async fn initialize_payment(
+        &self,
+        caller: &Caller,
+        new: NewPayment,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let now = self.clock.now();
+        let details = Details::Payment(PaymentDetails {
+            return_url: new.return_url,
+            methods: new.methods,
+            restriction: new.restriction,
+            attempts_allowed: caller.app.settings.checkout_attempts.clamp(1, 5),
+            expires_at: now.plus(self.settings.expires_after),
+        });
+        let birth = Birth {
+            id: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
+            amount: new.amount,
+            description: new.description,
+            customer: new.customer,
+            metadata: new.metadata,
+            details,
+            context: new.context,
+        };
+        self.bear(caller, birth).await
+    }
+
+    /// Stores a payout and returns it; it is durable then, and is sent in the background.
+    pub async fn initialize_payout(
+        &self,
+        caller: &Caller,
+        new: NewPayout,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let birth = Birth {
+            id: TransactionId::Payout(PayoutId::new(self.ids.ulid(self.clock.now()))),
+            amount: new.amount,
+            description: new.description,
+            customer: new.customer,
+            metadata: new.metadata,
+            details: Details::Payout(PayoutDetails {
+                method: new.method,
+                recipient: new.recipient,
+            }),
+            context: new.context,
+        };
+        let tx = self.bear(caller, birth).await?;
+        let (engine, id) = (self.clone(), tx.id);
+        self.runtime.spawn(async move {
+            // Should this fail, the payout's timer wakes it again.
+            if let Err(error) = engine.registry.tell(&engine, id, Command::Wake).await {
+                tracing::warn!(transaction.id = %id, %error, "A payout was not dispatched at once; its timer will.");
+            }
+        });
+        Ok(tx)
+    }
+
+    async fn bear(&self, caller: &Caller, birth: Birth) -> Result<Arc<Transaction>, EngineError> {
+        if self.is_stopping() {
+            return Err(EngineError::Stopping);
+        }
+        let owner = (caller.app.id, caller.environment);
+        for _ in 0..TRIES {
+            let now = self.clock.now();
+            let mut batch = Batch::new();
+            let registered = records::register(
+                &self.store,
+                &mut batch,
+                owner,
+                birth.customer.clone(),
+                now,
+                &self.ids,
+            )
+            .await?;
+            let new = NewTransaction {
+                id: birth.id,
+                app: caller.app.id,
+                environment: caller.environment,
+                amount: birth.amount,
+                description: birth.description.clone(),
+                customer: registered.customer,
+                metadata: birth.metadata.clone(),
+                details: birth.details.clone(),
+                context: birth.context.clone(),
+            };
+            let (tx, event) = initiate(new, now);
+            let step = Step::first(tx, event, now);
+            match commit(self, batch, &step).await {
+                Ok(()) => return Ok(step.after),
+                Err(NotCommitted::Commit(CommitError::Conflict)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(CommitError::Conflict.into())
+    }
+}

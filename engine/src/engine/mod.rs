@@ -1,0 +1,162 @@
+//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it, and nothing below.
+//!
+//! Cloning an [`Engine`] gives another handle on the same one.
+
+mod availability;
+mod confirm;
+mod error;
+mod initialize;
+mod lookups;
+mod settings;
+mod verify;
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix::Addr;
+use tokio::runtime::Handle;
+use tokio::sync::{broadcast, watch};
+
+pub use confirm::Choice;
+pub use error::EngineError;
+pub use initialize::{NewPayment, NewPayout};
+pub use settings::EngineSettings;
+
+use crate::access::Access;
+pub use crate::actors::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
+use crate::actors::{House, Registry, Running, Scheduler, Snapshot, Watchers, start_scheduler};
+use crate::clock::Clock;
+use crate::directory::Directory;
+use crate::gateway::Gateways;
+use crate::ids::{Ids, TransactionId};
+use crate::store::Store;
+
+/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
+const FEED: usize = 4_096;
+
+/// A handle on the running engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Parts>);
+
+/// What the engine is made of. Reached through [`Engine`], which is a handle on it.
+pub struct Parts {
+    pub store: Store,
+    pub access: Access,
+    pub gateways: Gateways,
+    pub directory: Arc<Directory>,
+    pub clock: Clock,
+    pub ids: Ids,
+    pub settings: Arc<EngineSettings>,
+    pub(crate) runtime: Handle,
+    pub(crate) house: House,
+    pub(crate) registry: Registry,
+    pub(crate) running: Running,
+    pub(crate) watchers: Watchers,
+    pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
+    scheduler: std::sync::OnceLock<Addr<Scheduler>>,
+    stopping: AtomicBool,
+}
+
+/// What an engine is started with.
+pub struct Equipment {
+    pub store: Store,
+    pub access: Access,
+    pub gateways: Gateways,
+    pub directory: Arc<Directory>,
+    pub clock: Clock,
+    pub ids: Ids,
+    pub settings: EngineSettings,
+}
+
+impl Deref for Engine {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl Engine {
+    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left unfinished. Call it on a tokio runtime:
+    /// gateways are called there.
+    ///
+    /// # Errors
+    /// When the operating system gives no threads.
+    pub fn start(with: Equipment) -> std::io::Result<Self> {
+        let engine = Self(Arc::new(Parts {
+            store: with.store,
+            access: with.access,
+            gateways: with.gateways,
+            directory: with.directory,
+            clock: with.clock,
+            ids: with.ids,
+            settings: Arc::new(with.settings),
+            runtime: Handle::current(),
+            house: House::start()?,
+            registry: Registry::new(),
+            running: Running::default(),
+            watchers: Watchers::default(),
+            feed: broadcast::channel(FEED).0,
+            scheduler: std::sync::OnceLock::new(),
+            stopping: AtomicBool::new(false),
+        }));
+        let _ = engine.scheduler.set(start_scheduler(&engine));
+        Ok(engine)
+    }
+
+    /// Stops: nothing new begins, submissions that are away get `grace` to come back, then the actors' threads end and the store is
+    /// closed. What did not come back is found again at the next start.
+    pub async fn stop(&self, grace: std::time::Duration) {
+        self.stopping.store(true, Ordering::SeqCst);
+        let deadline = tokio::time::sleep(grace);
+        tokio::pin!(deadline);
+        while self.running.count() > 0 {
+            tokio::select! {
+                () = &mut deadline => break,
+                () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
+            }
+        }
+        self.registry.clear();
+        let engine = self.clone();
+        let stopped = tokio::task::spawn_blocking(move || engine.house.stop()).await;
+        if stopped.is_err() {
+            tracing::error!("The actors' threads did not stop in order.");
+        }
+        self.store.close().await;
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// News of one transaction: the value changes after each of its commits.
+    pub fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {
+        self.watchers.watch(id)
+    }
+
+    /// All announcements from now on, in the order in which they became durable.
+    pub fn feed(&self) -> broadcast::Receiver<Arc<Announcement>> {
+        self.feed.subscribe()
+    }
+
+    /// How many transaction actors are up.
+    pub fn live_actors(&self) -> usize {
+        self.registry.live()
+    }
+
+    /// How many submissions to gateways are away.
+    pub fn submissions_away(&self) -> usize {
+        self.running.count()
+    }
+
+    /// How the actor of a transaction is; `None` when it rests.
+    pub async fn transaction_actor(&self, id: TransactionId) -> Option<TransactionSnapshot> {
+        self.registry.find(id)?.send(Snapshot::default()).await.ok()
+    }
+
+    /// How the scheduler is.
+    pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
+        self.scheduler.get()?.send(Snapshot::default()).await.ok()
+    }
+}

@@ -1,0 +1,36 @@
+//! What an operator decides about the engine. The `api` crate reads it from the settings file.
+
+use std::time::Duration;
+
+/// Settings of the engine. Rooms with settings of their own have them beside their code.
+#[derive(Clone, Debug)]
+pub struct EngineSettings {
+    /// Names the demo methods and begins every key: `switchyard`.
+    pub service_code: String,
+    /// What people read: `Switchyard`.
+    pub service_name: String,
+    /// Where payers and providers reach this service, without a slash at the end.
+    pub public_url: String,
+    /// How long a payment waits for somebody to pay it.
+    pub expires_after: Duration,
+    /// How long an actor without work stays up.
+    pub idle_after: Duration,
+    /// How long sandbox data is kept.
+    pub sandbox_retention: Duration,
+    /// The gateway that serves sandbox apps which have no connection for a method.
+    pub sandbox_gateway: String,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self {
+            service_code: "switchyard".to_owned(),
+            service_name: "Switchyard".to_owned(),
+            public_url: "http://127.0.0.1:8080".to_owned(),
+            expires_after: Duration::from_secs(30 * 60),
+            idle_after: Duration::from_secs(10),
+            sandbox_retention: crate::limits::SANDBOX_RETENTION,
+            sandbox_gateway: "switchyard_demo".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The keys of all rows about transactions and customers.
+
+use ulid::Ulid;
+
+use super::list::Kind;
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{AppId, CustomerId, PaymentId, PayoutId, TransactionId};
+
+const PAYMENT: u8 = b'p';
+const PAYOUT: u8 = b'o';
+/// First byte of the list index in the index table.
+const LIST: u8 = b'l';
+/// First byte of the customers' e-mail index in the index table.
+const EMAIL: u8 = b'e';
+
+pub(super) const TRANSACTION_BYTES: usize = 17;
+
+/// `<kind><ulid>`.
+pub(super) fn transaction(id: TransactionId) -> [u8; TRANSACTION_BYTES] {
+    let mut key = [0; TRANSACTION_BYTES];
+    key[0] = match id {
+        TransactionId::Payment(_) => PAYMENT,
+        TransactionId::Payout(_) => PAYOUT,
+    };
+    key[1..].copy_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+pub(super) fn read_transaction(key: &[u8]) -> Option<TransactionId> {
+    let (kind, ulid) = key.split_first()?;
+    let ulid = Ulid::from_bytes(ulid.try_into().ok()?);
+    match *kind {
+        PAYMENT => Some(TransactionId::Payment(PaymentId::new(ulid))),
+        PAYOUT => Some(TransactionId::Payout(PayoutId::new(ulid))),
+        _ => None,
+    }
+}
+
+/// `<transaction><version>`: a transaction's events lie together, in order.
+pub(super) fn event(id: TransactionId, version: u64) -> Vec<u8> {
+    [&transaction(id)[..], &version.to_be_bytes()].concat()
+}
+
+/// `<due, microseconds><transaction>`: the timers lie in the order in which they are due.
+pub(super) fn timer(at: Timestamp, id: TransactionId) -> Vec<u8> {
+    [&moment(at)[..], &transaction(id)].concat()
+}
+
+/// A moment as bytes that sort as it does. Moments before 1970 do not occur; they would sort as 1970.
+pub(super) fn moment(at: Timestamp) -> [u8; 8] {
+    u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
+}
+
+/// `l<app><environment><kind>`, which the ulid follows: one app's transactions lie together, in order of time.
+pub(super) fn list_prefix(app: AppId, environment: Environment, kind: Kind) -> Vec<u8> {
+    let kind = match kind {
+        Kind::Payment => PAYMENT,
+        Kind::Payout => PAYOUT,
+    };
+    let mut key = Vec::with_capacity(35);
+    key.push(LIST);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key.push(kind);
+    key
+}
+
+pub(super) fn list(app: AppId, environment: Environment, id: TransactionId) -> Vec<u8> {
+    let mut key = list_prefix(app, environment, Kind::of(id));
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+/// `<app><environment>`, which the ulid follows.
+pub(super) fn customer_prefix(app: AppId, environment: Environment) -> Vec<u8> {
+    let mut key = Vec::with_capacity(33);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key
+}
+
+pub(super) fn customer(app: AppId, environment: Environment, id: CustomerId) -> Vec<u8> {
+    let mut key = customer_prefix(app, environment);
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+/// `e<app><environment><lower-case e-mail>`.
+pub(super) fn email(app: AppId, environment: Environment, email: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(18 + email.len());
+    key.push(EMAIL);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key.extend(email.bytes().map(|byte| byte.to_ascii_lowercase()));
+    key
+}
+
+const fn environment_byte(environment: Environment) -> u8 {
+    match environment {
+        Environment::Sandbox => b's',
+        Environment::Live => b'l',
+    }
+}
+
+/// The first key after all keys that begin with `prefix`.
+pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // Every byte was 255: nothing sorts after it but longer keys, and no table has such keys.
+    vec![u8::MAX; prefix.len() + 1]
+}

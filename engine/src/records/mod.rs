@@ -1,0 +1,41 @@
+//! How transactions and customers lie in the store: keys, snapshots, events, timers, the list index.
+//!
+//! Everything that one step of a transaction writes goes into one [`crate::store::Batch`]: a reader sees the whole step or nothing of it.
+//! Keys are binary and begin with what they are looked up by, so that each look-up is one row or one contiguous range, whatever the
+//! history's length.
+
+mod customers;
+mod keys;
+mod list;
+mod purge;
+mod timers;
+mod transactions;
+
+pub use customers::{NewCustomer, Registered, register};
+pub use list::{Kind, ListQuery, Listing, list};
+pub use purge::purge_sandbox;
+pub use timers::{Due, due};
+pub use transactions::{Step, load, timeline, write};
+
+use crate::store::StoreError;
+
+/// A row could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    #[error("the store could not be read")]
+    Read(#[from] StoreError),
+    #[error(
+        "the row of {what} {id} is not readable: it was written by a newer version or is damaged"
+    )]
+    Damaged { what: &'static str, id: String },
+}
+
+impl RecordError {
+    fn damaged(what: &'static str, id: impl ToString) -> Self {
+        Self::Damaged {
+            what,
+            id: id.to_string(),
+        }
+    }
+}

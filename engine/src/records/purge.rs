@@ -1,0 +1,158 @@
+//! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched: every key that is looked at begins
+//! with an app and the word sandbox.
+
+use super::list::Kind;
+use super::{RecordError, keys, transactions};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{AppId, TransactionId};
+use crate::store::{Batch, CommitError, Direction, Store, Table};
+use crate::transaction::Customer;
+
+/// Transactions or customers looked at in one go.
+const CHUNK: usize = 200;
+/// Rows of one table that belong to one transaction, deleted with it.
+const ROWS: usize = 10_000;
+
+/// Deletes an app's sandbox transactions created before `before`, and its sandbox customers not seen since. Says how many went.
+pub async fn purge_sandbox(
+    store: &Store,
+    app: AppId,
+    before: Timestamp,
+) -> Result<u64, RecordError> {
+    let mut gone = 0;
+    for kind in [Kind::Payment, Kind::Payout] {
+        gone += purge_transactions(store, app, kind, before).await?;
+    }
+    Ok(gone + purge_customers(store, app, before).await?)
+}
+
+async fn purge_transactions(
+    store: &Store,
+    app: AppId,
+    kind: Kind,
+    before: Timestamp,
+) -> Result<u64, RecordError> {
+    let prefix = keys::list_prefix(app, Environment::Sandbox, kind);
+    let end = keys::after(&prefix);
+    let mut start = prefix.clone();
+    let mut gone = 0;
+    loop {
+        let rows = store
+            .scan(Table::Index, &start, &end, Direction::Forward, CHUNK)
+            .await?;
+        let full = rows.len() == CHUNK;
+        for (key, _) in rows {
+            let Some(ulid) = key
+                .get(prefix.len()..)
+                .and_then(|ulid| <[u8; 16]>::try_from(ulid).ok())
+            else {
+                continue;
+            };
+            let ulid = ulid::Ulid::from_bytes(ulid);
+            if i64::try_from(ulid.timestamp_ms()).unwrap_or(i64::MAX) >= before.as_millis() {
+                return Ok(gone);
+            }
+            let id = kind.id(ulid);
+            gone += u64::from(delete_transaction(store, id, &key).await?);
+            start = [&key[..], &[0]].concat();
+        }
+        if !full {
+            return Ok(gone);
+        }
+    }
+}
+
+/// Deletes every row of one transaction. `false`: it moved in this very moment; the next round finds it again.
+async fn delete_transaction(
+    store: &Store,
+    id: TransactionId,
+    list_key: &[u8],
+) -> Result<bool, RecordError> {
+    let mut batch = Batch::new();
+    let key = keys::transaction(id);
+    if let Some(tx) = transactions::load(store, id).await? {
+        if tx.environment != Environment::Sandbox {
+            return Err(RecordError::damaged(
+                "sandbox list entry of transaction",
+                id,
+            ));
+        }
+        batch.require_version(Table::Transaction, key, tx.version);
+        if let Some(at) = tx.wake_at() {
+            batch.delete(Table::Timer, keys::timer(at, id));
+        }
+    }
+    batch.delete(Table::Transaction, key);
+    batch.delete(Table::Index, list_key.to_vec());
+    for (row, _) in store
+        .scan(
+            Table::Event,
+            &key,
+            &keys::after(&key),
+            Direction::Forward,
+            ROWS,
+        )
+        .await?
+    {
+        batch.delete(Table::Event, row);
+    }
+    let journal = format!("{id}/").into_bytes();
+    for (row, _) in store
+        .scan(
+            Table::Journal,
+            &journal,
+            &keys::after(&journal),
+            Direction::Forward,
+            ROWS,
+        )
+        .await?
+    {
+        batch.delete(Table::Journal, row);
+    }
+    commit(store, batch).await
+}
+
+async fn purge_customers(store: &Store, app: AppId, before: Timestamp) -> Result<u64, RecordError> {
+    let prefix = keys::customer_prefix(app, Environment::Sandbox);
+    let end = keys::after(&prefix);
+    let mut start = prefix.clone();
+    let mut gone = 0;
+    loop {
+        let rows = store
+            .scan(Table::Customer, &start, &end, Direction::Forward, CHUNK)
+            .await?;
+        let full = rows.len() == CHUNK;
+        for (key, row) in rows {
+            start = [&key[..], &[0]].concat();
+            let customer: Customer = serde_json::from_slice(&row)
+                .map_err(|_| RecordError::damaged("customer", format!("{key:02x?}")))?;
+            // Customers lie in the order in which they were made: from the first young one on, all are young.
+            if customer.created_at >= before {
+                return Ok(gone);
+            }
+            if customer.updated_at < before {
+                let mut batch = Batch::new();
+                batch.require_value(Table::Customer, key.clone(), row);
+                batch.delete(Table::Customer, key);
+                batch.delete(
+                    Table::Index,
+                    keys::email(app, Environment::Sandbox, &customer.email),
+                );
+                gone += u64::from(commit(store, batch).await?);
+            }
+        }
+        if !full {
+            return Ok(gone);
+        }
+    }
+}
+
+async fn commit(store: &Store, batch: Batch) -> Result<bool, RecordError> {
+    match store.commit(batch).await {
+        Ok(()) => Ok(true),
+        Err(CommitError::Conflict) => Ok(false),
+        // The store takes no writes now: what is left goes in a later round.
+        Err(CommitError::Unavailable { .. }) => Ok(false),
+    }
+}

@@ -1,0 +1,88 @@
+//! A transaction's own rows: the snapshot, its events, its timer and its line in the list.
+
+use super::{RecordError, keys};
+use crate::ids::TransactionId;
+use crate::store::{Batch, Direction, Store, Table};
+use crate::transaction::{Recorded, Transaction};
+
+/// Events of one transaction that are shown at most; the schedule makes some 35 a year of one that never ends.
+const TIMELINE_EVENTS: usize = 10_000;
+
+/// One step: what the transaction was, what it is, and what happened in between.
+pub struct Step<'a> {
+    /// `None` when this step makes the transaction.
+    pub before: Option<&'a Transaction>,
+    pub after: &'a Transaction,
+    pub events: &'a [Recorded],
+}
+
+/// Adds all rows of `step` to `batch`, which then fails as a conflict when the stored version is not the one the step began from.
+pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
+    let after = step.after;
+    let damaged = || RecordError::damaged("transaction", after.id);
+    let key = keys::transaction(after.id);
+    if let Some(before) = step.before {
+        batch.require_version(Table::Transaction, key, before.version);
+    }
+    batch.put_versioned(
+        Table::Transaction,
+        key,
+        after.version,
+        serde_json::to_vec(after).map_err(|_| damaged())?,
+    );
+    for recorded in step.events {
+        let row = serde_json::to_vec(recorded).map_err(|_| damaged())?;
+        batch.put(Table::Event, keys::event(after.id, recorded.version), row);
+    }
+    let (old, new) = (step.before.and_then(Transaction::wake_at), after.wake_at());
+    if old != new {
+        if let Some(at) = old {
+            batch.delete(Table::Timer, keys::timer(at, after.id));
+        }
+        if let Some(at) = new {
+            batch.put(Table::Timer, keys::timer(at, after.id), []);
+        }
+    }
+    let status = after.status();
+    if step.before.is_none_or(|before| before.status() != status) {
+        batch.put(
+            Table::Index,
+            keys::list(after.app, after.environment, after.id),
+            status.as_str().as_bytes(),
+        );
+    }
+    Ok(())
+}
+
+/// The transaction as it is stored.
+pub async fn load(store: &Store, id: TransactionId) -> Result<Option<Transaction>, RecordError> {
+    let Some((_, row)) = store
+        .get_versioned(Table::Transaction, &keys::transaction(id))
+        .await?
+    else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&row)
+        .map(Some)
+        .map_err(|_| RecordError::damaged("transaction", id))
+}
+
+/// All that happened to a transaction, oldest first.
+pub async fn timeline(store: &Store, id: TransactionId) -> Result<Vec<Recorded>, RecordError> {
+    let prefix = keys::transaction(id);
+    let rows = store
+        .scan(
+            Table::Event,
+            &prefix,
+            &keys::after(&prefix),
+            Direction::Forward,
+            TIMELINE_EVENTS,
+        )
+        .await?;
+    rows.iter()
+        .map(|(_, row)| {
+            serde_json::from_slice(row)
+                .map_err(|_| RecordError::damaged("event of transaction", id))
+        })
+        .collect()
+}
