@@ -1,1 +1,5 @@
+//! The `switchyard` program: the HTTP API, the hosted pages, the command line and what keeps it all running.
+//!
+//! What a payment is and how it moves is decided in `switchyard-engine`; here it is served.
 
+pub mod config;

@@ -1,0 +1,411 @@
+//! Which settings are refused: those that cannot work, and those that would quietly give up safety. Every refusal is a sentence that
+//! names the setting, and says what to do. All of them are found at once.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::http::HeaderName;
+use switchyard_engine::access::Fingerprint;
+use tracing_subscriber::EnvFilter;
+use url::Url;
+
+use super::proxy::TrustedProxies;
+use super::settings::{Settings, StoreEngine};
+use super::units::Span;
+
+/// What is wrong with these settings; empty when nothing is.
+pub fn check(settings: &Settings) -> Vec<String> {
+    let mut refusals = Vec::new();
+    service(settings, &mut refusals);
+    server(settings, &mut refusals);
+    proxies(settings, &mut refusals);
+    storage(settings, &mut refusals);
+    times(settings, &mut refusals);
+    webhooks(settings, &mut refusals);
+    mail(settings, &mut refusals);
+    observation(settings, &mut refusals);
+    refusals
+}
+
+type Refusals = Vec<String>;
+
+fn service(settings: &Settings, refusals: &mut Refusals) {
+    let code = &settings.service.code;
+    let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if code.is_empty() || code.len() > 20 || !code.chars().all(lower) {
+        refusals.push(format!(
+            "service.code is `{code}`: it has to be 1 to 20 lower-case letters and digits, since every key begins with it"
+        ));
+    }
+    let name = &settings.service.name;
+    if name.trim().is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
+        refusals.push("service.name has to be a text of 1 to 60 characters on one line".to_owned());
+    }
+    for token in &settings.operator.tokens {
+        if token
+            .strip_prefix("sha256:")
+            .and_then(Fingerprint::from_hex)
+            .is_none()
+        {
+            refusals.push(
+                "operator.tokens holds something other than `sha256:` and 64 hexadecimal characters: \
+                 `switchyard operator-token` makes a token and prints what to write here"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+fn server(settings: &Settings, refusals: &mut Refusals) {
+    let listen = settings.server.listen;
+    if settings.development && !listen.ip().to_canonical().is_loopback() {
+        refusals.push(format!(
+            "development mode on {listen}: its keys are printed and its webhooks may reach private addresses, so server.listen has \
+             to be a loopback address such as 127.0.0.1:{}, or development has to be off",
+            listen.port()
+        ));
+    }
+    match &settings.server.public_url {
+        Some(url) => public_url(settings, url, refusals),
+        None if !settings.development && !listen.ip().to_canonical().is_loopback() => refusals.push(format!(
+            "server.public_url is missing while server.listen is {listen}: payers are sent there, so set it to the https:// address \
+             under which they reach this server"
+        )),
+        None => {}
+    }
+}
+
+fn public_url(settings: &Settings, url: &Url, refusals: &mut Refusals) {
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        refusals.push(format!("server.public_url is `{url}`: it has to be an https:// address such as https://pay.example.com"));
+        return;
+    }
+    if url.path() != "/"
+        || url.query().is_some()
+        || url.fragment().is_some()
+        || !url.username().is_empty()
+    {
+        refusals.push(format!(
+            "server.public_url is `{url}`: it has to be scheme, host and port only"
+        ));
+    }
+    if url.scheme() == "http" && !settings.development && !is_local(url) {
+        refusals.push(format!(
+            "server.public_url is `{url}`: payers would give their details and merchants their keys over an open line, so it has to \
+             begin with https:// (http:// is for loopback addresses and development mode)"
+        ));
+    }
+}
+
+fn proxies(settings: &Settings, refusals: &mut Refusals) {
+    match TrustedProxies::parse(&settings.server.trusted_proxies) {
+        Err(text) => refusals.push(format!(
+            "server.trusted_proxies holds `{text}`: each has to be an address or a network such as 10.0.0.0/8"
+        )),
+        Ok(proxies) if proxies.trusts_everyone() => refusals.push(
+            "server.trusted_proxies trusts the whole world: every client could then name any address as its own, so list the proxies"
+                .to_owned(),
+        ),
+        Ok(_) => {}
+    }
+    let Some(header) = &settings.server.country_header else {
+        return;
+    };
+    if HeaderName::try_from(header).is_err() {
+        refusals.push(format!(
+            "server.country_header is `{header}`, which is no header name"
+        ));
+    }
+    if settings.server.trusted_proxies.is_empty() {
+        refusals.push(
+            "server.country_header is set and server.trusted_proxies is empty: any client could name its own country, so list the \
+             proxies that set the header"
+                .to_owned(),
+        );
+    }
+}
+
+fn storage(settings: &Settings, refusals: &mut Refusals) {
+    if settings.store.engine == StoreEngine::Memory && !settings.development {
+        refusals.push(
+            "store.engine is `memory`: every payment would be forgotten when the server stops, so choose `fjall` (memory is for \
+             development mode)"
+                .to_owned(),
+        );
+    }
+    if settings.store.cache.0 < MIN_CACHE {
+        refusals.push(format!(
+            "store.cache is {}: it has to be at least 8MiB",
+            settings.store.cache
+        ));
+    }
+    if settings.sandbox.retention_days == 0 {
+        refusals.push(
+            "sandbox.retention_days is 0: sandbox payments would be deleted as soon as they are made, so set it to 1 or more (90 by \
+             default)"
+                .to_owned(),
+        );
+    }
+    if settings.secrets.master_key.is_some() && settings.secrets.master_key_file.is_some() {
+        refusals.push(
+            "secrets.master_key and secrets.master_key_file are both set: keep one of them"
+                .to_owned(),
+        );
+    }
+}
+
+fn times(settings: &Settings, refusals: &mut Refusals) {
+    let mut within = |name: &str, value: Span, least: u64, most: u64| {
+        let (least, most) = (
+            Span(Duration::from_secs(least)),
+            Span(Duration::from_secs(most)),
+        );
+        if value < least || value > most {
+            refusals.push(format!(
+                "{name} is {value}: it has to be from {least} to {most}"
+            ));
+        }
+    };
+    within(
+        "payment.expires_after",
+        settings.payment.expires_after,
+        60,
+        30 * DAY,
+    );
+    within("actors.idle_after", settings.actors.idle_after, 1, DAY);
+    within(
+        "server.request_timeout",
+        settings.server.request_timeout,
+        10,
+        10 * 60,
+    );
+    within(
+        "server.shutdown_timeout",
+        settings.server.shutdown_timeout,
+        1,
+        10 * 60,
+    );
+    within("webhook.retry_after", settings.webhook.retry_after, 1, DAY);
+}
+
+fn webhooks(settings: &Settings, refusals: &mut Refusals) {
+    let webhook = &settings.webhook;
+    if webhook.allow_private == Some(true) && !settings.development {
+        refusals.push(
+            "webhook.allow_private is on outside development mode: a merchant could make this server call machines of your own \
+             network, so switch it off"
+                .to_owned(),
+        );
+    }
+    if webhook.retries > MAX_RETRIES {
+        refusals.push(format!(
+            "webhook.retries is {}: it has to be at most {MAX_RETRIES}",
+            webhook.retries
+        ));
+    }
+    for header in &webhook.signature_headers {
+        let name = header.to_ascii_lowercase();
+        if HeaderName::try_from(header).is_err() {
+            refusals.push(format!(
+                "webhook.signature_headers holds `{header}`, which is no header name"
+            ));
+        } else if TAKEN_HEADERS.contains(&name.as_str()) {
+            refusals.push(format!("webhook.signature_headers holds `{header}`, which every webhook request uses already"));
+        }
+    }
+    if webhook.extra_ports.contains(&0) {
+        refusals.push("webhook.extra_ports holds 0, which is no port".to_owned());
+    }
+}
+
+fn mail(settings: &Settings, refusals: &mut Refusals) {
+    if let Some(from) = &settings.mail.from
+        && (from.matches('@').count() != 1 || from.chars().any(char::is_control))
+    {
+        refusals.push(format!("mail.from is `{from}`: it has to be an address such as `Switchyard <no-reply@pay.example.com>`"));
+    }
+    let Some(smtp) = &settings.mail.smtp_url else {
+        return;
+    };
+    // The URL holds a password: what is wrong with it is said without it.
+    let Ok(url) = Url::parse(smtp.expose()) else {
+        refusals.push(
+            "mail.smtp_url is not a URL: it looks like smtps://user:password@mail.example.com"
+                .to_owned(),
+        );
+        return;
+    };
+    if !matches!(url.scheme(), "smtp" | "smtps") || url.host().is_none() {
+        refusals
+            .push("mail.smtp_url has to begin with smtps:// or smtp:// and name a host".to_owned());
+        return;
+    }
+    let sealed = url.scheme() == "smtps"
+        || url
+            .query_pairs()
+            .any(|(name, value)| name == "tls" && value == "required");
+    if url.password().is_some() && !sealed && !is_local(&url) {
+        refusals.push(
+            "mail.smtp_url would send its password over an open line: use smtps://, or add ?tls=required".to_owned(),
+        );
+    }
+}
+
+fn observation(settings: &Settings, refusals: &mut Refusals) {
+    if let Err(why) = EnvFilter::try_new(&settings.log.level) {
+        refusals.push(format!("log.level is `{}`: {why}", settings.log.level));
+    }
+}
+
+/// Whether a URL leads to this machine only. In a URL that is not http a host is always a name, even when it is an address.
+fn is_local(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+const DAY: u64 = 24 * 60 * 60;
+/// Below it a store reads nearly every row from disk.
+const MIN_CACHE: u64 = 8 << 20;
+/// With the longest interval, ten days of trying.
+const MAX_RETRIES: u32 = 10;
+/// Headers that a webhook request has anyway, in lower case.
+const TAKEN_HEADERS: [&str; 10] = [
+    "x-service-signature",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+    "content-type",
+    "content-length",
+    "user-agent",
+    "host",
+    "connection",
+    "transfer-encoding",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusals(toml: &str) -> Vec<String> {
+        check(&::toml::from_str(toml).unwrap())
+    }
+
+    /// What has to be refused, with a word of the sentence that says so.
+    const UNSAFE: &[(&str, &str)] = &[
+        (
+            "[server]\npublic_url = 'http://pay.example.com'",
+            "https://",
+        ),
+        (
+            "[server]\npublic_url = 'https://pay.example.com/path'",
+            "scheme, host and port only",
+        ),
+        (
+            "[server]\npublic_url = 'ftp://pay.example.com'",
+            "server.public_url",
+        ),
+        (
+            "[server]\nlisten = '0.0.0.0:8080'",
+            "server.public_url is missing",
+        ),
+        (
+            "development = true\n[server]\nlisten = '0.0.0.0:8080'",
+            "development mode on 0.0.0.0:8080",
+        ),
+        (
+            "[server]\ntrusted_proxies = ['0.0.0.0/0']",
+            "the whole world",
+        ),
+        (
+            "[server]\ntrusted_proxies = ['proxy']",
+            "server.trusted_proxies",
+        ),
+        (
+            "[server]\ncountry_header = 'CF-IPCountry'",
+            "server.country_header",
+        ),
+        ("[service]\ncode = 'My Shop'", "service.code"),
+        ("[service]\nname = ' '", "service.name"),
+        (
+            "[operator]\ntokens = ['switchyard_op_x']",
+            "operator.tokens",
+        ),
+        ("[store]\nengine = 'memory'", "store.engine"),
+        ("[store]\ncache = '1MiB'", "store.cache"),
+        ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
+        (
+            "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",
+            "secrets.master_key",
+        ),
+        ("[payment]\nexpires_after = '1s'", "payment.expires_after"),
+        ("[actors]\nidle_after = '0s'", "actors.idle_after"),
+        ("[webhook]\nallow_private = true", "webhook.allow_private"),
+        ("[webhook]\nretries = 11", "webhook.retries"),
+        (
+            "[webhook]\nsignature_headers = ['Content-Type']",
+            "uses already",
+        ),
+        (
+            "[webhook]\nsignature_headers = ['no header']",
+            "webhook.signature_headers",
+        ),
+        (
+            "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com'",
+            "open line",
+        ),
+        (
+            "[mail]\nsmtp_url = 'https://mail.example.com'",
+            "mail.smtp_url",
+        ),
+        ("[mail]\nfrom = 'nobody'", "mail.from"),
+        ("[log]\nlevel = 'loud=very=much'", "log.level"),
+    ];
+
+    #[test]
+    fn every_unsafe_setting_is_refused_with_one_sentence_that_names_it() {
+        for (toml, word) in UNSAFE {
+            let refusals = refusals(toml);
+            assert_eq!(refusals.len(), 1, "{toml}: {refusals:?}");
+            assert!(refusals[0].contains(word), "{toml}: {refusals:?}");
+            assert!(
+                !refusals[0].contains("hunter2"),
+                "{toml}: a password is shown"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_safe_is_not_refused() {
+        for toml in [
+            "",
+            "development = true",
+            "development = true\n[store]\nengine = 'memory'\n[webhook]\nallow_private = true",
+            "[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+            "[server]\npublic_url = 'http://localhost:8080'",
+            "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
+            "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
+            "[rate_limit]\nper_minute = 0",
+        ] {
+            assert_eq!(refusals(toml), Vec::<String>::new(), "{toml}");
+        }
+    }
+
+    #[test]
+    fn all_problems_are_found_at_once() {
+        assert_eq!(
+            refusals(
+                "[service]\ncode = ''\n[sandbox]\nretention_days = 0\n[store]\nengine = 'memory'"
+            )
+            .len(),
+            3
+        );
+    }
+}

@@ -1,0 +1,232 @@
+//! Every setting there is, with its default. `examples/switchyard.toml` explains each; a test holds the two together.
+//!
+//! A setting is taken from, last one wins: the default here, the file, the environment (`SWITCHYARD_` and the path with two
+//! underscores, as in `SWITCHYARD_SERVER__LISTEN`), the command line. An unknown name is an error, so that a typing mistake does
+//! not leave a default in place unseen.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize, Serializer};
+use switchyard_engine::secret::Secret;
+use url::Url;
+
+use super::units::{Bytes, Span};
+
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty = $default:expr,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $kind,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+    )*};
+}
+
+sections! {
+    /// All settings.
+    Settings {
+        /// Development mode: a seeded app, keys printed, private webhook targets, mails written to files. Never for real money.
+        development: bool = false,
+        service: Service = Service::default(),
+        server: Server = Server::default(),
+        data: Data = Data::default(),
+        store: Store = Store::default(),
+        secrets: Secrets = Secrets::default(),
+        operator: Operator = Operator::default(),
+        payment: Payment = Payment::default(),
+        rate_limit: RateLimit = RateLimit::default(),
+        webhook: Webhook = Webhook::default(),
+        mail: Mail = Mail::default(),
+        sandbox: Sandbox = Sandbox::default(),
+        actors: Actors = Actors::default(),
+        gateways: Gateways = Gateways::default(),
+        log: Log = Log::default(),
+        metrics: Metrics = Metrics::default(),
+    }
+
+    /// The name under which this installation runs.
+    Service {
+        /// What keys and the demo methods' codes begin with: 1 to 20 lower-case letters and digits.
+        code: String = "switchyard".to_owned(),
+        /// What people read on pages and in mails.
+        name: String = "Switchyard".to_owned(),
+    }
+
+    /// The HTTP server.
+    Server {
+        /// Address and port to listen on.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
+        /// Where clients and payers reach this server, without a path. Without it: `http://` and the listen address.
+        public_url: Option<Url> = None,
+        /// Addresses or networks of proxies whose `X-Forwarded-For` is believed.
+        trusted_proxies: Vec<String> = Vec::new(),
+        /// Header in which a trusted proxy names the payer's country (ISO 3166-1 alpha-2).
+        country_header: Option<String> = None,
+        /// A request that takes longer is answered 503.
+        request_timeout: Span = seconds(30),
+        /// How long open requests may take to finish when the server is told to stop.
+        shutdown_timeout: Span = seconds(30),
+    }
+
+    /// Where everything is kept.
+    Data {
+        /// Folder for all that is stored; made if missing.
+        dir: PathBuf = PathBuf::from("data"),
+    }
+
+    /// The embedded store.
+    Store {
+        /// `fjall`, `sled`, or `memory` (development mode only: it forgets all).
+        engine: StoreEngine = StoreEngine::Fjall,
+        /// Folder of the store. Without it: `store` in the data folder.
+        path: Option<PathBuf> = None,
+        /// Memory for rows that were read from disk.
+        cache: Bytes = Bytes(64 << 20),
+    }
+
+    /// Encryption of credentials at rest.
+    Secrets {
+        /// File with the master key, readable for its owner only. Without it: `master.key` in the data folder.
+        master_key_file: Option<PathBuf> = None,
+        /// The master key itself, 64 hexadecimal characters. For the environment, not for a file.
+        #[serde(serialize_with = "masked")]
+        master_key: Option<Secret<String>> = None,
+    }
+
+    /// Who may use the operator API.
+    Operator {
+        /// `sha256:<hash>` of operator tokens, as `switchyard operator-token` prints them.
+        tokens: Vec<String> = Vec::new(),
+    }
+
+    /// Payments.
+    Payment {
+        /// When nobody paid by then and nothing is under way, a payment is cancelled.
+        expires_after: Span = seconds(30 * 60),
+    }
+
+    /// Requests of one API key.
+    RateLimit {
+        /// Requests in any 60 s. 0: no limit.
+        per_minute: u32 = 120,
+    }
+
+    /// Webhook delivery.
+    Webhook {
+        /// Further header names that carry the same value as `X-Service-Signature`.
+        signature_headers: Vec<String> = Vec::new(),
+        /// Further attempts after the first.
+        retries: u32 = 3,
+        /// At least this long between two attempts.
+        retry_after: Span = seconds(10 * 60),
+        /// Whether webhooks may point to private and loopback addresses. Without it: in development mode only.
+        allow_private: Option<bool> = None,
+        /// Ports that webhooks may use besides 443 and 80. Development mode allows all.
+        extra_ports: Vec<u16> = Vec::new(),
+    }
+
+    /// Outgoing mail.
+    Mail {
+        /// `smtps://user:password@host` or `smtp://host:port?tls=required`. Without it: development mode writes files, else no mails.
+        #[serde(serialize_with = "masked")]
+        smtp_url: Option<Secret<String>> = None,
+        /// Sender. Without it: the service's name and `no-reply@` the public host.
+        from: Option<String> = None,
+    }
+
+    /// Sandbox data.
+    Sandbox {
+        /// Days after which sandbox transactions and customers are deleted.
+        retention_days: u32 = 90,
+    }
+
+    /// Actors of live transactions.
+    Actors {
+        /// A transaction that has nothing to do for so long leaves memory until it is asked for.
+        idle_after: Span = seconds(60),
+    }
+
+    /// Gateways.
+    Gateways {
+        /// Folder in which the operator puts gateways (`*.so`).
+        dir: PathBuf = PathBuf::from("gateways"),
+    }
+
+    /// The log, on standard error.
+    Log {
+        /// `text` for people, `json` for programs.
+        format: LogFormat = LogFormat::Text,
+        /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,switchyard_engine::webhook=debug`.
+        level: String = "info".to_owned(),
+    }
+
+    /// `/metrics`.
+    Metrics {
+        /// Whether there is a `/metrics`.
+        enabled: bool = true,
+        /// Whether it answers without an operator token. Development mode always does.
+        open: bool = false,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoreEngine {
+    Fjall,
+    Sled,
+    Memory,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Settings {
+    /// The public address, without a slash at its end.
+    pub fn public_url(&self) -> String {
+        match &self.server.public_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("http://{}", self.server.listen),
+        }
+    }
+
+    pub fn store_path(&self) -> PathBuf {
+        let chosen = self.store.path.clone();
+        chosen.unwrap_or_else(|| self.data.dir.join("store"))
+    }
+
+    pub fn master_key_path(&self) -> PathBuf {
+        let chosen = self.secrets.master_key_file.clone();
+        chosen.unwrap_or_else(|| self.data.dir.join("master.key"))
+    }
+
+    /// Whether webhooks may point to private addresses.
+    pub fn webhooks_may_be_private(&self) -> bool {
+        self.webhook.allow_private.unwrap_or(self.development)
+    }
+}
+
+const fn seconds(count: u64) -> Span {
+    Span(Duration::from_secs(count))
+}
+
+/// A secret is never written out: that there is one is all that is said.
+fn masked<S: Serializer>(
+    secret: &Option<Secret<String>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match secret {
+        Some(_) => serializer.serialize_str("***"),
+        None => serializer.serialize_none(),
+    }
+}
