@@ -22,8 +22,8 @@ struct Step {
     kind: Kind,
     /// Where the key starts in `bytes`; the value follows it.
     start: usize,
-    key: u32,
-    value: u32,
+    key: usize,
+    value: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -147,26 +147,24 @@ impl Batch {
         for part in value {
             self.bytes.extend_from_slice(part);
         }
-        #[allow(clippy::cast_possible_truncation)]
-        // both limits are far below 4 GiB, asserted above
         self.steps.push(Step {
             table,
             kind,
             start,
-            key: key.len() as u32,
-            value: length as u32,
+            key: key.len(),
+            value: length,
         });
     }
 }
 
 impl Step {
     fn key(&self) -> Range<usize> {
-        self.start..self.start + self.key as usize
+        self.start..self.start + self.key
     }
 
     fn value(&self) -> Range<usize> {
-        let start = self.start + self.key as usize;
-        start..start + self.value as usize
+        let start = self.start + self.key;
+        start..start + self.value
     }
 }
 

@@ -16,8 +16,6 @@
 //! from memory or the page cache; only long scans go to a thread of their own.
 
 mod batch;
-#[cfg(test)]
-mod conformance;
 mod error;
 mod kv;
 mod place;
@@ -344,3 +342,6 @@ pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
         None => vec![u8::MAX; STORE_KEY_BYTES + 1], // longer than any key, and nothing sorts behind it
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,6 +59,12 @@ struct Group<'a> {
     changes: Vec<Change<'a>>,
 }
 
+/// Why nothing of a group was made.
+enum Refused {
+    Failed(WriteFailed),
+    Down(String),
+}
+
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, receiver: Receiver<Message>, reopen: Reopen) -> Self {
         Self {
@@ -124,23 +130,29 @@ impl Writer {
         if group.is_empty() {
             return Vec::new();
         }
-        let failure = match (self.shared.kv.load_full(), &self.failure) {
-            (Some(kv), None) => match write(kv.as_ref().as_ref(), group) {
-                Ok(group) => {
-                    self.count(&group.verdicts);
-                    return group.verdicts;
-                }
-                Err(failed) => self.fail(failed),
-            },
-            (_, failure) => match failure {
-                Some(failure) => failure.reason.clone(),
-                None => "it is closed".to_owned(),
-            },
+        let reason = match self.try_write(group) {
+            Ok(group) => {
+                self.count(&group.verdicts);
+                return group.verdicts;
+            }
+            Err(Refused::Failed(failed)) => self.fail(failed),
+            Err(Refused::Down(reason)) => reason,
         };
         let unavailable = || CommitError::Unavailable {
-            reason: failure.clone(),
+            reason: reason.clone(),
         };
         group.iter().map(|_| Err(unavailable())).collect()
+    }
+
+    /// The hold on the engine ends with this call: a failed engine is closed only when nobody holds it.
+    fn try_write<'a>(&self, group: &'a [Request]) -> Result<Group<'a>, Refused> {
+        if let Some(failure) = &self.failure {
+            return Err(Refused::Down(failure.reason.clone()));
+        }
+        match self.shared.kv.load_full() {
+            Some(kv) => write(kv.as_ref().as_ref(), group).map_err(Refused::Failed),
+            None => Err(Refused::Down(self.shared.reason())),
+        }
     }
 
     fn count(&self, verdicts: &[Result<(), CommitError>]) {

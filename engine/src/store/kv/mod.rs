@@ -68,7 +68,7 @@ impl Row {
 }
 
 /// The rows that `changes` are about to replace, or have failed to.
-fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, KvError> {
+pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, KvError> {
     changes
         .iter()
         .map(|change| {

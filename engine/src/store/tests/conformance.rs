@@ -2,7 +2,8 @@
 
 use std::task::{Context, Waker};
 
-use super::*;
+use super::{batch, text};
+use crate::store::*;
 
 /// A store and where it lives, so that a test can close and open it again.
 struct Home {
@@ -24,17 +25,6 @@ impl Home {
         })
         .unwrap()
     }
-}
-
-fn batch(fill: impl FnOnce(&mut Batch)) -> Batch {
-    let mut batch = Batch::new();
-    fill(&mut batch);
-    batch
-}
-
-async fn text(store: &Store, table: Table, key: &str) -> Option<String> {
-    let value = store.get(table, key.as_bytes()).await.unwrap();
-    value.map(|value| String::from_utf8(value).unwrap())
 }
 
 async fn keys(store: &Store, from: &str, to: &str, direction: Direction, limit: usize) -> String {

@@ -1,0 +1,273 @@
+//! What the store does when its engine fails: a double over the memory engine fails on command.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use super::{batch, text};
+use crate::store::batch::Change;
+use crate::store::kv::memory::Memory;
+use crate::store::kv::{Row, WriteFailed};
+use crate::store::*;
+
+/// A disk that outlives the engines that are opened on it, and what it does to them.
+#[derive(Clone, Default)]
+struct Disk(Arc<Faults>);
+
+#[derive(Default)]
+struct Faults {
+    rows: Memory,
+    /// Writes fail.
+    is_full: AtomicBool,
+    /// The rows of a write that fails are found all the same when the engine is opened again.
+    log_keeps_what_failed: AtomicBool,
+    /// A failed engine answers no reads.
+    is_unreadable: AtomicBool,
+    does_not_open: AtomicBool,
+    failed: Mutex<Vec<Row>>,
+    writes: AtomicU64,
+    /// A write waits while this is held.
+    gate: Mutex<()>,
+}
+
+impl Disk {
+    fn store(&self) -> Store {
+        let (probed, opened) = (self.clone(), self.clone());
+        let reopen = Reopen {
+            probe: Box::new(move || match probed.0.is_full.load(SeqCst) {
+                true => Err(probed.refusal("no room")),
+                false => Ok(()),
+            }),
+            open: Box::new(move || opened.open()),
+        };
+        Store::start(Box::new(self.clone()), reopen).unwrap()
+    }
+
+    fn open(&self) -> Result<Box<dyn Kv>, OpenError> {
+        if self.0.does_not_open.load(SeqCst) {
+            return Err(self.refusal("damaged"));
+        }
+        let failed = std::mem::take(&mut *self.0.failed.lock().unwrap());
+        if self.0.log_keeps_what_failed.load(SeqCst) {
+            let changes: Vec<_> = failed.iter().map(Row::change).collect();
+            self.0.rows.write(&changes).unwrap();
+        }
+        Ok(Box::new(self.clone()))
+    }
+
+    fn refusal(&self, reason: &str) -> OpenError {
+        OpenError::Engine {
+            path: PathBuf::from("disk"),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+impl Kv for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        self.0.rows.get(table, key)
+    }
+
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
+        self.0.rows.scan(scan)
+    }
+
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        let _gate = self.0.gate.lock().unwrap();
+        self.0.writes.fetch_add(1, SeqCst);
+        if !self.0.is_full.load(SeqCst) {
+            return self.0.rows.write(changes);
+        }
+        let owned = |change: &Change<'_>| Row {
+            table: change.table,
+            key: change.key.to_vec(),
+            value: change.value.map(<[u8]>::to_vec),
+        };
+        *self.0.failed.lock().unwrap() = changes.iter().map(owned).collect();
+        Err(WriteFailed {
+            error: KvError("no space left on device".to_owned()),
+            undo: kv::before(self, changes).unwrap(),
+            readable: !self.0.is_unreadable.load(SeqCst),
+        })
+    }
+}
+
+fn put(key: &str, value: &str) -> Batch {
+    batch(|batch| batch.put(Table::Meta, key, value))
+}
+
+fn full() -> Result<(), CommitError> {
+    Err(CommitError::Unavailable {
+        reason: "no space left on device".to_owned(),
+    })
+}
+
+/// The store tries again by itself; a commit tells when it has.
+async fn until_it_writes(store: &Store, probe: &str) {
+    for _ in 0..600 {
+        if store.commit(put(probe, "")).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!(
+        "the store did not recover: {:?}",
+        store.commit(put(probe, "")).await
+    );
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_the_whole_group_and_leaves_the_rows_as_they_were() {
+    let disk = Disk::default();
+    let store = disk.store();
+    store.commit(put("a", "before")).await.unwrap();
+    let before = disk.0.writes.load(SeqCst);
+    disk.0.is_full.store(true, SeqCst);
+    let commits = {
+        let _gate = disk.0.gate.lock().unwrap();
+        let commits: Vec<_> = (0..10)
+            .map(|n| {
+                let store = store.clone();
+                tokio::spawn(async move { store.commit(put("a", &n.to_string())).await })
+            })
+            .collect();
+        while store.stats().queue < 10 {
+            tokio::task::yield_now().await;
+        }
+        commits
+    };
+    for commit in commits {
+        let verdict = commit.await.unwrap();
+        assert!(
+            matches!(verdict, Err(CommitError::Unavailable { .. })),
+            "{verdict:?}"
+        );
+    }
+    assert!(
+        disk.0.writes.load(SeqCst) <= before + 2,
+        "nothing is written to a failed engine"
+    );
+    assert_eq!(
+        text(&store, Table::Meta, "a").await.as_deref(),
+        Some("before")
+    );
+    assert!(!store.stats().available);
+    assert_eq!(store.stats().commits, 1);
+}
+
+#[tokio::test]
+async fn the_store_recovers_by_itself_when_there_is_room_again() {
+    let disk = Disk::default();
+    let store = disk.store();
+    disk.0.is_full.store(true, SeqCst);
+    assert_eq!(store.commit(put("a", "1")).await, full());
+    let while_down = store.commit(put("a", "2")).await;
+    assert!(
+        matches!(while_down, Err(CommitError::Unavailable { .. })),
+        "{while_down:?}"
+    );
+    disk.0.is_full.store(false, SeqCst);
+    until_it_writes(&store, "probe").await;
+    assert!(store.stats().available);
+    assert_eq!(text(&store, Table::Meta, "a").await, None);
+    store.commit(put("a", "3")).await.unwrap();
+    assert_eq!(text(&store, Table::Meta, "a").await.as_deref(), Some("3"));
+}
+
+#[tokio::test]
+async fn what_was_refused_is_taken_back_when_the_engine_finds_it_in_its_log() {
+    let disk = Disk::default();
+    disk.0.log_keeps_what_failed.store(true, SeqCst);
+    let store = disk.store();
+    store.commit(put("kept", "before")).await.unwrap();
+    store.commit(put("deleted", "before")).await.unwrap();
+    disk.0.is_full.store(true, SeqCst);
+    let change = batch(|batch| {
+        batch.put(Table::Meta, "kept", "after");
+        batch.put(Table::Meta, "new", "after");
+        batch.delete(Table::Meta, "deleted");
+    });
+    assert_eq!(store.commit(change).await, full());
+    disk.0.is_full.store(false, SeqCst);
+    until_it_writes(&store, "probe").await;
+    assert_eq!(
+        text(&store, Table::Meta, "kept").await.as_deref(),
+        Some("before")
+    );
+    assert_eq!(text(&store, Table::Meta, "new").await, None);
+    assert_eq!(
+        text(&store, Table::Meta, "deleted").await.as_deref(),
+        Some("before")
+    );
+}
+
+#[tokio::test]
+async fn an_engine_that_does_not_open_again_is_tried_until_it_does() {
+    let disk = Disk::default();
+    disk.0.is_unreadable.store(true, SeqCst);
+    let store = disk.store();
+    disk.0.is_full.store(true, SeqCst);
+    disk.0.does_not_open.store(true, SeqCst);
+    assert_eq!(store.commit(put("a", "1")).await, full());
+    disk.0.is_full.store(false, SeqCst);
+    loop {
+        match store.commit(put("a", "2")).await {
+            Err(CommitError::Unavailable { reason }) if reason.contains("damaged") => break,
+            verdict => assert!(verdict.is_err()),
+        }
+    }
+    let read = store.get(Table::Meta, b"a").await;
+    assert!(
+        matches!(read, Err(StoreError::Unavailable { .. })),
+        "{read:?}"
+    );
+    disk.0.does_not_open.store(false, SeqCst);
+    until_it_writes(&store, "probe").await;
+    assert_eq!(text(&store, Table::Meta, "a").await, None);
+}
+
+#[tokio::test]
+async fn a_store_that_is_down_closes_all_the_same() {
+    let disk = Disk::default();
+    let store = disk.store();
+    disk.0.is_full.store(true, SeqCst);
+    assert_eq!(store.commit(put("a", "1")).await, full());
+    store.close().await;
+    let refused = store.commit(put("a", "2")).await;
+    assert_eq!(
+        refused,
+        Err(CommitError::Unavailable {
+            reason: "it is closed".to_owned()
+        })
+    );
+}
+
+#[tokio::test]
+async fn commits_beyond_the_queue_wait_and_are_all_made() {
+    let disk = Disk::default();
+    let store = disk.store();
+    let commits: Vec<_> = {
+        let _gate = disk.0.gate.lock().unwrap();
+        let commits = (0..STORE_QUEUE + 100)
+            .map(|n| {
+                let store = store.clone();
+                tokio::spawn(async move { store.commit(put(&n.to_string(), "")).await })
+            })
+            .collect();
+        while store.stats().queue < STORE_QUEUE {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(store.stats().queue, STORE_QUEUE);
+        commits
+    };
+    for commit in commits {
+        commit.await.unwrap().unwrap();
+    }
+    let stats = store.stats();
+    assert_eq!(stats.commits as usize, STORE_QUEUE + 100);
+    assert!(
+        stats.largest_batch as usize <= crate::limits::STORE_BATCH,
+        "{stats:?}"
+    );
+    assert!(stats.largest_batch > 1, "{stats:?}");
+}

@@ -1,0 +1,17 @@
+//! What the engines of the store must do, and what the store does when one fails.
+
+mod conformance;
+mod failure;
+
+use super::*;
+
+fn batch(fill: impl FnOnce(&mut Batch)) -> Batch {
+    let mut batch = Batch::new();
+    fill(&mut batch);
+    batch
+}
+
+async fn text(store: &Store, table: Table, key: &str) -> Option<String> {
+    let value = store.get(table, key.as_bytes()).await.unwrap();
+    value.map(|value| String::from_utf8(value).unwrap())
+}
