@@ -1,6 +1,6 @@
 //! The repository keeps the rules of the house. What each rule is, and a proof that it can fail: `tests/src/tidy/`.
 
-use switchyard_tests::tidy::{RULES, Source, repository_files};
+use switchyard_tests::tidy::{RULES, Source, named_paths_missing, repository_files, root};
 
 #[test]
 fn every_file_keeps_every_rule() {
@@ -18,4 +18,23 @@ fn every_file_keeps_every_rule() {
         }
     }
     assert!(report.is_empty(), "{report}");
+}
+
+#[test]
+fn the_architecture_page_is_short_and_names_only_what_exists() {
+    let text =
+        std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
+    let lines = text.lines().count();
+    assert!(lines <= 150, "{lines} lines, 150 are allowed");
+    let missing = named_paths_missing(&Source::new("ARCHITECTURE.md", &text), |path| {
+        root().join(path).exists()
+    });
+    assert!(
+        missing.is_empty(),
+        "{}",
+        missing
+            .iter()
+            .map(|f| format!("\n  {f}"))
+            .collect::<String>()
+    );
 }

@@ -203,11 +203,6 @@ pub const BANS: &[Ban] = &[
         only_under: "engine/src/",
         ..ban("println!", Within::CodeOutsideTests, "use `tracing`")
     },
-    ban(
-        "#[allow(",
-        Within::CodeOutsideTests,
-        "`#[expect(…, reason = \"…\")]`: it says why, and tells when it is stale",
-    ),
 ];
 
 fn banned(source: &Source) -> Vec<Finding> {
