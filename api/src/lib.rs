@@ -3,3 +3,4 @@
 //! What a payment is and how it moves is decided in `switchyard-engine`; here it is served.
 
 pub mod config;
+pub mod state;

@@ -18,5 +18,7 @@ pub mod records;
 pub mod routing;
 pub mod secret;
 pub mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod transaction;
 pub mod webhook;

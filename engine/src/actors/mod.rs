@@ -10,6 +10,8 @@ mod input;
 mod registry;
 mod running;
 mod scheduler;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod watchers;
 

@@ -1,0 +1,305 @@
+//! The shells, on a memory store and a clock that the test turns. No gateway is loaded here: calls and routing have tests of their own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::engine::{EngineError, NewPayment, NewPayout};
+use crate::gateway::Gateways;
+use crate::records::{Kind, ListQuery};
+use crate::testing::{Bench, Wanted, amount, customer};
+use crate::transaction::{Refusal, Status, Transaction};
+
+fn payment() -> NewPayment {
+    NewPayment {
+        amount: amount(2_500, "USD"),
+        description: "Two coffees".to_owned(),
+        return_url: "https://shop.example/return".to_owned(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        methods: Vec::new(),
+        restriction: None,
+        context: crate::transaction::ClientContext::default(),
+    }
+}
+
+async fn bench() -> Bench {
+    Wanted::with(Gateways::default()).start().await
+}
+
+async fn until(
+    bench: &Bench,
+    id: crate::ids::TransactionId,
+    wanted: impl Fn(&Transaction) -> bool,
+) -> Transaction {
+    for _ in 0..500 {
+        let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+        if wanted(&tx) {
+            return (*tx).clone();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{id} never came to what was wanted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_stored_before_it_is_answered() {
+    let bench = bench().await;
+    let tx = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    let stored = bench.engine.transaction(tx.id).await.unwrap().unwrap();
+    assert_eq!(stored, tx);
+    assert_eq!(bench.engine.timeline(tx.id).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_nobody_pays_is_cancelled_when_its_time_is_up_and_not_before() {
+    let bench = bench().await;
+    let tx = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    bench.clock.advance(Duration::from_secs(30 * 60 - 1));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(
+        bench
+            .engine
+            .transaction(tx.id)
+            .await
+            .unwrap()
+            .unwrap()
+            .status(),
+        Status::Initiated
+    );
+    bench.clock.advance(Duration::from_secs(2));
+    until(&bench, tx.id, |tx| tx.status() == Status::Cancelled).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_that_no_gateway_can_take_fails_and_says_that_nothing_was_sent() {
+    let bench = bench().await;
+    let new = NewPayout {
+        amount: amount(500, "XOF"),
+        description: "Refund".to_owned(),
+        method: "mtn_bj".to_owned(),
+        recipient: BTreeMap::new(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        context: crate::transaction::ClientContext::default(),
+    };
+    let tx = bench
+        .engine
+        .initialize_payout(&bench.caller(), new)
+        .await
+        .unwrap();
+    assert_eq!(tx.status(), Status::Initiated);
+    let tx = until(&bench, tx.id, |tx| tx.status() == Status::Failed).await;
+    assert!(tx.attempts.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_from_many_tabs_at_once_cancels_once() {
+    let bench = bench().await;
+    let tx = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    let cancels = (0..50).map(|_| {
+        let (engine, id) = (bench.engine.clone(), tx.id);
+        tokio::spawn(async move { engine.cancel(id).await })
+    });
+    for cancel in futures_util::future::join_all(cancels).await {
+        assert_eq!(cancel.unwrap().unwrap().status(), Status::Cancelled);
+    }
+    assert_eq!(bench.engine.timeline(tx.id).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_actor_without_work_rests_and_the_next_message_wakes_its_successor() {
+    let bench = bench().await;
+    let tx = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    assert_eq!(
+        bench.engine.live_actors(),
+        0,
+        "a payment that waits for its payer needs no actor"
+    );
+    let refused = bench.engine.mark_processed(tx.id).await;
+    assert!(matches!(
+        refused,
+        Err(EngineError::Refused(Refusal::NotSuccessful(
+            Status::Initiated
+        )))
+    ));
+    assert_eq!(bench.engine.live_actors(), 1);
+    let snapshot = bench.engine.transaction_actor(tx.id).await.unwrap();
+    assert_eq!(
+        (snapshot.version, snapshot.state, snapshot.commands),
+        (Some(1), Some("awaiting_customer"), 1)
+    );
+    for _ in 0..200 {
+        bench.clock.advance(Duration::from_secs(11));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        if bench.engine.live_actors() == 0 {
+            break;
+        }
+    }
+    assert_eq!(bench.engine.live_actors(), 0);
+    let again = bench.engine.cancel(tx.id).await;
+    assert!(
+        again.is_ok() || matches!(again, Err(EngineError::Refused(_))),
+        "{again:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_engines_on_one_store_never_overwrite_each_other() {
+    let one = bench().await;
+    let wanted = Wanted {
+        store: one.engine.store.clone(),
+        keys: Some(one.keys.clone()),
+        ..Wanted::with(Gateways::default())
+    };
+    let other = wanted.start().await;
+    let tx = one
+        .engine
+        .initialize_payment(&one.caller(), payment())
+        .await
+        .unwrap();
+    let _ = one.engine.mark_processed(tx.id).await;
+    other.engine.cancel(tx.id).await.unwrap();
+    // The first engine's actor still holds version 1: its commit fails, it loads again, and finds the payment cancelled.
+    assert_eq!(
+        one.engine.cancel(tx.id).await.unwrap().status(),
+        Status::Cancelled
+    );
+    assert_eq!(one.engine.timeline(tx.id).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn customers_are_one_for_each_address_even_when_many_requests_come_at_once() {
+    let bench = bench().await;
+    let caller = bench.caller();
+    let births = (0..40).map(|_| {
+        let (engine, caller) = (bench.engine.clone(), caller.clone());
+        tokio::spawn(async move { engine.initialize_payment(&caller, payment()).await })
+    });
+    let mut customers = std::collections::BTreeSet::new();
+    for birth in futures_util::future::join_all(births).await {
+        customers.insert(birth.unwrap().unwrap().customer.id);
+    }
+    assert_eq!(customers.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_newest_first_filtered_and_counted() {
+    let bench = bench().await;
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        ids.push(
+            bench
+                .engine
+                .initialize_payment(&bench.caller(), payment())
+                .await
+                .unwrap()
+                .id,
+        );
+        bench.clock.advance(Duration::from_secs(1));
+    }
+    bench.engine.cancel(ids[1]).await.unwrap();
+    let caller = bench.caller();
+    let mut query = ListQuery {
+        app: caller.app.id,
+        environment: caller.environment,
+        kind: Kind::Payment,
+        status: None,
+        from: None,
+        to: None,
+        limit: 2,
+        page: 1,
+    };
+    let listed = bench.engine.list(&query).await.unwrap();
+    assert_eq!(
+        listed.items.iter().map(|tx| tx.id).collect::<Vec<_>>(),
+        [ids[4], ids[3]]
+    );
+    assert_eq!(listed.total, 5);
+    query.page = 3;
+    assert_eq!(bench.engine.list(&query).await.unwrap().items[0].id, ids[0]);
+    (query.page, query.status) = (1, Some(Status::Cancelled));
+    let cancelled = bench.engine.list(&query).await.unwrap();
+    assert_eq!((cancelled.total, cancelled.items[0].id), (1, ids[1]));
+    (query.status, query.from) = (
+        None,
+        Some(crate::testing::START.plus(Duration::from_secs(3))),
+    );
+    assert_eq!(bench.engine.list(&query).await.unwrap().total, 2);
+    (query.from, query.to) = (
+        None,
+        Some(crate::testing::START.plus(Duration::from_secs(1))),
+    );
+    assert_eq!(bench.engine.list(&query).await.unwrap().total, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sandbox_data_goes_after_90_days_and_live_data_stays() {
+    let bench = bench().await;
+    let live = bench
+        .engine
+        .access
+        .authenticate(bench.keys.live_secret_key.expose())
+        .unwrap();
+    let old = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    let kept = bench
+        .engine
+        .initialize_payment(&live, payment())
+        .await
+        .unwrap();
+    bench.clock.advance(Duration::from_secs(89 * 24 * 60 * 60));
+    until(&bench, old.id, |tx| tx.status() == Status::Cancelled).await;
+    let young = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    bench.clock.advance(Duration::from_secs(2 * 24 * 60 * 60));
+    for _ in 0..500 {
+        if bench.engine.transaction(old.id).await.unwrap().is_none() {
+            break;
+        }
+        bench.clock.advance(Duration::from_millis(250));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(bench.engine.transaction(old.id).await.unwrap().is_none());
+    assert_eq!(bench.engine.timeline(old.id).await.unwrap(), []);
+    assert!(bench.engine.transaction(young.id).await.unwrap().is_some());
+    assert!(bench.engine.transaction(kept.id).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_ends_the_actors_and_refuses_what_comes_later() {
+    let bench = bench().await;
+    let tx = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await
+        .unwrap();
+    bench.engine.cancel(tx.id).await.unwrap();
+    bench.engine.stop(Duration::from_secs(5)).await;
+    let late = bench
+        .engine
+        .initialize_payment(&bench.caller(), payment())
+        .await;
+    assert!(matches!(late, Err(EngineError::Stopping)));
+}

@@ -1,0 +1,122 @@
+//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature `testing`.
+
+use std::sync::Arc;
+
+use crate::access::{Access, Caller, DevelopmentKeys, MasterKey, Options, Vault};
+use crate::clock::{Clock, Timestamp};
+use crate::directory::Directory;
+use crate::engine::{Engine, EngineSettings, Equipment};
+use crate::gateway::Gateways;
+use crate::ids::Ids;
+use crate::money::{Amount, Currency};
+use crate::records::NewCustomer;
+use crate::store::Store;
+
+/// When a test's clock starts: 2026-11-20 10:00 UTC.
+pub const START: Timestamp = Timestamp::from_seconds(1_795_168_800);
+
+/// A running engine and what a merchant has.
+pub struct Bench {
+    pub engine: Engine,
+    pub clock: Clock,
+    pub keys: DevelopmentKeys,
+}
+
+/// What a test may want otherwise.
+pub struct Wanted {
+    pub store: Store,
+    pub clock: Clock,
+    pub gateways: Gateways,
+    pub settings: EngineSettings,
+    /// Requests in any 60 s for each key; 0: no limit.
+    pub requests_per_minute: u32,
+    /// The keys of an earlier engine on the same store.
+    pub keys: Option<DevelopmentKeys>,
+}
+
+impl Wanted {
+    pub fn with(gateways: Gateways) -> Self {
+        Self {
+            store: Store::memory(),
+            clock: Clock::manual(START),
+            gateways,
+            settings: EngineSettings::default(),
+            requests_per_minute: 0,
+            keys: None,
+        }
+    }
+
+    /// Starts the engine.
+    ///
+    /// # Panics
+    /// When it does not start: then the test cannot go on.
+    #[allow(clippy::unwrap_used)]
+    pub async fn start(self) -> Bench {
+        let ids = Ids::system();
+        let master =
+            MasterKey::from_text(&crate::secret::Secret::new("11".repeat(32)), "a test").unwrap();
+        let vault = Vault::new(&master, ids.clone());
+        let options = Options {
+            requests_per_minute: self.requests_per_minute,
+            ..Options::default()
+        };
+        let access = Access::load(
+            self.store.clone(),
+            vault,
+            self.clock.clone(),
+            ids.clone(),
+            options,
+        )
+        .await
+        .unwrap();
+        let keys = access.seed_development(self.keys).await.unwrap().keys;
+        let directory = Arc::new(Directory::new(&self.settings.service_code));
+        let engine = Engine::start(Equipment {
+            store: self.store,
+            access,
+            gateways: self.gateways,
+            directory,
+            clock: self.clock.clone(),
+            ids,
+            settings: self.settings,
+        });
+        Bench {
+            engine: engine.unwrap(),
+            clock: self.clock,
+            keys,
+        }
+    }
+}
+
+impl Bench {
+    /// The merchant's server, in sandbox.
+    ///
+    /// # Panics
+    /// Never: the key was made by this engine.
+    #[allow(clippy::unwrap_used)]
+    pub fn caller(&self) -> Caller {
+        self.engine
+            .access
+            .authenticate(self.keys.sandbox_secret_key.expose())
+            .unwrap()
+    }
+}
+
+/// An amount in the smallest unit of `currency`.
+///
+/// # Panics
+/// When there is no such currency.
+#[allow(clippy::unwrap_used)]
+pub fn amount(minor: i64, currency: &str) -> Amount {
+    Amount::from_minor(minor, Currency::from_code(currency).unwrap())
+}
+
+/// A customer with the least that a request must give.
+pub fn customer() -> NewCustomer {
+    NewCustomer {
+        first_name: "Awa".to_owned(),
+        last_name: "Diop".to_owned(),
+        email: "awa@example.com".to_owned(),
+        ..NewCustomer::default()
+    }
+}
