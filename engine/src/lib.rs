@@ -7,6 +7,7 @@ pub mod access;
 pub mod actors;
 pub mod clock;
 pub mod directory;
+pub mod egress;
 pub mod engine;
 pub mod environment;
 pub mod gateway;

@@ -1,0 +1,311 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Targets that production may not reach, each with what gives it away.
+const FORBIDDEN: &[(&str, &str)] = &[
+    // This machine.
+    ("http://127.0.0.1/", "this machine itself"),
+    ("http://127.1.2.3/", "this machine itself"),
+    ("http://[::1]/", "this machine itself"),
+    ("http://0.0.0.0/", "no address of a host"),
+    ("http://0.1.2.3/", "no address of a host"),
+    ("http://[::]/", "no address of a host"),
+    // Disguises of this machine.
+    ("http://2130706433/", "four decimal numbers"),
+    ("http://0x7f000001/", "four decimal numbers"),
+    ("http://017700000001/", "four decimal numbers"),
+    ("http://0177.0.0.1/", "four decimal numbers"),
+    ("http://0x7f.1/", "four decimal numbers"),
+    ("http://127.1/", "four decimal numbers"),
+    ("http://0/", "four decimal numbers"),
+    ("http://127.0.0.1./", "four decimal numbers"),
+    ("http://１２７.0.0.1/", "four decimal numbers"),
+    ("http://127。0。0。1/", "four decimal numbers"),
+    ("http://%31%32%37.0.0.1/", "four decimal numbers"),
+    ("http://[::ffff:127.0.0.1]/", "in disguise"),
+    ("http://[::ffff:7f00:1]/", "in disguise"),
+    ("http://[::ffff:0:127.0.0.1]/", "in disguise"),
+    ("http://[::127.0.0.1]/", "outside the addresses in use"),
+    ("http://[2002:7f00:1::]/", "6to4"),
+    ("http://[64:ff9b::7f00:1]/", "NAT64"),
+    // Private networks.
+    ("http://10.0.0.1/", "private network"),
+    ("https://10.255.255.255/", "private network"),
+    ("http://172.16.0.1/", "private network"),
+    ("http://172.31.255.254/", "private network"),
+    ("http://192.168.1.1/", "private network"),
+    ("http://100.64.0.1/", "shared network"),
+    ("http://100.127.255.255/", "shared network"),
+    ("http://[fc00::1]/", "private network"),
+    ("http://[fd12:3456:789a::1]/", "private network"),
+    ("http://[::ffff:10.0.0.1]/", "in disguise"),
+    ("http://[2002:a00:1::]/", "6to4"),
+    ("http://[64:ff9b::a00:1]/", "NAT64"),
+    ("http://[64:ff9b::192.168.0.1]/", "NAT64"),
+    ("http://[64:ff9b:1::a00:1]/", "NAT64"),
+    // Cloud metadata, link-local.
+    ("http://169.254.169.254/latest/meta-data/", "link-local"),
+    ("http://169.254.0.1/", "link-local"),
+    ("http://2852039166/", "four decimal numbers"),
+    ("http://[::ffff:169.254.169.254]/", "in disguise"),
+    ("http://[64:ff9b::a9fe:a9fe]/", "NAT64"),
+    ("http://[fd00:ec2::254]/", "metadata"),
+    ("http://[fd20:ce::254]/", "metadata"),
+    ("http://100.100.100.200/", "metadata"),
+    ("http://168.63.129.16/", "control service"),
+    ("http://192.0.0.192/", "reserved for protocols"),
+    ("http://[fe80::1]/", "link-local"),
+    ("http://[febf::1]/", "link-local"),
+    ("http://[fec0::1]/", "site-local"),
+    // Ranges that nobody's server is in.
+    ("http://192.0.2.1/", "documentation"),
+    ("http://198.51.100.7/", "documentation"),
+    ("http://203.0.113.9/", "documentation"),
+    ("http://198.18.0.1/", "benchmarks"),
+    ("http://198.19.255.255/", "benchmarks"),
+    ("http://192.88.99.1/", "6to4"),
+    ("http://224.0.0.1/", "multicast"),
+    ("http://239.255.255.250/", "multicast"),
+    ("http://240.0.0.1/", "reserved"),
+    ("http://255.255.255.255/", "reserved"),
+    ("http://[2001:db8::1]/", "documentation"),
+    ("http://[3fff::1]/", "documentation"),
+    ("http://[2001::1]/", "Teredo"),
+    ("http://[2001:20::1]/", "ORCHID"),
+    ("http://[100::1]/", "discarded"),
+    ("http://[5f00::1]/", "segment routing"),
+    ("http://[ff02::1]/", "multicast"),
+    ("http://[4000::1]/", "outside the addresses in use"),
+    // Ports.
+    ("http://8.8.8.8:22/", "port 22"),
+    ("https://shop.example:25/", "port 25"),
+    ("http://shop.example:6379/", "port 6379"),
+    ("http://shop.example:8080/", "port 8080"),
+    ("http://[2606:4700::1111]:11211/", "port 11211"),
+    // Forms.
+    ("http://user@shop.example/", "user name"),
+    ("http://user:secret@shop.example/", "user name"),
+    ("http://shop.example@127.0.0.1/", "user name"),
+    ("ftp://shop.example/", "`ftp:`"),
+    ("file:///etc/passwd", "`file:`"),
+    ("gopher://shop.example/", "`gopher:`"),
+    ("data:text/plain,hello", "`data:`"),
+    ("unix:/run/docker.sock", "`unix:`"),
+    ("//shop.example/", "not an absolute URL"),
+    ("shop.example", "not an absolute URL"),
+    ("http://", "not an absolute URL"),
+    ("http://shop .example/", "not an absolute URL"),
+    ("http://shop.example/\r\nHost: other", "not an absolute URL"),
+    ("http://[::1%25eth0]/", "not an absolute URL"),
+];
+
+/// Names and what they resolve to; every one of them must be refused.
+const REBOUND: &[(&str, &str)] = &[
+    ("localhost", "127.0.0.1"),
+    ("localtest.example", "::1"),
+    ("metadata.example", "169.254.169.254"),
+    ("intranet.example", "10.1.2.3"),
+    ("mapped.example", "::ffff:10.0.0.1"),
+    ("mixed.example", "93.184.215.14 192.168.0.7"),
+    ("nat64.example", "64:ff9b::10.0.0.1"),
+    ("ula.example", "2606:4700::1111 fd00::1"),
+];
+
+#[tokio::test]
+async fn what_is_not_public_is_refused_before_anything_is_sent() {
+    assert!(FORBIDDEN.len() + REBOUND.len() >= 60);
+    let names = Names::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
+    for (target, gives_away) in FORBIDDEN {
+        let refused = match read_url(target) {
+            Ok(url) => vet(&url, &Policy::default(), &names)
+                .await
+                .unwrap_err()
+                .to_string(),
+            Err(refused) => refused.to_string(),
+        };
+        assert!(refused.contains(gives_away), "{target}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_refused_when_any_of_its_addresses_is() {
+    for (name, addresses) in REBOUND {
+        let found: Vec<IpAddr> = addresses.split(' ').map(|a| a.parse().unwrap()).collect();
+        let names = Names::scripted(move |_| found.clone());
+        let url = read_url(&format!("https://{name}/hook")).unwrap();
+        let refused = vet(&url, &Policy::default(), &names).await;
+        assert!(
+            matches!(refused, Err(VetError::Forbidden(Forbidden::Address { .. }))),
+            "{name}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn public_targets_are_allowed() {
+    let names = Names::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
+    let targets = [
+        "https://shop.example/hook",
+        "http://shop.example/hook?a=b#c",
+        "http://8.8.8.8/",
+        "https://[2606:4700::1111]/",
+        "https://[64:ff9b::8.8.8.8]/",
+        "https://münchen.example/",
+        "https://shop.example:443/",
+        "https://shop.example:80/",
+        "https://shop.example:8443/",
+    ];
+    let policy = Policy {
+        extra_ports: [8443].into(),
+        ..Policy::default()
+    };
+    for target in targets {
+        let url = read_url(target).unwrap();
+        assert_eq!(
+            vet(&url, &policy, &names).await.unwrap().len(),
+            1,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn development_mode_allows_private_networks_and_any_port_but_never_metadata() {
+    let policy = Policy {
+        allow_private: true,
+        ..Policy::default()
+    };
+    for allowed in [
+        "127.0.0.1:4000",
+        "10.0.0.1:8080",
+        "[::1]:9",
+        "[fd12::1]:80",
+        "8.8.8.8:3000",
+    ] {
+        assert_eq!(policy.check(allowed.parse().unwrap()), Ok(()), "{allowed}");
+    }
+    for never in [
+        "169.254.169.254:80",
+        "[fd00:ec2::254]:80",
+        "0.0.0.0:80",
+        "224.0.0.1:80",
+        "[::ffff:127.0.0.1]:80",
+    ] {
+        assert!(policy.check(never.parse().unwrap()).is_err(), "{never}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_without_addresses_is_no_refusal_but_a_fault_of_dns() {
+    let names = Names::scripted(|_| Vec::new());
+    let url = read_url("https://nowhere.example/").unwrap();
+    let unresolved = vet(&url, &Policy::default(), &names).await;
+    assert!(matches!(unresolved, Err(VetError::Unresolved { .. })));
+}
+
+/// The classic attack: public when looked at, private when connected to.
+#[tokio::test]
+async fn a_name_that_turns_private_after_the_look_is_not_connected_to() {
+    let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = trap.local_addr().unwrap().port();
+    let asked = std::sync::Arc::new(AtomicUsize::new(0));
+    let names = Names::scripted({
+        let asked = asked.clone();
+        move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => vec!["93.184.215.14".parse().unwrap()],
+            _ => vec!["127.0.0.1".parse().unwrap()],
+        }
+    });
+    let policy = Policy {
+        extra_ports: [port].into(),
+        ..Policy::default()
+    };
+    let url = read_url(&format!("http://rebound.example:{port}/")).unwrap();
+    assert!(vet(&url, &policy, &names).await.is_ok());
+
+    let client = Client::new(policy, names).unwrap();
+    let sent = client
+        .request(reqwest::Method::POST, &url)
+        .unwrap()
+        .send()
+        .await;
+    assert_eq!(classify(&sent.unwrap_err()), Failure::ForbiddenTarget);
+    let nobody = tokio::time::timeout(std::time::Duration::from_millis(100), trap.accept()).await;
+    assert!(nobody.is_err(), "the trap was connected to");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_not_a_command() {
+    let answer =
+        "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n";
+    let url = answering(answer).await;
+    let client = development_client();
+    let response = client
+        .request(reqwest::Method::POST, &url)
+        .unwrap()
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 302);
+}
+
+#[tokio::test]
+async fn faults_are_sorted_by_their_cause() {
+    let client = development_client();
+    let send = |url: Url| {
+        let request = client.request(reqwest::Method::POST, &url).unwrap();
+        async move { classify(&request.send().await.unwrap_err()) }
+    };
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    assert_eq!(
+        send(read_url(&format!("http://{closed}/")).unwrap()).await,
+        Failure::Connect
+    );
+    let plain = answering("HTTP/1.1 400 This speaks no TLS\r\n\r\n").await;
+    let encrypted = Url::parse(&plain.as_str().replace("http:", "https:")).unwrap();
+    assert_eq!(send(encrypted).await, Failure::Tls);
+    assert_eq!(
+        send(answering("SSH-2.0-server\r\n").await).await,
+        Failure::Http
+    );
+    let nowhere = read_url("http://nowhere.example/").unwrap();
+    assert_eq!(send(nowhere).await, Failure::Dns);
+    let (_, probe) = probed(send(read_url("http://loop.example:1/").unwrap())).await;
+    assert_eq!(probe.addresses, ["127.0.0.1".parse::<IpAddr>().unwrap()]);
+    assert!(probe.dns.is_some());
+}
+
+fn development_client() -> Client {
+    let policy = Policy {
+        allow_private: true,
+        ..Policy::default()
+    };
+    let names = Names::scripted(|name| match name {
+        "loop.example" => vec!["127.0.0.1".parse().unwrap()],
+        _ => Vec::new(),
+    });
+    Client::new(policy, names).unwrap()
+}
+
+/// A server on this machine that reads a little and says `answer` to everybody.
+async fn answering(answer: &'static str) -> Url {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    read_url(&format!("http://{address}/")).unwrap()
+}
