@@ -1,9 +1,10 @@
 //! What the outside tests share: a real server in its own process, a client for it, and a merchant's webhook endpoint that misbehaves on
-//! request. Nothing here knows the engine's code: these tests see what a merchant and an operator see.
+//! request. Nothing here but `store` knows the engine's code: these tests see what a merchant and an operator see.
 
 pub mod client;
 pub mod receiver;
 pub mod server;
+pub mod store;
 pub mod tidy;
 
 pub use client::{Answer, Client};

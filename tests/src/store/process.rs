@@ -1,0 +1,77 @@
+//! The process that a store's crash test kills.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use switchyard_engine::store::Engine;
+
+/// What a killed child had said. Every line stands for an acknowledged commit.
+pub struct Said {
+    /// Whether it got as far as opening the store.
+    pub opened: bool,
+    /// Lane and number.
+    pub acknowledged: Vec<(u64, u64)>,
+    pub status: ExitStatus,
+}
+
+/// When to kill it.
+#[derive(Clone, Copy, Debug)]
+pub enum Kill {
+    AfterCommits(usize),
+    AfterMillis(u64),
+}
+
+/// Runs `program <engine> <directory>` until it is time, kills it with SIGKILL, and tells what it had said by then.
+pub fn run_and_kill(
+    program: &str,
+    engine: Engine,
+    directory: &Path,
+    environment: &[(&str, &Path)],
+    kill: Kill,
+) -> std::io::Result<Said> {
+    let mut child = Command::new(program)
+        .arg(engine.name())
+        .arg(directory)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = child.stdout.take().map(BufReader::new);
+    let heard = listen(&mut child, output, kill);
+    // Whatever happened, the child must not go on.
+    child.kill()?;
+    let status = child.wait()?;
+    let (opened, acknowledged) = heard?;
+    Ok(Said {
+        opened,
+        acknowledged,
+        status,
+    })
+}
+
+fn listen(
+    child: &mut Child,
+    output: Option<BufReader<ChildStdout>>,
+    kill: Kill,
+) -> std::io::Result<(bool, Vec<(u64, u64)>)> {
+    let (mut opened, mut acknowledged) = (false, Vec::new());
+    if let Kill::AfterMillis(millis) = kill {
+        std::thread::sleep(std::time::Duration::from_millis(millis));
+        child.kill()?;
+    }
+    for line in output.into_iter().flat_map(BufRead::lines) {
+        let line = line?;
+        opened |= line == "open";
+        // A line that the kill cut short may not be taken for a smaller number: only whole ones end with a line feed, and
+        // `lines` gives the last one without telling. It is harmless, a smaller number of the lane was acknowledged before.
+        let number = line
+            .split_once(' ')
+            .and_then(|(lane, n)| Some((lane.parse().ok()?, n.parse().ok()?)));
+        acknowledged.extend(number);
+        if matches!(kill, Kill::AfterCommits(enough) if acknowledged.len() == enough) {
+            child.kill()?;
+        }
+    }
+    Ok((opened, acknowledged))
+}
