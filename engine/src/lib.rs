@@ -11,6 +11,7 @@ pub mod egress;
 pub mod engine;
 pub mod environment;
 pub mod gateway;
+pub mod idempotency;
 pub mod ids;
 pub mod limits;
 pub mod mail;

@@ -42,3 +42,12 @@ pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
 pub const BODY_BYTES: usize = 64 * 1024;
 /// How long sandbox transactions and customers are kept (specification 8).
 pub const SANDBOX_RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// How long the answer to a request with an idempotency key is kept (decisions 3).
+pub const IDEMPOTENCY_LIVE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub const IDEMPOTENCY_SANDBOX: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a request waits for its twin that is being carried out (decisions 3).
+pub const IDEMPOTENCY_WAIT: Duration = Duration::from_secs(2);
+/// Bytes of an idempotency key: a UUID has 36, and some clients send a hash with a prefix.
+pub const IDEMPOTENCY_KEY_BYTES: usize = 255;
+/// Expired answers that one scan reads.
+pub const IDEMPOTENCY_SWEEP: usize = 500;

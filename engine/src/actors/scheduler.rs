@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use super::Snapshot;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
+use crate::idempotency;
 use crate::records::{self, Due};
 use crate::transaction::Command;
 
@@ -177,6 +178,9 @@ async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
                 tracing::error!(app.id = %app.id, %error, "Old sandbox data could not be deleted; trying again in an hour.")
             }
         }
+    }
+    if let Err(error) = idempotency::sweep(&engine.store, now).await {
+        tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
     }
 }
 

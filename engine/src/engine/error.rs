@@ -23,6 +23,9 @@ pub enum EngineError {
     /// A defect of ours, caught where it happened. The transaction is as it was before.
     #[error("The engine failed inside; the log says where.")]
     Internal,
+    /// Another process has carried out the same request under the same idempotency key, a moment before.
+    #[error("The same request was carried out by another process.")]
+    Overtaken,
     #[error("The engine is stopping.")]
     Stopping,
 }
@@ -33,6 +36,12 @@ impl From<RecordError> for EngineError {
             RecordError::Read(StoreError::Unavailable { reason }) => Self::Unavailable(reason),
             other => Self::Damaged(other),
         }
+    }
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        RecordError::Read(error).into()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Engine, EngineError};
 use crate::access::Caller;
 use crate::actors::{NotCommitted, Step, commit};
+use crate::idempotency::Once;
 use crate::ids::{PaymentId, PayoutId, TransactionId};
 use crate::money::Amount;
 use crate::records::{self, NewCustomer};
@@ -64,6 +65,16 @@ impl Engine {
         caller: &Caller,
         new: NewPayment,
     ) -> Result<Arc<Transaction>, EngineError> {
+        self.initialize_payment_once(caller, new, None).await
+    }
+
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payment.
+    pub async fn initialize_payment_once(
+        &self,
+        caller: &Caller,
+        new: NewPayment,
+        once: Option<&Once<'_>>,
+    ) -> Result<Arc<Transaction>, EngineError> {
         let now = self.clock.now();
         let details = Details::Payment(PaymentDetails {
             return_url: new.return_url,
@@ -81,7 +92,7 @@ impl Engine {
             details,
             context: new.context,
         };
-        self.bear(caller, birth).await
+        self.bear(caller, birth, once).await
     }
 
     /// Stores a payout and returns it; it is durable then, and is sent in the background.
@@ -89,6 +100,16 @@ impl Engine {
         &self,
         caller: &Caller,
         new: NewPayout,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        self.initialize_payout_once(caller, new, None).await
+    }
+
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payout.
+    pub async fn initialize_payout_once(
+        &self,
+        caller: &Caller,
+        new: NewPayout,
+        once: Option<&Once<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
         let birth = Birth {
             id: TransactionId::Payout(PayoutId::new(self.ids.ulid(self.clock.now()))),
@@ -102,7 +123,7 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = self.bear(caller, birth).await?;
+        let tx = self.bear(caller, birth, once).await?;
         let (engine, id) = (self.clone(), tx.id);
         self.runtime.spawn(async move {
             // Should this fail, the payout's timer wakes it again.
@@ -113,7 +134,12 @@ impl Engine {
         Ok(tx)
     }
 
-    async fn bear(&self, caller: &Caller, birth: Birth) -> Result<Arc<Transaction>, EngineError> {
+    async fn bear(
+        &self,
+        caller: &Caller,
+        birth: Birth,
+        once: Option<&Once<'_>>,
+    ) -> Result<Arc<Transaction>, EngineError> {
         if self.is_stopping() {
             return Err(EngineError::Stopping);
         }
@@ -141,11 +167,20 @@ impl Engine {
                 details: birth.details.clone(),
                 context: birth.context.clone(),
             };
+            if let Some(once) = once {
+                once.keep(&mut batch, birth.id);
+            }
             let (tx, event) = initiate(new, now);
             let step = Step::first(tx, event, now);
             match commit(self, batch, &step).await {
                 Ok(()) => return Ok(step.after),
-                Err(NotCommitted::Commit(CommitError::Conflict)) => {}
+                Err(NotCommitted::Commit(CommitError::Conflict)) => {
+                    if let Some(once) = once
+                        && once.was_overtaken(&self.store).await?
+                    {
+                        return Err(EngineError::Overtaken);
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }

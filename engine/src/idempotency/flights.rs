@@ -1,0 +1,45 @@
+//! Requests with a key that are being carried out by this process, so that their twins can wait for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+#[derive(Clone, Default)]
+pub(super) struct Flights(Arc<Mutex<HashMap<Vec<u8>, watch::Sender<()>>>>);
+
+pub(super) enum Boarding {
+    First(Landing),
+    /// Changes, with an error, once the twin has landed.
+    Wait(watch::Receiver<()>),
+}
+
+/// Held while a request is carried out; letting it go wakes the twins, however the request ended.
+pub(super) struct Landing {
+    flights: Flights,
+    key: Vec<u8>,
+}
+
+impl Flights {
+    pub fn board(&self, key: &[u8]) -> Boarding {
+        let mut flights = self.lock();
+        if let Some(flight) = flights.get(key) {
+            return Boarding::Wait(flight.subscribe());
+        }
+        flights.insert(key.to_vec(), watch::Sender::new(()));
+        Boarding::First(Landing {
+            flights: self.clone(),
+            key: key.to_vec(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, watch::Sender<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.flights.lock().remove(&self.key);
+    }
+}

@@ -1,0 +1,171 @@
+//! Idempotency keys: the same request sent twice makes one transaction and gets one answer (decisions 3).
+//!
+//! The answer is kept in a row that is written in the very commit that stores the transaction, guarded by a check that nobody wrote it
+//! before: whatever dies or races, there is either a transaction with its row, or neither. Twins inside this process wait for each
+//! other without touching the store. A key belongs to one app, one environment and one route. Requests that were refused are not kept.
+
+mod flights;
+mod row;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+use crate::clock::{Clock, Timestamp};
+use crate::environment::Environment;
+use crate::ids::{AppId, TransactionId};
+use crate::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
+use crate::store::{Batch, Store, StoreError, Table};
+
+use self::flights::{Boarding, Flights, Landing};
+use self::row::{Fingerprints, Row};
+pub use self::sweep::sweep;
+
+/// The routes that take a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Route {
+    InitializePayment = 1,
+    InitializePayout = 2,
+}
+
+/// Whose key it is, and what was sent with it.
+#[derive(Clone, Debug)]
+pub struct KeyedRequest {
+    pub app: AppId,
+    pub environment: Environment,
+    pub route: Route,
+    /// As the client chose it, at most [`crate::limits::IDEMPOTENCY_KEY_BYTES`].
+    pub key: String,
+    /// The request as it was understood, field by field, in the order of the specification.
+    pub fields: Vec<(String, String)>,
+}
+
+/// What was answered, word for word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+}
+
+/// What to do with a request that carries a key.
+pub enum Begin {
+    /// Nobody has sent it yet: carry it out, and keep its answer.
+    First(Pending),
+    /// It was carried out before; answer this again.
+    Replay(Answer),
+    /// The key was used for another request; this is the first field that differs.
+    Differs(String),
+    /// Its twin is still being carried out.
+    InFlight,
+}
+
+/// A request that is being carried out. As long as this lives, its twins wait.
+pub struct Pending {
+    key: Vec<u8>,
+    fingerprints: Fingerprints,
+    /// The row that is there and has expired.
+    stale: Option<Vec<u8>>,
+    expires_at: Timestamp,
+    _landing: Landing,
+}
+
+/// A pending request, and what will be answered once its transaction has an id.
+pub struct Once<'a> {
+    pub pending: &'a Pending,
+    pub answer: &'a (dyn Fn(TransactionId) -> Answer + Sync),
+}
+
+/// The keys of one process. Cloning gives another handle on the same ones.
+#[derive(Clone)]
+pub struct Idempotency {
+    store: Store,
+    clock: Clock,
+    flights: Flights,
+}
+
+impl Idempotency {
+    pub fn new(store: Store, clock: Clock) -> Self {
+        Self {
+            store,
+            clock,
+            flights: Flights::default(),
+        }
+    }
+
+    /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but not for long.
+    pub async fn begin(&self, request: &KeyedRequest) -> Result<Begin, StoreError> {
+        let key = row::key(request);
+        let deadline = tokio::time::Instant::now() + IDEMPOTENCY_WAIT;
+        loop {
+            match self.flights.board(&key) {
+                Boarding::First(landing) => return self.look_up(request, key, landing).await,
+                Boarding::Wait(mut landed) => {
+                    // An error means that the twin has landed: its sender is gone.
+                    if tokio::time::timeout_at(deadline, landed.changed())
+                        .await
+                        .is_err()
+                    {
+                        return Ok(Begin::InFlight);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn look_up(
+        &self,
+        request: &KeyedRequest,
+        key: Vec<u8>,
+        landing: Landing,
+    ) -> Result<Begin, StoreError> {
+        let now = self.clock.now();
+        let fingerprints = Fingerprints::of(&request.fields);
+        let stored = self.store.get(Table::Idempotency, &key).await?;
+        // A row that cannot be read is as good as none: it is replaced.
+        let row = stored
+            .as_deref()
+            .and_then(Row::read)
+            .filter(|row| row.expires_at > now);
+        if let Some(row) = row {
+            return Ok(match row.fingerprints.first_difference(&fingerprints) {
+                Some(field) => Begin::Differs(field),
+                None => Begin::Replay(row.answer()),
+            });
+        }
+        let kept = match request.environment {
+            Environment::Live => IDEMPOTENCY_LIVE,
+            Environment::Sandbox => IDEMPOTENCY_SANDBOX,
+        };
+        Ok(Begin::First(Pending {
+            key,
+            fingerprints,
+            stale: stored,
+            expires_at: now.plus(kept),
+            _landing: landing,
+        }))
+    }
+}
+
+impl Once<'_> {
+    /// Adds the row with the answer for `id`, and the check that nobody was faster.
+    pub fn keep(&self, batch: &mut Batch, id: TransactionId) {
+        let pending = self.pending;
+        match &pending.stale {
+            None => batch.require_absent(Table::Idempotency, &pending.key),
+            Some(stale) => batch.require_value(Table::Idempotency, &pending.key, stale),
+        }
+        let row = Row::new((self.answer)(id), &pending.fingerprints, pending.expires_at);
+        batch.put(Table::Idempotency, &pending.key, row.write());
+        batch.put(
+            Table::Idempotency,
+            row::expiry_key(pending.expires_at, &pending.key),
+            [],
+        );
+    }
+
+    /// Whether another process has kept an answer under this key since this request began.
+    pub async fn was_overtaken(&self, store: &Store) -> Result<bool, StoreError> {
+        let stored = store.get(Table::Idempotency, &self.pending.key).await?;
+        Ok(stored != self.pending.stale)
+    }
+}

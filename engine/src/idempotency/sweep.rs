@@ -1,0 +1,53 @@
+//! Kept answers go when their time is over.
+
+use super::row::{self, EXPIRY, Row};
+use crate::clock::Timestamp;
+use crate::limits::IDEMPOTENCY_SWEEP;
+use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
+
+/// Deletes the answers whose time was over at `now`; says how many. Each goes in a commit of its own that a new use of the same key
+/// defeats, so nothing that counts is deleted.
+pub async fn sweep(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+    let mut swept = 0;
+    let mut from = vec![EXPIRY];
+    let end = row::expiry_key(now, &[]);
+    loop {
+        let due = store
+            .scan(
+                Table::Idempotency,
+                &from,
+                &end,
+                Direction::Forward,
+                IDEMPOTENCY_SWEEP,
+            )
+            .await?;
+        let Some((last, _)) = due.last() else {
+            return Ok(swept);
+        };
+        from = last.clone();
+        from.push(0);
+        for (expiry, _) in &due {
+            swept += u64::from(delete(store, expiry, now).await?);
+        }
+    }
+}
+
+async fn delete(store: &Store, expiry: &[u8], now: Timestamp) -> Result<bool, StoreError> {
+    let mut batch = Batch::new();
+    batch.delete(Table::Idempotency, expiry);
+    let mut deletes = false;
+    if let Some(key) = row::expiring(expiry)
+        && let Some(stored) = store.get(Table::Idempotency, key).await?
+        && Row::read(&stored).is_none_or(|row| row.expires_at <= now)
+    {
+        batch.require_value(Table::Idempotency, key, &stored);
+        batch.delete(Table::Idempotency, key);
+        deletes = true;
+    }
+    match store.commit(batch).await {
+        Ok(()) => Ok(deletes),
+        // Somebody has just used the key again; the next sweep finds the expiry alone.
+        Err(CommitError::Conflict) => Ok(false),
+        Err(CommitError::Unavailable { reason }) => Err(StoreError::Unavailable { reason }),
+    }
+}
