@@ -14,7 +14,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes the directory when there is none, locks it, and checks or writes its marker.
+    /// Makes the directory when there is none, locks it, and checks or writes its marker. A full disk is no reason to refuse a
+    /// store that is there: what is in it can be read.
     pub(super) fn take(path: &Path, engine: &'static str) -> Result<Self, OpenError> {
         let unwritable = |source| OpenError::Unwritable {
             path: path.to_owned(),
@@ -48,7 +49,6 @@ impl Place {
             }
             Err(source) => return Err(unwritable(source)),
         }
-        place.probe()?;
         Ok(place)
     }
 

@@ -1,0 +1,169 @@
+//! A store whose disk is full refuses commits with nothing half done, and recovers by itself when there is room again.
+//!
+//! The disk is a small file system in memory. Mounting one takes root; without it these tests say so and pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use switchyard_engine::store::{CommitError, Engine, Store};
+use switchyard_tests::store::rows::{LANES, check, commit, settings};
+
+/// A file system with so much room and no more.
+struct SmallDisk {
+    directory: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    fn mount(mebibytes: u32) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let size = format!("size={mebibytes}m");
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(directory.path())
+            .output();
+        match mount {
+            Ok(output) if output.status.success() => Some(Self { directory }),
+            refused => {
+                eprintln!(
+                    "SKIPPED: a small file system can not be mounted here, run as root: {refused:?}"
+                );
+                None
+            }
+        }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.directory.path().join("store")
+    }
+
+    /// Takes room away, as a log or a backup on the same disk does.
+    fn take(&self, piece: usize) {
+        fs::write(self.piece(piece), vec![1; PIECE]).expect("there is room");
+    }
+
+    fn give_back(&self, piece: usize) {
+        fs::remove_file(self.piece(piece)).expect("it is there");
+    }
+
+    fn piece(&self, piece: usize) -> PathBuf {
+        self.directory.path().join(format!("other {piece}"))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.directory.path())
+            .output();
+    }
+}
+
+/// Commits in every lane until each is refused once. The acknowledged heads.
+async fn fill(store: &Store, heads: &[u64]) -> Vec<u64> {
+    let lanes: Vec<_> = (0..LANES)
+        .map(|lane| {
+            let (store, mut head) = (store.clone(), heads[lane as usize]);
+            tokio::spawn(async move {
+                loop {
+                    match commit(&store, lane, head + 1).await {
+                        Ok(()) => head += 1,
+                        Err(CommitError::Unavailable { reason }) => return (head, reason),
+                        Err(error) => panic!("commit {} of lane {lane}: {error}", head + 1),
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut filled = Vec::new();
+    for lane in lanes {
+        let (head, reason) = lane.await.expect("a lane ends when it is refused");
+        assert!(!reason.is_empty());
+        filled.push(head);
+    }
+    filled
+}
+
+/// Makes so many commits in every lane, waiting for the store as long as it refuses.
+async fn go_on(store: &Store, heads: &mut [u64], commits: u64) {
+    for lane in 0..LANES {
+        let head = &mut heads[lane as usize];
+        let end = *head + commits;
+        let mut refused = 0;
+        while *head < end {
+            match commit(store, lane, *head + 1).await {
+                Ok(()) => *head += 1,
+                Err(CommitError::Unavailable { reason }) => {
+                    refused += 1;
+                    assert!(refused < 300, "the store does not recover: {reason}");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(CommitError::Conflict) => {
+                    panic!(
+                        "commit {} of lane {lane} was refused, and is there",
+                        *head + 1
+                    )
+                }
+            }
+        }
+    }
+}
+
+async fn open(engine: Engine, path: &Path) -> Store {
+    let settings = settings(engine, path);
+    Store::open(&settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn a_full_disk_comes_and_goes(engine: Engine) {
+    let Some(disk) = SmallDisk::mount(MEBIBYTES) else {
+        return;
+    };
+    let store = open(engine, &disk.store()).await;
+    let mut heads = vec![0; LANES as usize];
+    (0..ROUNDS).for_each(|round| disk.take(round));
+    for round in 0..ROUNDS {
+        heads = fill(&store, &heads).await;
+        assert!(!store.stats().available);
+        if let Ok(seen) = check(&store).await {
+            assert_eq!(
+                seen, heads,
+                "round {round}: what is seen while the disk is full"
+            );
+        }
+        disk.give_back(round);
+        go_on(&store, &mut heads, 5).await;
+        assert!(store.stats().available);
+        let seen = check(&store)
+            .await
+            .unwrap_or_else(|wrong| panic!("round {round}: {wrong}"));
+        assert_eq!(
+            seen, heads,
+            "round {round}: what is seen when there is room again"
+        );
+    }
+    store.close().await;
+    let store = open(engine, &disk.store()).await;
+    assert_eq!(
+        check(&store).await,
+        Ok(heads),
+        "what is seen after it is opened again"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fjall_recovers_from_a_full_disk() {
+    a_full_disk_comes_and_goes(Engine::Fjall).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sled_recovers_from_a_full_disk() {
+    a_full_disk_comes_and_goes(Engine::Sled).await;
+}
+
+/// The file system: too small for the load, and large enough that the engines write their tables as well as their logs.
+const MEBIBYTES: u32 = 96;
+/// How often it fills up and is given room, and how much.
+const ROUNDS: usize = 3;
+const PIECE: usize = 20 * 1024 * 1024;
