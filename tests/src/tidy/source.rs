@@ -71,11 +71,10 @@ impl Source {
         };
         let lines: Vec<&str> = self.text.lines().map(str::trim).collect();
         let declared = |pair: &[&str]| {
-            let name = pair[1]
-                .trim_start_matches("pub(crate) ")
-                .strip_prefix("mod ")?
-                .strip_suffix(';')?;
-            (pair[0] == "#[cfg(test)]").then(|| format!("{folder}/{name}"))
+            let is_for_tests = pair[0] == "#[cfg(test)]" || pair[0].starts_with("#[cfg(any(test,");
+            let words: Vec<&str> = pair[1].trim_end_matches(';').split(' ').collect();
+            let (name, before) = words.split_last()?;
+            (is_for_tests && before.last() == Some(&"mod")).then(|| format!("{folder}/{name}"))
         };
         lines.windows(2).filter_map(declared).collect()
     }
