@@ -1,6 +1,8 @@
 //! The repository keeps the rules of the house. What each rule is, and a proof that it can fail: `tests/src/tidy/`.
 
-use switchyard_tests::tidy::{RULES, Source, named_paths_missing, repository_files, root};
+use switchyard_tests::tidy::{
+    RULES, Source, dead_links, named_paths_missing, repository_files, root,
+};
 
 #[test]
 fn every_file_keeps_every_rule() {
@@ -36,5 +38,19 @@ fn the_architecture_page_is_short_and_names_only_what_exists() {
             .iter()
             .map(|f| format!("\n  {f}"))
             .collect::<String>()
+    );
+}
+
+#[test]
+fn every_link_of_the_documents_leads_to_a_file() {
+    let files = repository_files().expect("git lists the files");
+    let documents = files.iter().filter(|file| file.has_extension(&["md"]));
+    let dead: Vec<_> = documents
+        .flat_map(|file| dead_links(file, |path| root().join(path).exists()))
+        .collect();
+    assert!(
+        dead.is_empty(),
+        "{}",
+        dead.iter().map(|f| format!("\n  {f}")).collect::<String>()
     );
 }

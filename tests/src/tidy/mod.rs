@@ -3,10 +3,13 @@
 //! `tests/tests/tidy.rs` runs every rule over every file of the repository. A rule that the compiler or clippy can hold lives there; these
 //! are the others: sizes, words, which room may know which.
 
+mod arrows;
+mod documents;
 mod rules;
 mod source;
 
-pub use rules::{BANS, Ban, RULES, named_paths_missing};
+pub use documents::{dead_links, named_paths_missing};
+pub use rules::{BANS, Ban, RULES};
 pub use source::Source;
 
 use std::path::{Path, PathBuf};

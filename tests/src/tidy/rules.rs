@@ -1,5 +1,7 @@
 //! The rules. Each has a test below that shows it can fail.
 
+use super::arrows::{crate_arrows, room_arrows};
+use super::documents::markdown_title;
 use super::{Finding, Source};
 
 type Rule = fn(&Source) -> Vec<Finding>;
@@ -24,7 +26,7 @@ const FUNCTION_LINES: usize = 70;
 
 const CODE: &[&str] = &["rs", "c", "h", "mjs", "js", "css", "html", "py", "sh"];
 
-fn finding(source: &Source, line: usize, says: String) -> Finding {
+pub(super) fn finding(source: &Source, line: usize, says: String) -> Finding {
     Finding {
         path: source.path.clone(),
         line,
@@ -184,7 +186,7 @@ pub const BANS: &[Ban] = &[
         ..ban("SystemTime::now", Within::Code, CLOCK)
     },
     Ban {
-        except: &["xtask/"],
+        except: &["xtask/", "tests/bench/"],
         ..ban("std::time::Instant", Within::Code, CLOCK)
     },
     Ban {
@@ -238,7 +240,7 @@ fn banned(source: &Source) -> Vec<Finding> {
 }
 
 /// Whether the line has the text, not as the tail of a longer name.
-fn has_word(line: &str, text: &str) -> bool {
+pub(super) fn has_word(line: &str, text: &str) -> bool {
     let free = |before: &str| {
         before
             .chars()
@@ -321,158 +323,6 @@ fn unsafe_without_proof(source: &Source) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-fn markdown_title(source: &Source) -> Vec<Finding> {
-    if !source.has_extension(&["md"]) {
-        return Vec::new();
-    }
-    let mut in_fence = false;
-    let mut titles = Vec::new();
-    for (at, line) in source.text.lines().enumerate() {
-        in_fence ^= line.trim_start().starts_with("```");
-        if !in_fence && line.starts_with("# ") {
-            titles.push(at + 1);
-        }
-    }
-    match titles.as_slice() {
-        [1] => Vec::new(),
-        [] | [_] => vec![finding(
-            source,
-            1,
-            "a Markdown file begins with its `# Title`".to_owned(),
-        )],
-        [.., last] => vec![finding(
-            source,
-            *last,
-            "a second `# Title`: use `##`".to_owned(),
-        )],
-    }
-}
-
-/// `(crates under, may not depend on, because)`
-const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
-    (
-        "engine/",
-        &["axum", "tower-http", "askama", "switchyard"],
-        "the engine has no HTTP server in it: that is `api`",
-    ),
-    (
-        "plugins/sdk/",
-        &["switchyard", "switchyard-engine"],
-        "authors depend on the SDK alone: it knows nothing of ours",
-    ),
-    (
-        "plugins/",
-        COMPUTES,
-        "a gateway computes: the engine sends its requests, keeps its time and its state",
-    ),
-    (
-        "api/",
-        &["switchyard-gateway", "fjall", "sled"],
-        "the API goes through the engine",
-    ),
-];
-const COMPUTES: &[&str] = &[
-    "switchyard",
-    "switchyard-engine",
-    "tokio",
-    "reqwest",
-    "hyper",
-    "axum",
-    "actix",
-    "rand",
-    "ureq",
-];
-
-fn crate_arrows(source: &Source) -> Vec<Finding> {
-    if !source.path.ends_with("Cargo.toml") {
-        return Vec::new();
-    }
-    let mut section = "";
-    let mut found = Vec::new();
-    for (at, line) in source.text.lines().enumerate() {
-        if line.starts_with('[') {
-            section = line.trim_matches(['[', ']']);
-        }
-        let name = line.split(['=', '.', ' ']).next().unwrap_or_default();
-        for (under, never, because) in CRATE_ARROWS {
-            if section == "dependencies" && source.path.starts_with(under) && never.contains(&name)
-            {
-                found.push(finding(
-                    source,
-                    at + 1,
-                    format!("may not depend on `{name}`: {because}"),
-                ));
-            }
-        }
-    }
-    found
-}
-
-const WORLD: &[&str] = &[
-    "tokio",
-    "actix",
-    "reqwest",
-    "async ",
-    ".await",
-    "std::fs",
-    "std::net",
-    "std::thread",
-    "crate::store",
-    "crate::actors",
-    "crate::gateway",
-    "crate::webhook",
-    "crate::mail",
-];
-
-/// `(room, names it may not use)`: routing → transaction → money, and no way up or out.
-const ROOM_ARROWS: &[(&str, &[&str])] = &[
-    (
-        "engine/src/money",
-        &["crate::transaction", "crate::routing", "crate::access"],
-    ),
-    ("engine/src/transaction", &["crate::routing"]),
-    ("engine/src/routing", &[]),
-];
-
-fn room_arrows(source: &Source) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (room, above) in ROOM_ARROWS {
-        let is_inside = source.path.starts_with(room) && source.has_extension(&["rs"]);
-        for (at, line) in source.code.lines().enumerate().filter(|_| is_inside) {
-            for name in above
-                .iter()
-                .chain(WORLD)
-                .filter(|name| has_word(line, name))
-            {
-                let says = format!(
-                    "`{room}` is pure and below it: it may not use `{}`",
-                    name.trim()
-                );
-                found.push(finding(source, at + 1, says));
-            }
-        }
-    }
-    found
-}
-
-/// The paths that a document names in back ticks (`engine/src/clock.rs`, `docs/errors/`) and that are not there.
-pub fn named_paths_missing(document: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (at, line) in document.text.lines().enumerate() {
-        for name in line.split('`').skip(1).step_by(2) {
-            let is_path = name.contains('/')
-                && !name.starts_with(['/', '.', '-'])
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-            if is_path && !exists(name) {
-                found.push(finding(document, at + 1, format!("`{name}` is not there")));
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

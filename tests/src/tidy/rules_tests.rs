@@ -1,5 +1,6 @@
 //! Each rule on a file that breaks it, and on one that comes close and does not.
 
+use super::super::documents::{dead_links, named_paths_missing};
 use super::*;
 
 fn says(rule: Rule, path: &str, text: &str) -> Vec<(usize, String)> {
@@ -226,5 +227,17 @@ fn a_document_names_only_paths_that_exist() {
     assert_eq!(
         found.iter().map(|f| f.says.as_str()).collect::<Vec<_>>(),
         ["`a/gone.rs` is not there"]
+    );
+}
+
+#[test]
+fn a_link_leads_somewhere() {
+    let text = "[a](a.md#part) [b](../gone.md) ![c](c.png) [d](https://example.com/x)\n";
+    let found = dead_links(&Source::new("docs/A.md", text), |path| {
+        path == "docs/a.md" || path == "docs/c.png"
+    });
+    assert_eq!(
+        found.iter().map(|f| f.says.as_str()).collect::<Vec<_>>(),
+        ["the link to `../gone.md` leads nowhere"]
     );
 }
