@@ -38,6 +38,11 @@ const STEPS: &[Step] = &[
         run: lints,
     },
     Step {
+        name: "docs",
+        does: "the documentation of the code builds, its links lead somewhere",
+        run: docs,
+    },
+    Step {
         name: "stage",
         does: "the program and its gateways build",
         run: stage,
@@ -141,6 +146,22 @@ fn lints() -> anyhow::Result<()> {
         "--",
         "--deny",
         "warnings",
+    ]))
+}
+
+/// Everything is documented for those who read the code, so a public item may point to a private one.
+fn docs() -> anyhow::Result<()> {
+    let mut doc = cargo();
+    doc.env(
+        "RUSTDOCFLAGS",
+        "--deny warnings --allow rustdoc::private_intra_doc_links",
+    );
+    must(doc.args([
+        "doc",
+        "--quiet",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
     ]))
 }
 
