@@ -473,9 +473,19 @@ mod tests {
         );
     }
 
+    /// Each lie, in the place of what a good manifest says, is refused with these words.
+    fn assert_refused<const N: usize>(lies: [(&str, Value, &str); N]) {
+        for (place, lie, refusal) in lies {
+            let mut manifest = sample();
+            *manifest.pointer_mut(place).unwrap() = lie;
+            let error = parsed(&manifest).expect_err(place).to_string();
+            assert!(error.contains(refusal), "{place}: {error}");
+        }
+    }
+
     #[test]
-    fn a_manifest_that_lies_is_refused_with_what_to_do() {
-        let cases = [
+    fn a_manifest_that_lies_about_what_it_is_is_refused_with_what_to_do() {
+        assert_refused([
             ("/abi", json!(2), "is for ABI 2, and this engine has ABI 1"),
             (
                 "/name",
@@ -507,6 +517,12 @@ mod tests {
                 json!(["collect", "query", "callback"]),
                 "needs both or none",
             ),
+        ]);
+    }
+
+    #[test]
+    fn a_manifest_that_lies_about_what_it_has_is_refused_with_what_to_do() {
+        assert_refused([
             ("/methods", json!([]), "has no method for it"),
             (
                 "/methods/0/code",
@@ -541,13 +557,7 @@ mod tests {
                 "not string, integer or boolean",
             ),
             ("/config/required/0", json!("pin"), "does not describe it"),
-        ];
-        for (place, lie, refusal) in cases {
-            let mut manifest = sample();
-            *manifest.pointer_mut(place).unwrap() = lie;
-            let error = parsed(&manifest).expect_err(place).to_string();
-            assert!(error.contains(refusal), "{place}: {error}");
-        }
+        ]);
         let mut twice = sample();
         let method = twice["methods"][0].clone();
         twice["methods"].as_array_mut().unwrap().push(method);
