@@ -53,14 +53,14 @@ pub fn dead_links(document: &Source, exists: impl Fn(&str) -> bool) -> Vec<Findi
     let folder = document
         .path
         .rsplit_once('/')
-        .map_or("", |(folder, _)| folder);
+        .map_or(String::new(), |(folder, _)| format!("{folder}/"));
     let mut found = Vec::new();
     for (at, line) in document.text.lines().enumerate() {
         for rest in line.split("](").skip(1) {
             let link = rest.split([')', '#', ' ']).next().unwrap_or_default();
             let is_elsewhere =
                 link.is_empty() || link.contains("://") || link.starts_with("mailto:");
-            if !is_elsewhere && !exists(&format!("{folder}/{link}")) {
+            if !is_elsewhere && !exists(&format!("{folder}{link}")) {
                 found.push(finding(
                     document,
                     at + 1,

@@ -240,4 +240,5 @@ fn a_link_leads_somewhere() {
         found.iter().map(|f| f.says.as_str()).collect::<Vec<_>>(),
         ["the link to `../gone.md` leads nowhere"]
     );
+    assert!(dead_links(&Source::new("A.md", "[a](b.md)"), |path| path == "b.md").is_empty());
 }
