@@ -18,6 +18,9 @@ const stage = process.env.SWITCHYARD_STAGE ?? join(root, 'target/stage/debug');
 const packages = process.env.SWITCHYARD_NPM_PACKAGES ?? join(root, 'target/tools/browser');
 const executablePath = process.env.SWITCHYARD_CHROMIUM ?? '/usr/bin/chromium';
 
+/** The folder of all programs that cargo built. */
+export const programs = join(stage, '../../debug');
+
 const require = createRequire(join(packages, 'here.cjs'));
 const { chromium } = require('playwright-core');
 
@@ -55,18 +58,21 @@ export async function startServer(t, settings = {}) {
   });
   await untilReady(base, server, () => readFileSync(log, 'utf8'));
   const dev = JSON.parse(readFileSync(join(data, 'dev.json'), 'utf8'));
-  return { base, dev, data, log: () => readFileSync(log, 'utf8'), ...merchant(base, dev.sandbox_secret_key) };
+  const operator = (method, path, body) => call(base, dev.operator_token, method, path, body);
+  return { base, dev, data, log: () => readFileSync(log, 'utf8'), operator, ...merchant(base, dev.sandbox_secret_key) };
+}
+
+/** `data` of a good answer; any other fails the test. */
+async function call(base, key, method, path, body) {
+  const headers = { authorization: `Bearer ${key}`, accept: 'application/json', 'content-type': 'application/json' };
+  const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
+  const envelope = await answer.json();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${JSON.stringify(envelope)}`);
+  return envelope.data;
 }
 
 /** The API as the merchant's server calls it. */
 function merchant(base, key) {
-  const call = async (method, path, body) => {
-    const headers = { authorization: `Bearer ${key}`, accept: 'application/json', 'content-type': 'application/json' };
-    const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body) });
-    const envelope = await answer.json();
-    assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${JSON.stringify(envelope)}`);
-    return envelope.data;
-  };
   const payment = {
     amount: 25,
     currency: 'USD',
@@ -77,9 +83,9 @@ function merchant(base, key) {
   };
   return {
     /** `{id, checkout_url}` of a new payment; `changes` override fields of the smallest one. */
-    initialize: (changes = {}) => call('POST', '/v1/payments/initialize', { ...payment, ...changes }),
-    retrieve: (id) => call('GET', `/v1/payments/${id}`),
-    verify: (id) => call('GET', `/v1/payments/${id}/verify`),
+    initialize: (changes = {}) => call(base, key, 'POST', '/v1/payments/initialize', { ...payment, ...changes }),
+    retrieve: (id) => call(base, key, 'GET', `/v1/payments/${id}`),
+    verify: (id) => call(base, key, 'GET', `/v1/payments/${id}/verify`),
   };
 }
 
@@ -129,7 +135,8 @@ async function untilReady(base, server, log) {
   );
 }
 
-function freePort() {
+/** A port that was free a moment ago. */
+export function freePort() {
   return new Promise((resolve, reject) => {
     const probe = createServer().on('error', reject);
     probe.listen(0, '127.0.0.1', () => {
