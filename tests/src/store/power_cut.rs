@@ -1,0 +1,381 @@
+//! A disk that loses what was not synced, made from what a process really wrote.
+//!
+//! The child runs with `tests/power_cut/shim.c` between it and the operating system, which logs every write and every sync below
+//! one directory. When the child is killed, the power is taken to fail as well: every file is put back to what was synced of it,
+//! plus, by a seeded choice, some of what was written since, whole or torn. Directory entries are taken as durable at once,
+//! except that a new file of which nothing was ever synced may be gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What becomes of writes that were not synced.
+#[derive(Clone, Copy, Debug)]
+pub enum Survives {
+    Nothing,
+    /// Those before some moment; of the one at that moment, some sectors.
+    Prefix,
+    /// Of each page of each file, what it was at some moment since the last sync: the disk wrote them in an order of its own.
+    Pages,
+}
+
+/// Builds the shim in a directory and gives its path.
+pub fn build_shim(directory: &Path) -> io::Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("power_cut/shim.c");
+    let library = directory.join("power_cut.so");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .status()?;
+    if compiled.success() {
+        Ok(library)
+    } else {
+        Err(io::Error::other(
+            "cc does not compile the shim, its message is above",
+        ))
+    }
+}
+
+/// The files below a directory by their inode, as they are before the child starts. All of it counts as durable.
+pub struct Before(BTreeMap<u64, Vec<u8>>);
+
+impl Before {
+    pub fn of(root: &Path) -> io::Result<Self> {
+        let mut files = BTreeMap::new();
+        for path in files_below(root)? {
+            files.insert(fs::metadata(&path)?.ino(), fs::read(&path)?);
+        }
+        Ok(Self(files))
+    }
+}
+
+/// Takes from the files below `root` what the log says was not synced. Tells how many bytes were at stake.
+pub fn cut(
+    before: Before,
+    root: &Path,
+    log: &[u8],
+    survives: Survives,
+    seed: u64,
+) -> Result<usize, String> {
+    let mut history = replay(before, log)?;
+    let mut chance = Chance(seed | 1);
+    let mut at_stake = 0;
+    for path in files_below(root).map_err(|error| error.to_string())? {
+        let describe = |error: io::Error| format!("{}: {error}", path.display());
+        let inode = fs::metadata(&path).map_err(describe)?.ino();
+        let now = fs::read(&path).map_err(describe)?;
+        let Some(file) = history.files.remove(&inode) else {
+            return Err(format!(
+                "{} was written behind the shim's back",
+                path.display()
+            ));
+        };
+        file.compare(&now)
+            .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
+        at_stake += file.pending.iter().map(Event::size).sum::<usize>();
+        if file.may_be_gone(&path, &history.synced) && chance.below(2) == 0 {
+            fs::remove_file(&path).map_err(describe)?;
+            continue;
+        }
+        let left = file.survivor(survives, &mut chance);
+        if left != now {
+            write_sparse(&path, &left).map_err(describe)?;
+        }
+    }
+    Ok(at_stake)
+}
+
+/// A file as it is known to be on the disk, and what was done to it since.
+#[derive(Default)]
+struct Content {
+    durable: Vec<u8>,
+    pending: Vec<Event>,
+    /// How many events are durable and no longer pending.
+    done: usize,
+    /// Where it was created and when, if it was during the log and nothing of it was synced.
+    unsynced_since: Option<(PathBuf, usize)>,
+}
+
+enum Event {
+    Write { offset: usize, bytes: Vec<u8> },
+    Resize(usize),
+}
+
+#[derive(Default)]
+struct History {
+    files: BTreeMap<u64, Content>,
+    /// The moments at which directories (any inode) were synced.
+    synced: BTreeSet<(u64, usize)>,
+    /// Syncs under way: how many events of its file each covers.
+    begun: BTreeMap<usize, usize>,
+}
+
+fn replay(before: Before, log: &[u8]) -> Result<History, String> {
+    let durable = |durable| Content {
+        durable,
+        ..Content::default()
+    };
+    let mut history = History {
+        files: before
+            .0
+            .into_iter()
+            .map(|(inode, bytes)| (inode, durable(bytes)))
+            .collect(),
+        ..History::default()
+    };
+    let mut rest = log;
+    let mut moment = 0;
+    // The kill may have cut the last record short: its call was not made.
+    while let Some((record, after)) = Record::split(rest) {
+        rest = after;
+        moment += 1;
+        let file = history.files.entry(record.inode);
+        match record.kind {
+            b'C' => {
+                let path = PathBuf::from(String::from_utf8_lossy(record.bytes).into_owned());
+                let created = Content {
+                    unsynced_since: Some((path, moment)),
+                    ..Content::default()
+                };
+                *file.or_default() = created; // the inode may have been another file's
+            }
+            b'W' => file.or_default().pending.push(Event::Write {
+                offset: record.offset,
+                bytes: record.bytes.to_vec(),
+            }),
+            b'T' => file.or_default().pending.push(Event::Resize(record.offset)),
+            b'B' => {
+                file.and_modify(|file| {
+                    history
+                        .begun
+                        .insert(record.offset, file.done + file.pending.len());
+                });
+            }
+            b'S' => {
+                history.synced.insert((record.inode, moment));
+                let covered = history.begun.remove(&record.offset).unwrap_or(0);
+                file.and_modify(|file| file.sync(covered));
+            }
+            kind => {
+                let what = String::from_utf8_lossy(record.bytes);
+                return Err(format!(
+                    "the shim does not understand what was done: {} {what}",
+                    kind as char
+                ));
+            }
+        }
+    }
+    Ok(history)
+}
+
+struct Record<'a> {
+    kind: u8,
+    inode: u64,
+    offset: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    fn split(log: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, rest) = log.split_first_chunk::<25>()?;
+        let number = |at: usize| {
+            head[at..]
+                .first_chunk()
+                .map(|bytes| u64::from_ne_bytes(*bytes))
+        };
+        let (bytes, rest) = rest.split_at_checked(number(17)? as usize)?;
+        let record = Self {
+            kind: head[0],
+            inode: number(1)?,
+            offset: number(9)? as usize,
+            bytes,
+        };
+        Some((record, rest))
+    }
+}
+
+impl Event {
+    fn apply(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Write { offset, bytes } => write_at(to, *offset, bytes),
+            Self::Resize(length) => to.resize(*length, 0),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Write { bytes, .. } => bytes.len(),
+            Self::Resize(_) => 0,
+        }
+    }
+}
+
+impl Content {
+    fn sync(&mut self, covered: usize) {
+        let durable = covered.saturating_sub(self.done).min(self.pending.len());
+        for event in self.pending.drain(..durable) {
+            event.apply(&mut self.durable);
+        }
+        self.done += durable;
+        self.unsynced_since = None;
+    }
+
+    /// Whether the log explains the file: otherwise the shim has missed a call, and the test would prove nothing.
+    fn compare(&self, now: &[u8]) -> Result<(), String> {
+        let mut all = self.durable.clone();
+        let mut but_the_last = None;
+        for (at, event) in self.pending.iter().enumerate() {
+            if at + 1 == self.pending.len() {
+                but_the_last = Some(all.clone());
+            }
+            event.apply(&mut all);
+        }
+        // A call is logged before it is made, so a kill may have kept the last one from being made.
+        if all == now || but_the_last.is_some_and(|bytes| bytes == now) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} bytes are not what the log of the shim makes them, {} bytes",
+            now.len(),
+            all.len()
+        ))
+    }
+
+    fn may_be_gone(&self, path: &Path, synced: &BTreeSet<(u64, usize)>) -> bool {
+        let Some((created, moment)) = &self.unsynced_since else {
+            return false;
+        };
+        let Some(directory) = path.parent().and_then(|parent| fs::metadata(parent).ok()) else {
+            return false;
+        };
+        created == path
+            && synced
+                .range((directory.ino(), *moment)..=(directory.ino(), usize::MAX))
+                .next()
+                .is_none()
+    }
+
+    fn survivor(self, survives: Survives, chance: &mut Chance) -> Vec<u8> {
+        match survives {
+            Survives::Nothing => self.durable,
+            Survives::Prefix => self.prefix(chance),
+            Survives::Pages => self.pages(chance),
+        }
+    }
+
+    fn prefix(self, chance: &mut Chance) -> Vec<u8> {
+        let mut left = self.durable;
+        let whole = chance.below(self.pending.len() + 1);
+        for event in &self.pending[..whole] {
+            event.apply(&mut left);
+        }
+        if let Some(Event::Write { offset, bytes }) = self.pending.get(whole) {
+            let sectors = chance.below(bytes.len() / SECTOR + 1);
+            write_at(&mut left, *offset, &bytes[..sectors * SECTOR]);
+        }
+        left
+    }
+
+    fn pages(self, chance: &mut Chance) -> Vec<u8> {
+        let moments = self.pending.len() + 1;
+        let mut kept: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut left = self.durable;
+        let resized_until = chance.below(moments);
+        let mut length = left.len();
+        for (moment, event) in self.pending.iter().enumerate() {
+            match event {
+                Event::Resize(to) => {
+                    length = if moment < resized_until { *to } else { length };
+                    if *to < left.len() && moment < resized_until {
+                        left.truncate(*to);
+                    }
+                }
+                Event::Write { offset, bytes } => {
+                    if moment < resized_until {
+                        length = length.max(offset + bytes.len());
+                    }
+                    for (at, piece) in split_by_page(*offset, bytes) {
+                        if moment
+                            < *kept
+                                .entry(at / PAGE)
+                                .or_insert_with(|| chance.below(moments))
+                        {
+                            write_at(&mut left, at, piece);
+                        }
+                    }
+                }
+            }
+        }
+        left.resize(length, 0);
+        left
+    }
+}
+
+fn split_by_page(offset: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let first = (PAGE - offset % PAGE).min(bytes.len());
+    let (head, tail) = bytes.split_at(first);
+    let pieces = std::iter::once(head)
+        .chain(tail.chunks(PAGE))
+        .filter(|piece| !piece.is_empty());
+    pieces.scan(offset, |at, piece| {
+        let start = *at;
+        *at += piece.len();
+        Some((start, piece))
+    })
+}
+
+fn write_at(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
+    let end = offset + bytes.len();
+    if to.len() < end {
+        to.resize(end, 0);
+    }
+    to[offset..end].copy_from_slice(bytes);
+}
+
+/// Engines reserve files of many megabytes of nothing: those need not be written.
+fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let used = bytes
+        .chunks(PAGE)
+        .rposition(|page| page != &[0; PAGE][..page.len()]);
+    let mut file = File::create(path)?;
+    file.write_all(&bytes[..used.map_or(0, |last| bytes.len().min((last + 1) * PAGE))])?;
+    file.set_len(bytes.len() as u64)
+}
+
+fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+            } else {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// One seed, one cut.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as usize) % end
+    }
+}
+
+/// What a disk writes whole.
+const SECTOR: usize = 512;
+/// What the operating system hands to the disk at once.
+const PAGE: usize = 4096;
