@@ -2,5 +2,9 @@
 //!
 //! What a payment is and how it moves is decided in `switchyard-engine`; here it is served.
 
+pub mod bearer;
+pub mod cli;
 pub mod config;
+pub mod operations;
+pub mod serve;
 pub mod state;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `switchyard` program. All of it is in the library, where tests reach it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    switchyard::cli::main()
+}

@@ -1,0 +1,46 @@
+//! What needs no server: making keys that lie outside the store.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use switchyard_engine::access::{MasterKey, make_for_settings};
+use switchyard_engine::ids::Ids;
+
+#[derive(Args)]
+pub struct NewMasterKey {
+    /// File to make; it must not exist
+    file: PathBuf,
+}
+
+impl NewMasterKey {
+    pub fn run(&self) -> anyhow::Result<()> {
+        let key = MasterKey::create_file(&self.file, &Ids::system())?;
+        println!("Made master key {} in {}.", key.id(), self.file.display());
+        println!(
+            "Name it in secrets.master_key_file. Keep a copy where the backups of the store are not: without it they are of no use."
+        );
+        Ok(())
+    }
+}
+
+#[derive(Args)]
+pub struct NewToken {
+    /// The service.code of the settings
+    #[arg(long, default_value = "switchyard")]
+    service_code: String,
+}
+
+impl NewToken {
+    pub fn run(&self) -> anyhow::Result<()> {
+        let lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        ensure!(
+            (1..=20).contains(&self.service_code.len()) && self.service_code.chars().all(lower),
+            "a service code is 1 to 20 lower-case letters and digits"
+        );
+        let (token, setting) = make_for_settings(&self.service_code, &Ids::system());
+        println!("{}", token.expose());
+        eprintln!("Shown once. For the settings file:\n\n[operator]\ntokens = [\"{setting}\"]");
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! `switchyard serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::failed;
+use crate::config::{self, Overrides};
+use crate::serve::{self, Failure};
+
+#[derive(Args)]
+pub struct Serve {
+    /// Settings file; examples/switchyard.toml explains every setting
+    #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Development mode: a seeded app, its keys shown. Never for real money
+    #[arg(long)]
+    development: bool,
+    /// Address and port to listen on, in place of server.listen
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// Port to listen on; 0: any that is free
+    #[arg(long)]
+    port: Option<u16>,
+    /// Folder for everything that is stored, in place of data.dir
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Folder of the gateways, in place of gateways.dir
+    #[arg(long, value_name = "FOLDER")]
+    gateways: Option<PathBuf>,
+    /// Requests that a key may make in a minute, in place of rate_limit.per_minute; 0: no limit
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<u32>,
+}
+
+impl Serve {
+    pub async fn run(self) -> ExitCode {
+        let overrides = Overrides {
+            development: self.development,
+            listen: self.listen,
+            port: self.port,
+            data: self.data,
+            gateways: self.gateways,
+            rate_limit: self.rate_limit,
+        };
+        let settings = match config::load(self.config.as_deref(), &overrides) {
+            Ok(settings) => settings,
+            Err(why) => return refused(&[why.to_string()]),
+        };
+        match serve::run(settings).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Settings(refusals)) => refused(&refusals),
+            Err(Failure::Other(why)) => failed(&why),
+        }
+    }
+}
+
+fn refused(refusals: &[String]) -> ExitCode {
+    for refusal in refusals {
+        eprintln!("switchyard: not started: {refusal}");
+    }
+    ExitCode::from(2)
+}

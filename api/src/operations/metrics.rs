@@ -1,0 +1,154 @@
+//! `GET /metrics` for Prometheus, and the list of all metrics. Each is recorded where it happens, by the name that stands here.
+//!
+//! | name | labels | what |
+//! |---|---|---|
+//! | `switchyard_http_requests_total` | `method`, `route`, `status` | answers; `route` is the pattern, never the path |
+//! | `switchyard_http_request_seconds` | `method`, `route` | time to the answer's head |
+//! | `switchyard_store_commits_total` | | commits made durable |
+//! | `switchyard_store_batches_total` | | flushes; commits / batches is the size of a group |
+//! | `switchyard_store_largest_batch` | | most commits in one flush since the start |
+//! | `switchyard_store_queue` | | commits that wait for the writer |
+//! | `switchyard_store_available` | | 1: the store writes; 0: it does not |
+//! | `switchyard_actors_live` | | transaction actors in memory |
+//! | `switchyard_actor_panics_total` | `actor` | panics that were caught |
+//! | `switchyard_submissions_away` | | calls to gateways that have not come back |
+//! | `switchyard_gateway_calls_total` | `gateway`, `operation`, `outcome` | ended calls |
+//! | `switchyard_gateway_call_seconds` | `gateway`, `operation` | their time |
+//! | `switchyard_outbox_depth` | `kind` | webhooks and mails that are not done |
+//! | `switchyard_outbox_oldest_seconds` | `kind` | age of the oldest of them |
+//! | `switchyard_webhook_attempts_total` | `outcome` | sent webhooks |
+//! | `switchyard_webhook_delay_seconds` | | from the event to its first attempt |
+//! | `switchyard_mail_attempts_total` | `outcome` | sent mails |
+//! | `switchyard_access_keys_refused_total` | `why` | requests with a key that opens nothing |
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
+
+use super::Operations;
+use crate::bearer::bearer;
+
+/// Starts collecting. Can be done once in a process.
+///
+/// # Errors
+/// When something else collects already.
+pub fn start() -> Result<PrometheusHandle, BuildError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets(&SECONDS)?
+        .install_recorder()?;
+    describe();
+    // Histograms keep samples until they are folded into buckets: without this they would grow until somebody asks.
+    let upkeep = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            upkeep.run_upkeep();
+        }
+    });
+    Ok(handle)
+}
+
+pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> Response {
+    let inner = &operations.0;
+    let access = &inner.engine.access;
+    let operator =
+        bearer(&headers).is_some_and(|token| access.authenticate_operator(token).is_ok());
+    if !inner.metrics_open && !operator {
+        return (
+            StatusCode::UNAUTHORIZED,
+            "give an operator token, or set metrics.open\n",
+        )
+            .into_response();
+    }
+    let Some(handle) = &inner.metrics else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    look(&operations);
+    (
+        [(CONTENT_TYPE, "text/plain; version=0.0.4")],
+        handle.render(),
+    )
+        .into_response()
+}
+
+/// Reads what is not recorded as it happens.
+#[allow(clippy::cast_precision_loss)] // gauges are floating point, and these counts stay far below 2^53
+fn look(operations: &Operations) {
+    let engine = &operations.0.engine;
+    let store = engine.store.stats();
+    counter!("switchyard_store_commits_total").absolute(store.commits);
+    counter!("switchyard_store_batches_total").absolute(store.batches);
+    gauge!("switchyard_store_largest_batch").set(store.largest_batch as f64);
+    gauge!("switchyard_store_queue").set(store.queue as f64);
+    gauge!("switchyard_store_available").set(if store.available { 1.0 } else { 0.0 });
+    gauge!("switchyard_actors_live").set(engine.live_actors() as f64);
+    gauge!("switchyard_submissions_away").set(engine.submissions_away() as f64);
+}
+
+fn describe() {
+    describe_counter!(
+        "switchyard_http_requests_total",
+        "Answers by method, route and status"
+    );
+    describe_histogram!(
+        "switchyard_http_request_seconds",
+        "Time to the head of an answer"
+    );
+    describe_counter!("switchyard_store_commits_total", "Commits made durable");
+    describe_counter!("switchyard_store_batches_total", "Flushes of the store");
+    describe_gauge!(
+        "switchyard_store_largest_batch",
+        "Most commits in one flush since the start"
+    );
+    describe_gauge!("switchyard_store_queue", "Commits that wait for the writer");
+    describe_gauge!("switchyard_store_available", "1 when the store writes");
+    describe_gauge!("switchyard_actors_live", "Transaction actors in memory");
+    describe_counter!(
+        "switchyard_actor_panics_total",
+        "Panics of actors that were caught"
+    );
+    describe_gauge!(
+        "switchyard_submissions_away",
+        "Calls to gateways that have not come back"
+    );
+    describe_counter!(
+        "switchyard_gateway_calls_total",
+        "Ended calls of gateways by outcome"
+    );
+    describe_histogram!(
+        "switchyard_gateway_call_seconds",
+        "Time of calls of gateways"
+    );
+    describe_gauge!(
+        "switchyard_outbox_depth",
+        "Webhooks and mails that are not done"
+    );
+    describe_gauge!(
+        "switchyard_outbox_oldest_seconds",
+        "Age of the oldest undone webhook or mail"
+    );
+    describe_counter!(
+        "switchyard_webhook_attempts_total",
+        "Sent webhooks by outcome"
+    );
+    describe_histogram!(
+        "switchyard_webhook_delay_seconds",
+        "From an event to the first attempt to announce it"
+    );
+    describe_counter!("switchyard_mail_attempts_total", "Sent mails by outcome");
+    describe_counter!(
+        "switchyard_access_keys_refused_total",
+        "Requests with a key that opens nothing"
+    );
+}
+
+/// From a look-up in memory to the longest that a provider may take.
+const SECONDS: [f64; 14] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
+];
+const UPKEEP: Duration = Duration::from_secs(5);
