@@ -4,7 +4,17 @@
 
 pub mod bearer;
 pub mod cli;
+pub mod client;
 pub mod config;
+mod docs;
+pub mod envelope;
+pub mod error;
+pub mod frame;
+pub mod merchant;
+pub mod openapi;
 pub mod operations;
+pub mod return_url;
+pub mod routes;
 pub mod serve;
 pub mod state;
+pub mod utils;

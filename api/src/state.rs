@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use switchyard_engine::engine::Engine;
+use switchyard_engine::idempotency::Idempotency;
 
 /// Shared by all routes; cloning gives another handle.
 #[derive(Clone)]
 pub struct ApiState {
     pub engine: Engine,
     pub settings: Arc<HttpSettings>,
+    pub idempotency: Idempotency,
 }
 
 /// What the HTTP side has to know besides the engine's settings.
@@ -20,4 +22,15 @@ pub struct HttpSettings {
     pub client_country_header: Option<String>,
     /// Development mode: pages may say so.
     pub development: bool,
+}
+
+impl ApiState {
+    pub fn new(engine: Engine, settings: HttpSettings) -> Self {
+        let idempotency = Idempotency::new(engine.store.clone(), engine.clock.clone());
+        Self {
+            engine,
+            settings: Arc::new(settings),
+            idempotency,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What can work now: which connections can take a transaction, and which methods an app can offer.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
@@ -55,11 +56,18 @@ impl Engine {
 
     /// Whether any gateway that is loaded now serves `method`, for whomever.
     pub fn method_is_served(&self, kind: Kind, method: &str) -> bool {
-        self.gateways.list().iter().any(|version| {
+        !self.gateways_serving(kind, method).is_empty()
+    }
+
+    /// The gateways that are loaded now and serve `method`.
+    pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
+        let mut versions = self.gateways.list();
+        versions.retain(|version| {
             version
                 .manifest
                 .serves(direction(kind), method, &self.settings.service_code)
-        })
+        });
+        versions
     }
 
     /// The currencies in which an app can take or send money now, by code.

@@ -1,0 +1,107 @@
+//! Who is at the other end of a connection, as far as it tells.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+use axum::http::header::{ACCEPT_LANGUAGE, USER_AGENT};
+use axum::http::{Extensions, HeaderMap};
+use switchyard_engine::directory::country;
+use switchyard_engine::transaction::ClientContext;
+
+use crate::state::HttpSettings;
+
+/// The context of a request. Whether the two headers that name address and country can be believed was settled before it came here.
+pub fn context(
+    settings: &HttpSettings,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> ClientContext {
+    let named = |header: &Option<String>| text(headers, header.as_deref()?);
+    let peer = || {
+        let info = extensions.get::<ConnectInfo<SocketAddr>>()?;
+        Some(info.0.ip().to_canonical().to_string())
+    };
+    let address = named(&settings.client_address_header).map(str::to_owned);
+    ClientContext {
+        ip: address.or_else(peer),
+        user_agent: text(headers, USER_AGENT.as_str())
+            .map(|agent| shortened(agent, USER_AGENT_BYTES)),
+        country: named(&settings.client_country_header).and_then(known_country),
+        locale: text(headers, ACCEPT_LANGUAGE.as_str()).and_then(first_language),
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers
+        .get(name)?
+        .to_str()
+        .ok()
+        .filter(|text| !text.is_empty())
+}
+
+fn known_country(code: &str) -> Option<String> {
+    country(&code.to_ascii_uppercase()).map(|country| country.alpha2.to_owned())
+}
+
+/// The first language of an `Accept-Language` header: `fr-BJ` of `fr-BJ,fr;q=0.9`.
+fn first_language(header: &str) -> Option<String> {
+    let tag = header.split([',', ';']).next()?.trim();
+    let is_tag = (2..=35).contains(&tag.len())
+        && tag
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_tag.then(|| tag.to_owned())
+}
+
+/// Header values that are text are ASCII, so any place is one to cut at.
+fn shortened(text: &str, bytes: usize) -> String {
+    text[..text.len().min(bytes)].to_owned()
+}
+
+/// Real browsers stay below 300.
+const USER_AGENT_BYTES: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(headers: &[(&'static str, &'static str)]) -> (HeaderMap, Extensions) {
+        let mut extensions = Extensions::new();
+        extensions.insert(ConnectInfo(SocketAddr::from(([9, 9, 9, 9], 1))));
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        (map, extensions)
+    }
+
+    #[test]
+    fn headers_count_only_where_the_settings_name_them() {
+        let (headers, extensions) = request(&[("x-address", "41.85.1.2"), ("x-country", "bj")]);
+        let named = HttpSettings {
+            client_address_header: Some("x-address".to_owned()),
+            client_country_header: Some("x-country".to_owned()),
+            development: false,
+        };
+        let known = context(&named, &headers, &extensions);
+        assert_eq!(known.ip.as_deref(), Some("41.85.1.2"));
+        assert_eq!(known.country.as_deref(), Some("BJ"));
+        let unknown = context(&HttpSettings::default(), &headers, &extensions);
+        assert_eq!(
+            (unknown.ip.as_deref(), unknown.country),
+            (Some("9.9.9.9"), None)
+        );
+    }
+
+    #[test]
+    fn the_first_language_is_the_locale() {
+        for (header, locale) in [
+            ("fr-BJ,fr;q=0.9,en;q=0.8", Some("fr-BJ")),
+            ("en", Some("en")),
+            ("*", None),
+            ("<script>", None),
+        ] {
+            assert_eq!(first_language(header).as_deref(), locale);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `/docs`: the OpenAPI document as a page to read. All of its assets are part of the program; it asks no other host for anything.
+
+use axum::Router;
+use axum::http::HeaderName;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use crate::state::ApiState;
+
+pub fn routes() -> Router<ApiState> {
+    Router::new()
+        .route("/docs", get(page))
+        .route("/docs/page.css", get(style))
+        .route("/docs/page.js", get(script))
+        .route("/docs/redoc.standalone.js", get(redoc))
+}
+
+async fn page() -> Response {
+    let headers = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    (
+        headers,
+        asset("text/html; charset=utf-8", include_str!("page.html")),
+    )
+        .into_response()
+}
+
+async fn style() -> Response {
+    asset("text/css; charset=utf-8", include_str!("page.css"))
+}
+
+async fn script() -> Response {
+    asset(JAVASCRIPT, include_str!("page.js"))
+}
+
+async fn redoc() -> Response {
+    asset(JAVASCRIPT, include_str!("vendor/redoc.standalone.js"))
+}
+
+fn asset(content_type: &'static str, body: &'static str) -> Response {
+    let headers: [(HeaderName, &str); 3] = [
+        (CONTENT_TYPE, content_type),
+        (CACHE_CONTROL, "public, max-age=3600"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, body).into_response()
+}
+
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+/// The reference is drawn with styles that its script makes; nothing comes from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,0 +1,136 @@
+//! The one layer around every route: an id for the request, its metrics, its line in the log, and an answer even when a handler panics.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use tokio::time::Instant;
+
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::state::ApiState;
+
+/// The id of a request, as its answer and the log give it. Handlers find it in the request's extensions.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub HeaderValue);
+
+/// Answers every request under an id.
+pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(&state);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    request.extensions_mut().insert(RequestId(id.clone()));
+    // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves whole.
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = answer.unwrap_or_else(|_| ApiError::internal().into_response());
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    record(&method, route, response.status(), started, &id);
+    response.headers_mut().insert(REQUEST_ID, id);
+    response
+}
+
+/// What an unknown route answers.
+pub async fn no_route(request: Request) -> ApiError {
+    nothing_at(request.uri())
+}
+
+pub fn nothing_at(uri: &Uri) -> ApiError {
+    let path: String = uri.path().chars().take(100).collect();
+    let problem = Problem::new(
+        ErrorCode::RouteNotFound,
+        format!("There is nothing at {path}"),
+    );
+    problem.hint("The API is described at /docs.").into()
+}
+
+/// What a known route answers to another method than its own. The header `Allow` names those it has.
+pub async fn no_method(request: Request) -> ApiError {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let path: String = path.chars().take(100).collect();
+    let method: String = method.chars().take(20).collect();
+    let message = format!("{method} is not allowed at {path}");
+    Problem::new(ErrorCode::MethodNotAllowed, message)
+        .hint("The header Allow names the methods that are.")
+        .into()
+}
+
+fn request_id(state: &ApiState) -> HeaderValue {
+    let engine = &state.engine;
+    let mut buffer = [0; ulid_text::LENGTH];
+    let text = ulid_text::write(engine.ids.ulid(engine.clock.now()).0, &mut buffer);
+    // Letters and digits are always a header value.
+    HeaderValue::from_bytes(text).unwrap_or_else(|_| HeaderValue::from_static("req_unknown"))
+}
+
+fn record(method: &Method, route: &str, status: StatusCode, started: Instant, id: &HeaderValue) {
+    let elapsed = started.elapsed();
+    let labels = [
+        ("method", method_label(method).to_owned()),
+        ("route", route.to_owned()),
+        ("status", status.as_str().to_owned()),
+    ];
+    metrics::counter!("switchyard_http_requests_total", &labels).increment(1);
+    metrics::histogram!("switchyard_http_request_seconds", "route" => labels[1].1.clone())
+        .record(elapsed.as_secs_f64());
+    let (id, duration_ms) = (
+        id.to_str().unwrap_or_default(),
+        elapsed.as_secs_f64() * 1_000.0,
+    );
+    if status.is_server_error() {
+        tracing::error!(request.id = id, http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+            "A request was answered with an error of ours.");
+    } else {
+        tracing::debug!(request.id = id, http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+            "A request was answered.");
+    }
+}
+
+/// Methods that anybody may make up do not make new time series.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::HEAD => "HEAD",
+        Method::PATCH => "PATCH",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    }
+}
+
+/// `req_` and a lower-case ULID, written without an allocation.
+mod ulid_text {
+    pub const LENGTH: usize = PREFIX.len() + 26;
+    const PREFIX: &[u8] = b"req_";
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+    pub fn write(ulid: u128, buffer: &mut [u8; LENGTH]) -> &[u8] {
+        buffer[..PREFIX.len()].copy_from_slice(PREFIX);
+        for (place, letter) in buffer[PREFIX.len()..].iter_mut().rev().enumerate() {
+            *letter = ALPHABET[(ulid >> (5 * place)) as usize & 31];
+        }
+        buffer
+    }
+}
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::clock::Timestamp;
+    use switchyard_engine::ids::{Ids, PaymentId};
+
+    use super::*;
+
+    #[test]
+    fn a_request_id_is_spelt_like_every_other_id() {
+        let ulid = Ids::seeded(4).ulid(Timestamp::from_seconds(1_700_000_000));
+        let mut buffer = [0; ulid_text::LENGTH];
+        let text = ulid_text::write(ulid.0, &mut buffer);
+        let same = PaymentId::new(ulid).to_string().replace("py_", "req_");
+        assert_eq!(text, same.as_bytes());
+    }
+}

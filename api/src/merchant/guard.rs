@@ -1,0 +1,128 @@
+//! Who may ask: the key of a request, and how often it may be used.
+//!
+//! The order is fixed: a wrong key is a 401 before anything is looked up, then the rate limit, then what the kind of key may do.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
+use switchyard_engine::engine::Engine;
+
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::state::ApiState;
+
+/// A caller with any key.
+pub struct AnyKey(pub Guard);
+
+/// A caller with a secret key.
+pub struct SecretKey(pub Guard);
+
+/// A caller who may ask now.
+pub struct Guard {
+    pub caller: Caller,
+    rate: Rate,
+}
+
+impl Guard {
+    /// The answer, with the headers that say how often the key may still be used.
+    pub fn answer(&self, result: Result<Response, ApiError>) -> Response {
+        let mut response = result.unwrap_or_else(IntoResponse::into_response);
+        rate_headers(response.headers_mut(), self.rate);
+        response
+    }
+}
+
+impl FromRequestParts<ApiState> for AnyKey {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
+        guard(&state.engine, &parts.headers).map(Self)
+    }
+}
+
+impl FromRequestParts<ApiState> for SecretKey {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
+        let guard = guard(&state.engine, &parts.headers)?;
+        if guard.caller.kind == KeyKind::Secret {
+            return Ok(Self(guard));
+        }
+        let message = "A public key may only initialize payments and payouts";
+        let problem = Problem::new(ErrorCode::PublicKeyNotAllowed, message);
+        let hint = "Use a secret key, from a server and never from a page or an app.";
+        Err(guard.answer(Err(problem.hint(hint).into())))
+    }
+}
+
+fn guard(engine: &Engine, headers: &HeaderMap) -> Result<Guard, Response> {
+    let caller = authenticate(engine, headers).map_err(|error| {
+        let mut response = error.into_response();
+        response
+            .headers_mut()
+            .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        response
+    })?;
+    let rate = engine.access.allow(caller.key);
+    let guard = Guard { caller, rate };
+    match rate.retry_after.filter(|_| !rate.allowed) {
+        None => Ok(guard),
+        Some(seconds) => Err(guard.answer(Err(too_many(rate, seconds)))),
+    }
+}
+
+fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let unauthorized =
+        |code, hint| ApiError::from(Problem::new(code, "Unauthorized: invalid API key").hint(hint));
+    let Some(header) = headers.get(AUTHORIZATION) else {
+        let hint = "Send the header Authorization: Bearer <API key>.";
+        return Err(unauthorized(ErrorCode::ApiKeyMissing, hint));
+    };
+    let token = header.to_str().ok().and_then(bearer).ok_or_else(|| {
+        let hint = "The header Authorization must be the word Bearer, a space and the API key.";
+        unauthorized(ErrorCode::ApiKeyInvalid, hint)
+    })?;
+    engine.access.authenticate(token).map_err(|why| {
+        let hint = match why {
+            Unauthorized::Malformed => {
+                "This is no key of this service: its form or its checksum is wrong."
+            }
+            Unauthorized::Unknown | Unauthorized::Expired | Unauthorized::AppDisabled => {
+                "This key does not exist, was deleted or rolled, or its app is disabled."
+            }
+        };
+        unauthorized(ErrorCode::ApiKeyInvalid, hint)
+    })
+}
+
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("Bearer")
+        .then_some(token.trim())
+}
+
+fn too_many(rate: Rate, seconds: u32) -> ApiError {
+    let message = format!(
+        "Too many requests: at most {} in 60 seconds are allowed with one key",
+        rate.limit
+    );
+    let problem = Problem::new(ErrorCode::RateLimitExceeded, message);
+    ApiError::new(problem.hint(format!("Wait {seconds} seconds before the next request.")))
+        .retry_after(seconds)
+}
+
+fn rate_headers(headers: &mut HeaderMap, rate: Rate) {
+    if rate.limit == 0 {
+        return;
+    }
+    headers.insert(RATE_LIMIT, rate.limit.into());
+    headers.insert(RATE_REMAINING, rate.remaining.into());
+    headers.insert(RATE_RESET, rate.reset_seconds.into());
+}
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");

@@ -1,0 +1,161 @@
+//! What the two initialize calls have in common: read, check, look for the idempotency key, store, answer 201.
+//!
+//! This is the hot path: the body is read once and the answer is serialised once.
+
+use std::future::Future;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+use switchyard_engine::access::Caller;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{Engine, EngineError};
+use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_engine::transaction::ClientContext;
+
+use super::request::body;
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::state::ApiState;
+use crate::{client, envelope};
+
+/// A request that becomes a transaction: a payment's or a payout's.
+pub trait Initialization: Clone + Send + Sync {
+    const ROUTE: Route;
+    const MESSAGE: &'static str;
+    /// The `data` of the answer.
+    type Made: Serialize;
+
+    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError>;
+
+    /// Whether it can work now. Comes after the idempotency key: what was answered before is answered again, whatever has changed.
+    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError>;
+
+    /// What was asked for, field by field in the order of the specification, to compare it with another request under the same key.
+    fn fields(&self) -> Vec<(String, String)>;
+
+    fn carry_out(
+        self,
+        engine: &Engine,
+        caller: &Caller,
+        once: Option<&Once<'_>>,
+    ) -> impl Future<Output = Result<TransactionId, EngineError>> + Send;
+
+    fn made(public_url: &str, id: TransactionId) -> Self::Made;
+}
+
+/// Carries the request out, or answers what its twin was answered.
+pub async fn initialize<R: Initialization>(
+    state: &ApiState,
+    caller: &Caller,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let engine = &state.engine;
+    let (parts, body) = request.into_parts();
+    let body = body::read(&parts.headers, body).await?;
+    let context = client::context(&state.settings, &parts.headers, &parts.extensions);
+    let key = idempotency_key(&parts.headers)?;
+    let new = R::read(&body, &engine.directory, context)?;
+    if let Some(key) = key {
+        return once(state, caller, new, key).await;
+    }
+    new.check(engine, caller)?;
+    let id = new.carry_out(engine, caller, None).await?;
+    Ok(envelope::json(StatusCode::CREATED, answer::<R>(engine, id)))
+}
+
+async fn once<R: Initialization>(
+    state: &ApiState,
+    caller: &Caller,
+    new: R,
+    key: String,
+) -> Result<Response, ApiError> {
+    let engine = &state.engine;
+    let keyed = KeyedRequest {
+        app: caller.app.id,
+        environment: caller.environment,
+        route: R::ROUTE,
+        key,
+        fields: new.fields(),
+    };
+    let kept = |id| Answer {
+        status: StatusCode::CREATED.as_u16(),
+        // What serde_json writes is UTF-8.
+        body: String::from_utf8(answer::<R>(engine, id)).unwrap_or_default(),
+    };
+    for _ in 0..TRIES {
+        let pending = match state.idempotency.begin(&keyed).await? {
+            Begin::First(pending) => pending,
+            Begin::Replay(answer) => return Ok(replayed(answer)),
+            Begin::Differs(field) => return Err(differs(&field)),
+            Begin::InFlight => return Err(in_flight()),
+        };
+        new.check(engine, caller)?;
+        let once = Once {
+            pending: &pending,
+            answer: &kept,
+        };
+        match new.clone().carry_out(engine, caller, Some(&once)).await {
+            Ok(id) => {
+                let body = answer::<R>(engine, id);
+                return Ok(envelope::json(StatusCode::CREATED, body));
+            }
+            // Another process was faster; its answer is there now.
+            Err(EngineError::Overtaken) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(in_flight())
+}
+
+fn answer<R: Initialization>(engine: &Engine, id: TransactionId) -> Vec<u8> {
+    envelope::success_body(R::MESSAGE, &R::made(&engine.settings.public_url, id))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let key = value.to_str().ok().filter(|key| {
+        let is_visible = key.bytes().all(|byte| byte.is_ascii_graphic());
+        (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) && is_visible && values.next().is_none()
+    });
+    let message = format!(
+        "The header Idempotency-Key must be given once, with 1 to {IDEMPOTENCY_KEY_BYTES} visible ASCII characters"
+    );
+    let problem =
+        || Problem::new(ErrorCode::IdempotencyKeyInvalid, message).hint("A UUID is a good key.");
+    key.map(|key| Some(key.to_owned()))
+        .ok_or_else(|| problem().into())
+}
+
+fn replayed(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::CREATED);
+    let mut response = envelope::json(status, answer.body);
+    response
+        .headers_mut()
+        .insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+}
+
+fn differs(field: &str) -> ApiError {
+    let message = format!("This Idempotency-Key was used for another request: {field} differs");
+    Problem::new(ErrorCode::IdempotencyBodyDiffers, message)
+        .at(field.to_owned())
+        .hint("Use a new key for a new request, and the same body with the same key.")
+        .into()
+}
+
+fn in_flight() -> ApiError {
+    let message = "A request with this Idempotency-Key is still being carried out";
+    let problem = Problem::new(ErrorCode::IdempotencyInFlight, message);
+    ApiError::new(problem.hint("Send the same request again in a second.")).retry_after(1)
+}
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// Each try but the last means that another process was faster, and its answer is found by the next.
+const TRIES: usize = 3;

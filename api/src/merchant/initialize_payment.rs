@@ -1,0 +1,145 @@
+//! `POST /v1/payments/initialize` (specification 4.1).
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use switchyard_engine::access::Caller;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{Engine, EngineError, NewPayment};
+use switchyard_engine::idempotency::{Once, Route};
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::money::Currency;
+use switchyard_engine::records::Kind;
+use switchyard_engine::transaction::{ClientContext, Restriction};
+use utoipa::ToSchema;
+
+use super::guard::AnyKey;
+use super::initialize::{Initialization, initialize};
+use super::render::payment::checkout_url;
+use super::schema::{InitializePayment, InitializeRefusals};
+use super::{fields, request};
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::openapi::Success;
+use crate::state::ApiState;
+
+/// Where the customer pays.
+#[derive(Serialize, ToSchema)]
+pub struct PaymentInitialized {
+    #[schema(value_type = String, example = "py_01k0000000000000000000000")]
+    id: TransactionId,
+    /// The hosted payment page; send the customer there.
+    checkout_url: String,
+}
+
+/// Initialize a payment
+///
+/// Makes a payment and answers the address of its hosted page. Amounts are in major units.
+#[utoipa::path(
+    post,
+    path = "/v1/payments/initialize",
+    operation_id = "initializePayment",
+    tag = "Payments",
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key and body are answered the same, once.",
+        min_length = 1, max_length = 255, pattern = "^[!-~]+$")),
+    request_body = InitializePayment,
+    responses((status = 201, description = "The payment was made.", body = Success<PaymentInitialized>), InitializeRefusals),
+    security(("secret_key" = []), ("public_key" = [])),
+)]
+pub async fn initialize_payment(
+    State(state): State<ApiState>,
+    AnyKey(guard): AnyKey,
+    request: Request,
+) -> Response {
+    let result = initialize::<NewPayment>(&state, &guard.caller, request).await;
+    guard.answer(result)
+}
+
+impl Initialization for NewPayment {
+    const ROUTE: Route = Route::InitializePayment;
+    const MESSAGE: &'static str = "Transaction initialized successfully";
+    type Made = PaymentInitialized;
+
+    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError> {
+        request::payment::read(body, directory, context)
+    }
+
+    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
+        let can_serve = |code: &str| {
+            engine.can_serve(
+                caller.app.id,
+                caller.environment,
+                Kind::Payment,
+                code,
+                Some(self.amount),
+            )
+        };
+        let is_offered = |code: &String| self.methods.is_empty() || self.methods.contains(code);
+        let country = match &self.restriction {
+            Some(Restriction::Country { country_code }) => Some(country_code),
+            _ => None,
+        };
+        let methods = engine.directory.payment_methods().iter();
+        let mut possible = methods.filter(|method| {
+            method.currency == self.amount.currency()
+                && is_offered(&method.code)
+                && can_serve(&method.code)
+        });
+        let Some(country) = country else {
+            return possible
+                .next()
+                .map(|_| ())
+                .ok_or_else(|| no_method(engine, caller));
+        };
+        let mut possible = possible.peekable();
+        if possible.peek().is_none() {
+            return Err(no_method(engine, caller));
+        }
+        if possible.any(|method| method.serves(country)) {
+            return Ok(());
+        }
+        let message = format!(
+            "restrict_country_code is {country}, where no enabled method for this currency exists"
+        );
+        Err(Problem::new(ErrorCode::RestrictionUnservable, message)
+            .at("restrict_country_code")
+            .into())
+    }
+
+    fn fields(&self) -> Vec<(String, String)> {
+        fields::of_payment(self)
+    }
+
+    async fn carry_out(
+        self,
+        engine: &Engine,
+        caller: &Caller,
+        once: Option<&Once<'_>>,
+    ) -> Result<TransactionId, EngineError> {
+        let payment = engine.initialize_payment_once(caller, self, once).await?;
+        Ok(payment.id)
+    }
+
+    fn made(public_url: &str, id: TransactionId) -> PaymentInitialized {
+        PaymentInitialized {
+            id,
+            checkout_url: checkout_url(public_url, id),
+        }
+    }
+}
+
+fn no_method(engine: &Engine, caller: &Caller) -> ApiError {
+    let enabled = engine.enabled_currencies(caller.app.id, caller.environment, Kind::Payment);
+    let codes: Vec<&str> = enabled.into_iter().map(Currency::code).collect();
+    let hint = if codes.is_empty() {
+        "No payment method is enabled for this app in this environment.".to_owned()
+    } else {
+        format!("Enabled currencies: {}.", codes.join(", "))
+    };
+    Problem::new(
+        ErrorCode::NoMethodEnabled,
+        "No payment methods enabled for this currency",
+    )
+    .at("currency")
+    .hint(hint)
+    .into()
+}

@@ -1,0 +1,100 @@
+//! `POST /v1/payouts/initialize` (specification 4.4).
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use switchyard_engine::access::Caller;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{Engine, EngineError, NewPayout};
+use switchyard_engine::idempotency::{Once, Route};
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::records::Kind;
+use switchyard_engine::transaction::ClientContext;
+use utoipa::ToSchema;
+
+use super::guard::AnyKey;
+use super::initialize::{Initialization, initialize};
+use super::schema::{InitializePayout, InitializeRefusals};
+use super::{fields, request};
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::openapi::Success;
+use crate::state::ApiState;
+
+/// The payout that was made.
+#[derive(Serialize, ToSchema)]
+pub struct PayoutInitialized {
+    #[schema(value_type = String, example = "po_01k0000000000000000000000")]
+    id: TransactionId,
+}
+
+/// Initialize a payout
+///
+/// Makes a payout, which is sent in the background. Amounts are in major units.
+#[utoipa::path(
+    post,
+    path = "/v1/payouts/initialize",
+    operation_id = "initializePayout",
+    tag = "Payouts",
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key and body are answered the same, once.",
+        min_length = 1, max_length = 255, pattern = "^[!-~]+$")),
+    request_body = InitializePayout,
+    responses((status = 201, description = "The payout was made.", body = Success<PayoutInitialized>), InitializeRefusals),
+    security(("secret_key" = []), ("public_key" = [])),
+)]
+pub async fn initialize_payout(
+    State(state): State<ApiState>,
+    AnyKey(guard): AnyKey,
+    request: Request,
+) -> Response {
+    let result = initialize::<NewPayout>(&state, &guard.caller, request).await;
+    guard.answer(result)
+}
+
+impl Initialization for NewPayout {
+    const ROUTE: Route = Route::InitializePayout;
+    const MESSAGE: &'static str = "Payout transaction initialized successfully";
+    type Made = PayoutInitialized;
+
+    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError> {
+        request::payout::read(body, directory, context)
+    }
+
+    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
+        let (app, environment) = (caller.app.id, caller.environment);
+        if engine.can_serve(
+            app,
+            environment,
+            Kind::Payout,
+            &self.method,
+            Some(self.amount),
+        ) {
+            return Ok(());
+        }
+        let message = format!(
+            "No gateway serves the payout method {} for this amount now",
+            self.method
+        );
+        let problem = Problem::new(ErrorCode::MethodNotEnabled, message).at("method");
+        Err(problem
+            .hint("Add a connection that serves it to this app, or use another method.")
+            .into())
+    }
+
+    fn fields(&self) -> Vec<(String, String)> {
+        fields::of_payout(self)
+    }
+
+    async fn carry_out(
+        self,
+        engine: &Engine,
+        caller: &Caller,
+        once: Option<&Once<'_>>,
+    ) -> Result<TransactionId, EngineError> {
+        let payout = engine.initialize_payout_once(caller, self, once).await?;
+        Ok(payout.id)
+    }
+
+    fn made(_public_url: &str, id: TransactionId) -> PayoutInitialized {
+        PayoutInitialized { id }
+    }
+}

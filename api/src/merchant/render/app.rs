@@ -1,0 +1,63 @@
+//! The app that a transaction belongs to (specification 2.5).
+
+use serde::Serialize;
+use switchyard_engine::access::App;
+use switchyard_engine::ids::AppId;
+use utoipa::ToSchema;
+
+use super::{Moment, Scene};
+
+/// The verify form.
+#[derive(Serialize, ToSchema)]
+pub struct AppVerified<'a> {
+    #[schema(value_type = String)]
+    id: AppId,
+    name: &'a str,
+    icon_url: String,
+    website_url: Option<&'a str>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Moment,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Moment,
+    is_enabled: bool,
+}
+
+/// The retrieve form.
+#[derive(Serialize, ToSchema)]
+pub struct AppRetrieved<'a> {
+    #[schema(value_type = String)]
+    id: AppId,
+    name: &'a str,
+    icon_url: String,
+}
+
+impl<'a> AppVerified<'a> {
+    pub fn new(scene: &Scene<'a>) -> Self {
+        let app = scene.app;
+        Self {
+            id: app.id,
+            name: &app.name,
+            icon_url: icon_url(scene, app),
+            website_url: app.website_url.as_deref(),
+            created_at: Moment(app.created_at),
+            updated_at: Moment(app.updated_at),
+            is_enabled: app.is_enabled,
+        }
+    }
+}
+
+impl<'a> AppRetrieved<'a> {
+    pub fn new(scene: &Scene<'a>) -> Self {
+        Self {
+            id: scene.app.id,
+            name: &scene.app.name,
+            icon_url: icon_url(scene, scene.app),
+        }
+    }
+}
+
+/// The app's own icon, or one of ours with its initials.
+fn icon_url(scene: &Scene<'_>, app: &App) -> String {
+    let own = app.icon_url.clone().filter(|url| !url.is_empty());
+    own.unwrap_or_else(|| scene.url(&format!("/icons/apps/{}.svg", app.id)))
+}

@@ -1,0 +1,148 @@
+//! What an attempt came to: the capture of a payment (specification 2.3), the disburse of a payout (2.8).
+
+use serde::Serialize;
+use serde_json::Number;
+use switchyard_engine::directory::MethodKind;
+use switchyard_engine::ids::{CaptureId, DisburseId};
+use switchyard_engine::transaction::{Attempt, State, Transaction};
+use utoipa::ToSchema;
+
+use super::Scene;
+use super::context::ContextVerified;
+use super::currency::CurrencyObject;
+use super::sides::{GatewayVerified, MethodVerified};
+
+/// The attempt that counts, of a payment.
+#[derive(Serialize, ToSchema)]
+pub struct Capture<'a> {
+    #[schema(value_type = String)]
+    id: CaptureId,
+    /// The reference that the provider was given.
+    #[schema(format = "uuid")]
+    identifier: String,
+    /// Exchange rate; null when none was applied.
+    #[schema(value_type = Option<f64>)]
+    rate: Option<Number>,
+    rate_formatted: Option<String>,
+    #[schema(value_type = Option<f64>)]
+    correction_rate: Option<Number>,
+    /// The phone number tied to the method; empty for a method without one.
+    phone_number: &'a str,
+    failure_message: Option<&'a str>,
+    failure_error_code: Option<&'static str>,
+    failure_error_type: Option<&'static str>,
+    metadata: CaptureMetadata<'a>,
+    #[schema(value_type = f64)]
+    amount: Number,
+    amount_formatted: String,
+    currency: CurrencyObject,
+    method: MethodVerified,
+    gateway: GatewayVerified<'a>,
+    context: ContextVerified<'a>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct CaptureMetadata<'a> {
+    network_transaction_id: Option<&'a str>,
+    #[schema(value_type = Option<f64>)]
+    amount_debited: Option<Number>,
+    #[schema(value_type = Option<f64>)]
+    commission: Option<Number>,
+    #[schema(value_type = Option<f64>)]
+    fees: Option<Number>,
+    selected_payment_method: Option<&'a str>,
+}
+
+/// The attempt that counts, of a payout.
+#[derive(Serialize, ToSchema)]
+pub struct Disburse<'a> {
+    #[schema(value_type = String)]
+    id: DisburseId,
+    /// The reference that the provider was given.
+    #[schema(format = "uuid")]
+    identifier: String,
+    failure_message: Option<&'a str>,
+    failure_error_code: Option<&'static str>,
+    failure_error_type: Option<&'static str>,
+    method: MethodVerified,
+    gateway: GatewayVerified<'a>,
+}
+
+impl<'a> Capture<'a> {
+    /// `None` before the first attempt.
+    pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
+        let attempt = tx.current_attempt()?;
+        let captured = attempt.captured.unwrap_or(attempt.amount);
+        let failure = Failure::of(tx, attempt);
+        Some(Self {
+            id: CaptureId::new(attempt.id.ulid()),
+            identifier: attempt.reference.to_string(),
+            rate: None,
+            rate_formatted: None,
+            correction_rate: None,
+            phone_number: attempt.phone.as_deref().unwrap_or_default(),
+            failure_message: failure.message,
+            failure_error_code: failure.code,
+            failure_error_type: failure.kind,
+            metadata: CaptureMetadata {
+                network_transaction_id: attempt.provider_id.as_deref(),
+                amount_debited: attempt.captured.map(|amount| amount.to_json_number()),
+                commission: None,
+                fees: attempt.fees.map(|fees| fees.to_json_number()),
+                selected_payment_method: Some(&attempt.method),
+            },
+            amount: captured.to_json_number(),
+            amount_formatted: captured.format(),
+            currency: CurrencyObject::new(scene, captured.currency()),
+            method: MethodVerified::new(scene, MethodKind::Payment, &attempt.method),
+            gateway: GatewayVerified::new(scene, attempt),
+            context: ContextVerified::new(&tx.context),
+        })
+    }
+}
+
+impl<'a> Disburse<'a> {
+    /// `None` before the first attempt.
+    pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
+        let attempt = tx.current_attempt()?;
+        let failure = Failure::of(tx, attempt);
+        Some(Self {
+            id: DisburseId::new(attempt.id.ulid()),
+            identifier: attempt.reference.to_string(),
+            failure_message: failure.message,
+            failure_error_code: failure.code,
+            failure_error_type: failure.kind,
+            method: MethodVerified::new(scene, MethodKind::Payout, &attempt.method),
+            gateway: GatewayVerified::new(scene, attempt),
+        })
+    }
+}
+
+/// Why it failed, in our words.
+#[derive(Default)]
+struct Failure<'a> {
+    message: Option<&'a str>,
+    code: Option<&'static str>,
+    kind: Option<&'static str>,
+}
+
+impl<'a> Failure<'a> {
+    /// Of the transaction when it failed, else of an attempt that was declined with others still allowed.
+    fn of(tx: &'a Transaction, attempt: &'a Attempt) -> Self {
+        if let State::Failed(failure) = &tx.state {
+            return Self {
+                message: Some(&failure.message),
+                code: Some(failure.reason.as_str()),
+                kind: Some(failure.reason.fault_of()),
+            };
+        }
+        let Some(decline) = &attempt.decline else {
+            return Self::default();
+        };
+        Self {
+            message: decline.provider_message.as_deref(),
+            code: Some(decline.reason.as_str()),
+            kind: Some(decline.reason.fault_of()),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The customer of a transaction (specification 2.4).
+
+use serde::Serialize;
+use switchyard_engine::directory::country;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::CustomerId;
+use switchyard_engine::transaction::Customer;
+use utoipa::ToSchema;
+
+use super::{Moment, Scene};
+
+/// What both forms show.
+#[derive(Serialize, ToSchema)]
+pub struct CustomerFields<'a> {
+    #[schema(value_type = String)]
+    id: CustomerId,
+    first_name: &'a str,
+    last_name: &'a str,
+    email: &'a str,
+    /// In E.164 when it parses, as given when not.
+    phone: Option<&'a str>,
+    address: Option<&'a str>,
+    city: Option<&'a str>,
+    state: Option<&'a str>,
+    /// ISO 3166-1 alpha-2.
+    country_code: Option<&'a str>,
+    /// The country's name in English.
+    country: Option<&'static str>,
+    zip_code: Option<&'a str>,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Moment,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Moment,
+}
+
+/// The verify form.
+#[derive(Serialize, ToSchema)]
+pub struct CustomerVerified<'a> {
+    #[serde(flatten)]
+    fields: CustomerFields<'a>,
+    /// An avatar.
+    profile_url: String,
+}
+
+/// The retrieve form.
+#[derive(Serialize, ToSchema)]
+pub struct CustomerRetrieved<'a> {
+    #[serde(flatten)]
+    fields: CustomerFields<'a>,
+    #[schema(value_type = super::payment::EnvironmentWord)]
+    environment: Environment,
+}
+
+impl<'a> CustomerFields<'a> {
+    fn new(customer: &'a Customer) -> Self {
+        Self {
+            id: customer.id,
+            first_name: &customer.first_name,
+            last_name: &customer.last_name,
+            email: &customer.email,
+            phone: customer.phone.as_deref(),
+            address: customer.address.as_deref(),
+            city: customer.city.as_deref(),
+            state: customer.state.as_deref(),
+            country_code: customer.country_code.as_deref(),
+            country: customer
+                .country_code
+                .as_deref()
+                .and_then(country)
+                .map(|country| country.name),
+            zip_code: customer.zip_code.as_deref(),
+            created_at: Moment(customer.created_at),
+            updated_at: Moment(customer.updated_at),
+        }
+    }
+}
+
+impl<'a> CustomerVerified<'a> {
+    pub fn new(scene: &Scene<'_>, customer: &'a Customer) -> Self {
+        let initials = initials(customer);
+        Self {
+            fields: CustomerFields::new(customer),
+            profile_url: scene.url(&format!("/icons/avatars/{initials}.svg")),
+        }
+    }
+}
+
+impl<'a> CustomerRetrieved<'a> {
+    pub fn new(customer: &'a Customer, environment: Environment) -> Self {
+        Self {
+            fields: CustomerFields::new(customer),
+            environment,
+        }
+    }
+}
+
+/// What an avatar shows: Latin initials, which a URL can carry as they are.
+fn initials(customer: &Customer) -> String {
+    let first = |name: &str| {
+        name.chars()
+            .find(char::is_ascii_alphabetic)
+            .map(|c| c.to_ascii_uppercase())
+    };
+    let names = [&customer.first_name, &customer.last_name];
+    let letters: String = names.into_iter().filter_map(|name| first(name)).collect();
+    if letters.is_empty() {
+        "X".to_owned()
+    } else {
+        letters
+    }
+}

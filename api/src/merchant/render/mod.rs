@@ -1,0 +1,43 @@
+//! How resources look in answers: one place each, every field of section 2 of the specification, always in the same order.
+//!
+//! A field that the specification types as a string is a string in every state: empty while there is nothing to say. Objects that do
+//! not exist yet (`capture`, `disburse`, `method`, `gateway` before the first attempt) are null.
+
+pub mod app;
+pub mod attempt;
+pub mod context;
+pub mod currency;
+pub mod customer;
+pub mod method_list;
+pub mod payment;
+pub mod payout;
+mod sides;
+
+use serde::{Serialize, Serializer};
+use switchyard_engine::access::App;
+use switchyard_engine::clock::Timestamp;
+use switchyard_engine::directory::Directory;
+
+/// What rendering needs besides the transaction.
+pub struct Scene<'a> {
+    pub public_url: &'a str,
+    pub directory: &'a Directory,
+    pub app: &'a App,
+}
+
+impl Scene<'_> {
+    /// The address of a path of ours, which begins with a slash.
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.public_url)
+    }
+}
+
+/// A moment as answers show it: ISO 8601 in UTC, with microseconds and `Z`.
+#[derive(Clone, Copy)]
+pub struct Moment(pub Timestamp);
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}

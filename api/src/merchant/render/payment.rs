@@ -1,0 +1,175 @@
+//! A payment (specification 2.2): the verify form with its capture, and the retrieve form.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Number;
+use switchyard_engine::directory::MethodKind;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::transaction::{Status, Transaction};
+use utoipa::ToSchema;
+
+use super::app::{AppRetrieved, AppVerified};
+use super::attempt::Capture;
+use super::context::ContextRetrieved;
+use super::currency::CurrencyObject;
+use super::customer::{CustomerRetrieved, CustomerVerified};
+use super::sides::{GatewayRetrieved, MethodRetrieved};
+use super::{Moment, Scene};
+use crate::return_url;
+
+/// `sandbox` or `live`.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum EnvironmentWord {
+    Sandbox,
+    Live,
+}
+
+/// The status of a payment.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum PaymentStatus {
+    Initiated,
+    Pending,
+    Cancelled,
+    Failed,
+    Success,
+}
+
+/// A payment as verify answers it.
+#[derive(Serialize, ToSchema)]
+pub struct PaymentVerified<'a> {
+    #[schema(value_type = String, example = "py_01k0000000000000000000000")]
+    id: TransactionId,
+    #[schema(value_type = PaymentStatus)]
+    status: Status,
+    is_processed: bool,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    processed_at: Option<Moment>,
+    #[schema(value_type = f64)]
+    amount: Number,
+    #[schema(example = "XOF 200")]
+    amount_formatted: String,
+    currency: CurrencyObject,
+    description: &'a str,
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    return_url: String,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+    #[schema(value_type = String, format = DateTime)]
+    initiated_at: Moment,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Moment,
+    app: AppVerified<'a>,
+    customer: CustomerVerified<'a>,
+    metadata: &'a BTreeMap<String, String>,
+    /// Null before the first attempt.
+    capture: Option<Capture<'a>>,
+}
+
+/// A payment as retrieve and the list answer it.
+#[derive(Serialize, ToSchema)]
+pub struct PaymentRetrieved<'a> {
+    #[schema(value_type = String, example = "py_01k0000000000000000000000")]
+    id: TransactionId,
+    #[schema(value_type = PaymentStatus)]
+    status: Status,
+    is_processed: bool,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    processed_at: Option<Moment>,
+    #[schema(value_type = f64)]
+    amount: Number,
+    #[schema(example = "XOF 200")]
+    amount_formatted: String,
+    /// ISO 4217.
+    currency: &'static str,
+    description: &'a str,
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    return_url: String,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+    #[schema(value_type = String, format = DateTime)]
+    initiated_at: Moment,
+    checkout_url: String,
+    /// Empty before the first attempt, and for a method without a phone number.
+    payment_phone_number: &'a str,
+    app: AppRetrieved<'a>,
+    customer: CustomerRetrieved<'a>,
+    /// Null before the first attempt.
+    method: Option<MethodRetrieved>,
+    /// Null before the first attempt.
+    gateway: Option<GatewayRetrieved<'a>>,
+    metadata: &'a BTreeMap<String, String>,
+    context: ContextRetrieved<'a>,
+}
+
+impl<'a> PaymentVerified<'a> {
+    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        Self {
+            id: tx.id,
+            status: tx.status(),
+            is_processed: tx.processed_at.is_some(),
+            processed_at: tx.processed_at.map(Moment),
+            amount: tx.amount.to_json_number(),
+            amount_formatted: tx.amount.format(),
+            currency: CurrencyObject::new(scene, tx.amount.currency()),
+            description: &tx.description,
+            return_url: shown_return_url(tx),
+            environment: tx.environment,
+            initiated_at: Moment(tx.created_at),
+            created_at: Moment(tx.created_at),
+            app: AppVerified::new(scene),
+            customer: CustomerVerified::new(scene, &tx.customer),
+            metadata: &tx.metadata,
+            capture: Capture::new(scene, tx),
+        }
+    }
+}
+
+impl<'a> PaymentRetrieved<'a> {
+    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        let attempt = tx.current_attempt();
+        Self {
+            id: tx.id,
+            status: tx.status(),
+            is_processed: tx.processed_at.is_some(),
+            processed_at: tx.processed_at.map(Moment),
+            amount: tx.amount.to_json_number(),
+            amount_formatted: tx.amount.format(),
+            currency: tx.amount.currency().code(),
+            description: &tx.description,
+            return_url: shown_return_url(tx),
+            environment: tx.environment,
+            initiated_at: Moment(tx.created_at),
+            checkout_url: checkout_url(scene.public_url, tx.id),
+            payment_phone_number: attempt
+                .and_then(|attempt| attempt.phone.as_deref())
+                .unwrap_or_default(),
+            app: AppRetrieved::new(scene),
+            customer: CustomerRetrieved::new(&tx.customer, tx.environment),
+            method: attempt.map(|attempt| {
+                MethodRetrieved::new(scene, MethodKind::Payment, &attempt.method, tx.environment)
+            }),
+            gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, tx.environment)),
+            metadata: &tx.metadata,
+            context: ContextRetrieved::new(&tx.context),
+        }
+    }
+}
+
+/// The hosted payment page. Clients take its last path part as the id (decisions 1).
+pub fn checkout_url(public_url: &str, id: TransactionId) -> String {
+    format!("{public_url}/checkout/{id}")
+}
+
+fn shown_return_url(tx: &Transaction) -> String {
+    let Some(payment) = tx.payment() else {
+        return String::new();
+    };
+    if tx.status().is_final() {
+        return return_url::with_outcome(&payment.return_url, tx.id, tx.status());
+    }
+    payment.return_url.clone()
+}

@@ -1,0 +1,145 @@
+//! A payout (specification 2.8): the verify form with its disburse, and the retrieve form.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Number;
+use switchyard_engine::directory::MethodKind;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::transaction::{Status, Transaction};
+use utoipa::ToSchema;
+
+use super::app::{AppRetrieved, AppVerified};
+use super::attempt::Disburse;
+use super::context::ContextRetrieved;
+use super::currency::CurrencyObject;
+use super::customer::{CustomerRetrieved, CustomerVerified};
+use super::payment::EnvironmentWord;
+use super::sides::{GatewayRetrieved, MethodRetrieved};
+use super::{Moment, Scene};
+
+/// The status of a payout.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum PayoutStatus {
+    Initiated,
+    Pending,
+    Failed,
+    Success,
+}
+
+/// A payout as verify answers it.
+#[derive(Serialize, ToSchema)]
+pub struct PayoutVerified<'a> {
+    #[schema(value_type = String, example = "po_01k0000000000000000000000")]
+    id: TransactionId,
+    #[schema(value_type = PayoutStatus)]
+    status: Status,
+    #[schema(value_type = f64)]
+    amount: Number,
+    currency: CurrencyObject,
+    #[schema(example = "XOF 200")]
+    amount_formatted: String,
+    description: &'a str,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+    metadata: &'a BTreeMap<String, String>,
+    app: AppVerified<'a>,
+    customer: CustomerVerified<'a>,
+    /// Null until it is sent.
+    disburse: Option<Disburse<'a>>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failed_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pending_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    success_at: Option<Moment>,
+}
+
+/// A payout as retrieve and the list answer it.
+#[derive(Serialize, ToSchema)]
+pub struct PayoutRetrieved<'a> {
+    #[schema(value_type = String, example = "po_01k0000000000000000000000")]
+    id: TransactionId,
+    #[schema(value_type = PayoutStatus)]
+    status: Status,
+    is_processed: bool,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    processed_at: Option<Moment>,
+    #[schema(value_type = f64)]
+    amount: Number,
+    #[schema(example = "XOF 200")]
+    amount_formatted: String,
+    /// ISO 4217.
+    currency: &'static str,
+    description: &'a str,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+    #[schema(value_type = String, format = DateTime)]
+    initiated_at: Moment,
+    /// The recipient's number, as given.
+    payout_phone_number: &'a str,
+    app: AppRetrieved<'a>,
+    customer: CustomerRetrieved<'a>,
+    method: Option<MethodRetrieved>,
+    /// Null until it is sent.
+    gateway: Option<GatewayRetrieved<'a>>,
+    metadata: &'a BTreeMap<String, String>,
+    context: ContextRetrieved<'a>,
+}
+
+impl<'a> PayoutVerified<'a> {
+    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        Self {
+            id: tx.id,
+            status: tx.status(),
+            amount: tx.amount.to_json_number(),
+            currency: CurrencyObject::new(scene, tx.amount.currency()),
+            amount_formatted: tx.amount.format(),
+            description: &tx.description,
+            environment: tx.environment,
+            metadata: &tx.metadata,
+            app: AppVerified::new(scene),
+            customer: CustomerVerified::new(scene, &tx.customer),
+            disburse: Disburse::new(scene, tx),
+            failed_at: tx.failed_at.map(Moment),
+            pending_at: tx.pending_at.map(Moment),
+            success_at: tx.success_at.map(Moment),
+        }
+    }
+}
+
+impl<'a> PayoutRetrieved<'a> {
+    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        let attempt = tx.current_attempt();
+        let environment = tx.environment;
+        let recipient = tx.payout().map(|payout| &payout.recipient);
+        let number = recipient.and_then(|recipient| {
+            recipient
+                .get("msisdn")
+                .or_else(|| recipient.values().next())
+        });
+        Self {
+            id: tx.id,
+            status: tx.status(),
+            is_processed: tx.processed_at.is_some(),
+            processed_at: tx.processed_at.map(Moment),
+            amount: tx.amount.to_json_number(),
+            amount_formatted: tx.amount.format(),
+            currency: tx.amount.currency().code(),
+            description: &tx.description,
+            environment,
+            initiated_at: Moment(tx.created_at),
+            payout_phone_number: number.map_or("", String::as_str),
+            app: AppRetrieved::new(scene),
+            customer: CustomerRetrieved::new(&tx.customer, environment),
+            method: tx
+                .method()
+                .map(|code| MethodRetrieved::new(scene, MethodKind::Payout, code, environment)),
+            gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, environment)),
+            metadata: &tx.metadata,
+            context: ContextRetrieved::new(&tx.context),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The two sides of an attempt: the method that the customer used, and the gateway that served it.
+
+use serde::Serialize;
+use switchyard_engine::directory::{Method, MethodKind};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::ConnectionId;
+use switchyard_engine::transaction::{Attempt, AttemptState};
+use utoipa::ToSchema;
+
+use super::Scene;
+use super::payment::EnvironmentWord;
+
+/// A method inside a capture or a disburse.
+#[derive(Serialize, ToSchema)]
+pub struct MethodVerified {
+    id: String,
+    name: String,
+    #[schema(example = "mtn_bj")]
+    short_code: String,
+    icon_url: String,
+}
+
+/// A method in the retrieve form.
+#[derive(Serialize, ToSchema)]
+pub struct MethodRetrieved {
+    name: String,
+    #[schema(example = "mtn_bj")]
+    code: String,
+    icon_url: String,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+}
+
+/// A gateway inside a capture or a disburse.
+#[derive(Serialize, ToSchema)]
+pub struct GatewayVerified<'a> {
+    #[schema(value_type = String)]
+    id: ConnectionId,
+    account_name: &'a str,
+    name: &'a str,
+    short_code: &'a str,
+    icon_url: String,
+    /// The provider's own id for it; empty until the provider gave one.
+    transaction_id: &'a str,
+    /// The provider's own word for its status.
+    transaction_status: &'a str,
+    transaction_failure_message: Option<&'a str>,
+}
+
+/// A gateway in the retrieve form.
+#[derive(Serialize, ToSchema)]
+pub struct GatewayRetrieved<'a> {
+    name: &'a str,
+    account_name: &'a str,
+    code: &'a str,
+    icon_url: String,
+    #[schema(value_type = EnvironmentWord)]
+    environment: Environment,
+}
+
+impl MethodVerified {
+    pub fn new(scene: &Scene<'_>, kind: MethodKind, code: &str) -> Self {
+        Self {
+            id: code.to_owned(),
+            name: name(scene, kind, code),
+            short_code: code.to_owned(),
+            icon_url: icon_url(scene, code),
+        }
+    }
+}
+
+impl MethodRetrieved {
+    pub fn new(scene: &Scene<'_>, kind: MethodKind, code: &str, environment: Environment) -> Self {
+        Self {
+            name: name(scene, kind, code),
+            code: code.to_owned(),
+            icon_url: icon_url(scene, code),
+            environment,
+        }
+    }
+}
+
+impl<'a> GatewayVerified<'a> {
+    pub fn new(scene: &Scene<'_>, attempt: &'a Attempt) -> Self {
+        let candidate = &attempt.candidate;
+        let decline = attempt.decline.as_ref();
+        Self {
+            id: candidate.connection,
+            account_name: &candidate.account_name,
+            name: &candidate.gateway_title,
+            short_code: &candidate.gateway,
+            icon_url: gateway_icon(scene, &candidate.gateway),
+            transaction_id: attempt.provider_id.as_deref().unwrap_or_default(),
+            transaction_status: attempt
+                .provider_status
+                .as_deref()
+                .unwrap_or_else(|| word(attempt.state)),
+            transaction_failure_message: decline
+                .and_then(|decline| decline.provider_message.as_deref()),
+        }
+    }
+}
+
+impl<'a> GatewayRetrieved<'a> {
+    pub fn new(scene: &Scene<'_>, attempt: &'a Attempt, environment: Environment) -> Self {
+        let candidate = &attempt.candidate;
+        Self {
+            name: &candidate.gateway_title,
+            account_name: &candidate.account_name,
+            code: &candidate.gateway,
+            icon_url: gateway_icon(scene, &candidate.gateway),
+            environment,
+        }
+    }
+}
+
+/// Our word for an attempt whose provider has not said one of its own.
+const fn word(state: AttemptState) -> &'static str {
+    match state {
+        AttemptState::Started | AttemptState::Pending | AttemptState::InDoubt => "pending",
+        AttemptState::Succeeded => "success",
+        AttemptState::Declined | AttemptState::NotSent => "failed",
+    }
+}
+
+fn name(scene: &Scene<'_>, kind: MethodKind, code: &str) -> String {
+    let method = scene.directory.method(kind, code);
+    method.map_or_else(|| code.to_owned(), |method| method.name.clone())
+}
+
+/// By code alone: payments and payouts of one operator share its icon.
+fn icon_url(scene: &Scene<'_>, code: &str) -> String {
+    let path = |method: &std::sync::Arc<Method>| method.icon_path();
+    let known = scene
+        .directory
+        .payment_method(code)
+        .or_else(|| scene.directory.payout_method(code));
+    scene.url(&known.map_or_else(|| format!("/icons/methods/{code}.svg"), path))
+}
+
+fn gateway_icon(scene: &Scene<'_>, code: &str) -> String {
+    scene.url(&format!("/icons/gateways/{code}.svg"))
+}

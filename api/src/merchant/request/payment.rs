@@ -1,0 +1,211 @@
+//! The request of `POST /v1/payments/initialize` (specification 4.1).
+
+use switchyard_engine::directory::{Directory, phone};
+use switchyard_engine::engine::NewPayment;
+use switchyard_engine::limits::DESCRIPTION_CHARACTERS;
+use switchyard_engine::money::Amount;
+use switchyard_engine::transaction::{ClientContext, Restriction};
+use url::Url;
+
+use super::form::{Form, LINE, TextRule, verdict};
+use super::json::{Object, Value};
+use super::{amount, body, customer, metadata};
+use crate::error::{ApiError, ErrorCode, Problem};
+
+/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the specification.
+pub fn read(
+    body: &[u8],
+    directory: &Directory,
+    context: ClientContext,
+) -> Result<NewPayment, ApiError> {
+    let object = body::object(body)?;
+    let mut problems = Vec::new();
+    let mut form = Form::new(&object, &mut problems);
+    let amount = amount::read(&mut form);
+    let description = form.required_text("description", DESCRIPTION);
+    let return_url = return_url(&mut form);
+    let customer = customer::read(&mut form);
+    let metadata = metadata::read(&mut form);
+    let methods = methods(&mut form, directory, amount);
+    let restriction = restriction(&mut form, directory, &methods);
+    verdict(problems)?;
+    // Without a problem, all that is required is there.
+    let (Some(amount), Some(description), Some(return_url), Some(customer)) =
+        (amount, description, return_url, customer)
+    else {
+        return Err(ApiError::internal());
+    };
+    Ok(NewPayment {
+        amount,
+        description: description.into_owned(),
+        return_url,
+        customer,
+        metadata,
+        methods,
+        restriction,
+        context,
+    })
+}
+
+fn return_url(form: &mut Form<'_, '_>) -> Option<String> {
+    let text = form.required_text("return_url", URL)?;
+    let text = text.trim();
+    let is_web = Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if !is_web {
+        form.refuse(
+            "return_url",
+            ErrorCode::UrlInvalid,
+            "must be an absolute http or https URL",
+        );
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// The offered methods, each once, in the order given. Absent, null and empty: all that can work.
+fn methods(form: &mut Form<'_, '_>, directory: &Directory, amount: Option<Amount>) -> Vec<String> {
+    let list = match form.optional("methods") {
+        None => return Vec::new(),
+        Some(Value::List(list)) => list,
+        Some(other) => {
+            form.wrong_type("methods", "a list of method codes", &other);
+            return Vec::new();
+        }
+    };
+    let mut methods: Vec<String> = Vec::new();
+    for (at, raw) in list.0.into_iter().enumerate() {
+        let name = format!("methods.{at}");
+        let code = match Value::of(raw) {
+            Value::Text(code) => code,
+            other => {
+                form.wrong_type(&name, "a string", &other);
+                continue;
+            }
+        };
+        let Some(method) = directory.payment_method(&code) else {
+            form.push(unknown_method(&name, &code, "payment"));
+            continue;
+        };
+        if let Some(amount) = amount.filter(|amount| amount.currency() != method.currency) {
+            form.push(other_currency(
+                &name,
+                &method.code,
+                method.currency.code(),
+                amount,
+            ));
+        } else if !methods.contains(&method.code) {
+            methods.push(method.code.clone());
+        }
+    }
+    methods
+}
+
+fn restriction(
+    form: &mut Form<'_, '_>,
+    directory: &Directory,
+    methods: &[String],
+) -> Option<Restriction> {
+    let country = country_restriction(form);
+    let phone = form.optional("restricted_phone");
+    if country.is_some() && phone.is_some() {
+        let says = "cannot be sent together with restrict_country_code: send one of them";
+        form.refuse("restricted_phone", ErrorCode::RestrictionConflict, says);
+        return None;
+    }
+    let Some(value) = phone else {
+        let country_code = country?;
+        check_served(form, directory, methods, country_code);
+        return Some(Restriction::Country {
+            country_code: country_code.to_owned(),
+        });
+    };
+    match value {
+        Value::Object(object) => phone_restriction(form, &object),
+        other => {
+            form.wrong_type("restricted_phone", "an object", &other);
+            None
+        }
+    }
+}
+
+fn country_restriction(form: &mut Form<'_, '_>) -> Option<&'static str> {
+    let code = form.optional_text("restrict_country_code", LINE)?;
+    customer::known_country(form, "restrict_country_code", &code)
+}
+
+/// Methods that were asked for by name and a country in which none of them exists leave nobody who could pay.
+fn check_served(form: &mut Form<'_, '_>, directory: &Directory, methods: &[String], country: &str) {
+    let serves = |code: &String| {
+        directory
+            .payment_method(code)
+            .is_some_and(|method| method.serves(country))
+    };
+    if !methods.is_empty() && !methods.iter().any(serves) {
+        let says = format!("is {country}, where none of the given methods exists");
+        form.refuse(
+            "restrict_country_code",
+            ErrorCode::RestrictionUnservable,
+            says,
+        );
+    }
+}
+
+fn phone_restriction<'a>(form: &mut Form<'_, 'a>, object: &Object<'a>) -> Option<Restriction> {
+    let mut form = form.inner(object, "restricted_phone.");
+    let number = form
+        .required("number")
+        .and_then(|value| form.digits("number", value));
+    let country = form
+        .required_text("country_code", LINE)
+        .and_then(|code| customer::known_country(&mut form, "country_code", &code));
+    let number = number.and_then(|number| {
+        let parsed = phone::normalise(&number, country);
+        let is_number = parsed.is_some() || is_plausible(&number);
+        if !is_number {
+            form.refuse(
+                "number",
+                ErrorCode::PhoneInvalid,
+                "must be a phone number of 4 to 20 digits",
+            );
+            return None;
+        }
+        Some(parsed.unwrap_or_else(|| number.trim().to_owned()))
+    });
+    Some(Restriction::Phone {
+        number: number?,
+        country_code: country?.to_owned(),
+    })
+}
+
+/// Whether a text could be a phone number of a numbering plan that we do not know, such as that of the test gateway.
+pub fn is_plausible(number: &str) -> bool {
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    let is_only = |c: char| c.is_ascii_digit() || " +-.()/".contains(c);
+    (4..=20).contains(&digits) && number.trim().chars().all(is_only)
+}
+
+pub fn unknown_method(field: &str, code: &str, kind: &str) -> Problem {
+    let shown: String = code.chars().take(60).filter(|c| !c.is_control()).collect();
+    let message = format!("{field}: there is no {kind} method with the code {shown:?}");
+    Problem::new(ErrorCode::MethodUnknown, message)
+        .at(field.to_owned())
+        .hint(format!("GET /utils/{kind}/methods lists the codes."))
+}
+
+pub fn other_currency(field: &str, code: &str, currency: &str, amount: Amount) -> Problem {
+    let message = format!(
+        "{field}: the method {code} is for {currency}, and the amount is in {}",
+        amount.currency()
+    );
+    Problem::new(ErrorCode::MethodCurrencyMismatch, message).at(field.to_owned())
+}
+
+pub const DESCRIPTION: TextRule = TextRule {
+    longest: DESCRIPTION_CHARACTERS,
+    lines: true,
+};
+const URL: TextRule = TextRule {
+    longest: 2048,
+    lines: false,
+};

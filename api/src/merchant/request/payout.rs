@@ -1,0 +1,125 @@
+//! The request of `POST /v1/payouts/initialize` (specification 4.4).
+
+use std::collections::BTreeMap;
+
+use switchyard_engine::directory::{Directory, FieldType, Method, RecipientField};
+use switchyard_engine::engine::NewPayout;
+use switchyard_engine::money::Amount;
+use switchyard_engine::transaction::ClientContext;
+
+use super::form::{Form, LINE, verdict};
+use super::json::{Object, Value};
+use super::payment::{DESCRIPTION, is_plausible, other_currency, unknown_method};
+use super::{amount, body, customer, metadata};
+use crate::error::{ApiError, ErrorCode};
+
+/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the specification.
+pub fn read(
+    body: &[u8],
+    directory: &Directory,
+    context: ClientContext,
+) -> Result<NewPayout, ApiError> {
+    let object = body::object(body)?;
+    let mut problems = Vec::new();
+    let mut form = Form::new(&object, &mut problems);
+    let amount = amount::read(&mut form);
+    let description = form.required_text("description", DESCRIPTION);
+    let method = method(&mut form, directory, amount);
+    let customer = customer::read(&mut form);
+    let metadata = metadata::read(&mut form);
+    let recipient = recipient(&mut form, method);
+    verdict(problems)?;
+    // Without a problem, all that is required is there.
+    let (Some(amount), Some(description), Some(method), Some(customer)) =
+        (amount, description, method, customer)
+    else {
+        return Err(ApiError::internal());
+    };
+    Ok(NewPayout {
+        amount,
+        description: description.into_owned(),
+        method: method.code.clone(),
+        recipient,
+        customer,
+        metadata,
+        context,
+    })
+}
+
+fn method<'d>(
+    form: &mut Form<'_, '_>,
+    directory: &'d Directory,
+    amount: Option<Amount>,
+) -> Option<&'d Method> {
+    let code = form.required_text("method", LINE)?;
+    let Some(method) = directory.payout_method(&code) else {
+        form.push(unknown_method("method", &code, "payout"));
+        return None;
+    };
+    if let Some(amount) = amount.filter(|amount| amount.currency() != method.currency) {
+        form.push(other_currency(
+            "method",
+            &method.code,
+            method.currency.code(),
+            amount,
+        ));
+    }
+    Some(method)
+}
+
+/// What the method needs to find the recipient: from `recipient`, or from the top level of the body where `recipient` lacks it.
+fn recipient(form: &mut Form<'_, '_>, method: Option<&Method>) -> BTreeMap<String, String> {
+    let given = match form.optional("recipient") {
+        None => Object::default(),
+        Some(Value::Object(object)) => object,
+        Some(Value::List(list)) if list.0.is_empty() => Object::default(),
+        Some(other) => {
+            form.wrong_type("recipient", "an object", &other);
+            return BTreeMap::new();
+        }
+    };
+    let fields = method.map_or(&[][..], |method| &method.fields);
+    fields
+        .iter()
+        .filter_map(|field| Some((field.name.clone(), recipient_field(form, &given, field)?)))
+        .collect()
+}
+
+fn recipient_field<'a>(
+    form: &mut Form<'_, 'a>,
+    given: &Object<'a>,
+    field: &RecipientField,
+) -> Option<String> {
+    let name = field.name.as_str();
+    let value = if given.get(name).is_some() {
+        let mut form = form.inner(given, "recipient.");
+        form.optional(name)
+            .and_then(|value| form.digits(name, value))
+    } else if form.object.get(name).is_some() {
+        form.optional(name)
+            .and_then(|value| form.digits(name, value))
+    } else {
+        if field.required {
+            form.inner(given, "recipient.").missing(name);
+        }
+        return None;
+    };
+    let value = value?.trim().to_owned();
+    let mut form = form.inner(given, "recipient.");
+    if value.is_empty() {
+        form.refuse(name, ErrorCode::FieldBlank, "must not be blank");
+        return None;
+    }
+    if field.field_type == FieldType::Integer && !is_plausible(&value) {
+        form.refuse(
+            name,
+            ErrorCode::RecipientFieldInvalid,
+            format!(
+                "must be a number of 4 to 20 digits, such as {}",
+                field.example
+            ),
+        );
+        return None;
+    }
+    Some(value)
+}

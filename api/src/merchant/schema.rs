@@ -1,0 +1,225 @@
+//! The requests as the OpenAPI document describes them, and the refusals that each kind of call can answer.
+//!
+//! Requests are read by [`super::request`], which accepts what is described here and says all that is wrong at once; these types are
+//! only described, never filled.
+#![expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+
+use std::collections::BTreeMap;
+
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{
+    ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
+
+use crate::error::ErrorCode;
+use crate::openapi::refusals;
+
+/// A payment to be made.
+#[derive(ToSchema)]
+pub struct InitializePayment {
+    /// Major units: 25.50 USD is 25.5. At most 10^12, with no more decimals than the currency has.
+    #[schema(schema_with = amount)]
+    amount: (),
+    /// ISO 4217, in capitals.
+    #[schema(example = "USD", pattern = "^[A-Z]{3}$")]
+    currency: String,
+    #[schema(example = "Order 1234", min_length = 1, max_length = 255)]
+    description: String,
+    /// Where the customer goes afterwards: an absolute http or https URL.
+    #[schema(
+        example = "https://shop.example/done",
+        pattern = "^[hH][tT][tT][pP][sS]?:",
+        max_length = 2048
+    )]
+    return_url: String,
+    customer: NewCustomer,
+    /// The merchant's own keys and values, all strings; `[]` is as good as `{}`.
+    #[schema(schema_with = metadata)]
+    metadata: Option<()>,
+    /// Codes of the payment methods offered; all that can work when there are none.
+    #[schema(example = json!(["card_usd"]))]
+    methods: Option<Vec<String>>,
+    /// Only customers of this country (ISO 3166-1 alpha-2) may pay. Not together with `restricted_phone`.
+    #[schema(example = "US")]
+    restrict_country_code: Option<String>,
+    #[schema(schema_with = restricted_phone)]
+    restricted_phone: Option<()>,
+}
+
+/// A payout to be made.
+#[derive(ToSchema)]
+pub struct InitializePayout {
+    /// Major units: 25.50 USD is 25.5. At most 10^12, with no more decimals than the currency has.
+    #[schema(schema_with = amount)]
+    amount: (),
+    /// ISO 4217, in capitals.
+    #[schema(example = "USD", pattern = "^[A-Z]{3}$")]
+    currency: String,
+    #[schema(example = "Salary", min_length = 1, max_length = 255)]
+    description: String,
+    /// Code of the payout method.
+    #[schema(example = "switchyard_payout_demo", min_length = 1, max_length = 255)]
+    method: String,
+    customer: NewCustomer,
+    /// The merchant's own keys and values, all strings; `[]` is as good as `{}`.
+    #[schema(schema_with = metadata)]
+    metadata: Option<()>,
+    /// What the method needs to find the recipient, as `GET /utils/payout/methods` lists it; each may also stand at the top level.
+    #[schema(schema_with = recipient)]
+    recipient: Option<()>,
+}
+
+/// Who pays, or who is paid.
+#[derive(ToSchema)]
+pub struct NewCustomer {
+    #[schema(example = "ada@example.com", max_length = 254, pattern = "@")]
+    email: String,
+    #[schema(example = "Ada", min_length = 1, max_length = 100)]
+    first_name: String,
+    #[schema(example = "Lovelace", min_length = 1, max_length = 100)]
+    last_name: String,
+    /// Stored in E.164 when it parses, as given when not.
+    #[schema(schema_with = phone)]
+    phone: Option<()>,
+    #[schema(max_length = 255)]
+    address: Option<String>,
+    #[schema(max_length = 100)]
+    city: Option<String>,
+    #[schema(max_length = 100)]
+    state: Option<String>,
+    /// ISO 3166-1 alpha-2.
+    #[schema(example = "US")]
+    country: Option<String>,
+    #[schema(max_length = 20)]
+    zip: Option<String>,
+}
+
+fn object(kind: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::Type(kind))
+}
+
+/// Number grammar of JSON, as a text.
+fn amount() -> Schema {
+    let number = object(Type::Number)
+        .exclusive_minimum(Some(0))
+        .maximum(Some(1_000_000_000_000_i64));
+    let text = object(Type::String).pattern(Some(
+        r"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*$",
+    ));
+    OneOfBuilder::new()
+        .item(number)
+        .item(text)
+        .examples([serde_json::json!(25)])
+        .into()
+}
+
+fn phone() -> Schema {
+    let text = object(Type::String).max_length(Some(40));
+    let integer = object(Type::Integer).minimum(Some(0));
+    let null = object(Type::Null);
+    OneOfBuilder::new()
+        .item(text)
+        .item(integer)
+        .item(null)
+        .examples([serde_json::json!("+1 415 555 2671")])
+        .into()
+}
+
+fn metadata() -> Schema {
+    let values = object(Type::String).max_length(Some(500));
+    let members = object(Type::Object)
+        .additional_properties(Some(values))
+        .max_properties(Some(50));
+    let empty = ArrayBuilder::new()
+        .items(object(Type::String))
+        .max_items(Some(0));
+    OneOfBuilder::new()
+        .item(members)
+        .item(empty)
+        .item(object(Type::Null))
+        .into()
+}
+
+fn restricted_phone() -> Schema {
+    let phone = object(Type::Object)
+        .property("number", digits())
+        .property("country_code", object(Type::String).min_length(Some(1)))
+        .required("number")
+        .required("country_code")
+        .description(Some("Only this phone number may pay."));
+    OneOfBuilder::new()
+        .item(phone)
+        .item(object(Type::Null))
+        .into()
+}
+
+fn recipient() -> Schema {
+    let fields = object(Type::Object)
+        .property("msisdn", digits())
+        .property("account_number", digits())
+        .examples([serde_json::json!({ "account_number": "4149518161" })]);
+    let empty = ArrayBuilder::new()
+        .items(object(Type::String))
+        .max_items(Some(0));
+    OneOfBuilder::new()
+        .item(fields)
+        .item(empty)
+        .item(object(Type::Null))
+        .into()
+}
+
+/// A number as a text or as an integer.
+fn digits() -> OneOfBuilder {
+    let text = object(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(40));
+    OneOfBuilder::new()
+        .item(text)
+        .item(object(Type::Integer).minimum(Some(0)))
+}
+
+macro_rules! refusal_sets {
+    ($($(#[$doc:meta])* $name:ident = [$($code:ident),* $(,)?];)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name;
+
+            impl utoipa::IntoResponses for $name {
+                fn responses() -> BTreeMap<String, RefOr<Response>> {
+                    refusals(&[$(ErrorCode::$code),*])
+                }
+            }
+        )*
+    };
+}
+
+refusal_sets! {
+    /// What the two initialize calls can refuse.
+    InitializeRefusals = [
+        MalformedJson, BodyNotObject, BodyIncomplete, FieldDuplicated, FieldRequired, NoMethodEnabled,
+        ApiKeyMissing, ApiKeyInvalid, IdempotencyInFlight, BodyTooLarge, UnsupportedMediaType,
+        FieldWrongType, FieldBlank, FieldTooLong, FieldHasControlCharacters, AmountNotNumber, AmountNotPositive, AmountTooLarge,
+        AmountTooManyDecimals, CurrencyUnknown, UrlInvalid, EmailInvalid, PhoneInvalid, CountryUnknown, MetadataNotObject,
+        MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
+        MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
+        IdempotencyBodyDiffers, RateLimitExceeded, InternalError, ServiceUnavailable,
+    ];
+    /// What reading one transaction can refuse.
+    ReadRefusals = [
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, PaymentNotFound, PayoutNotFound, RateLimitExceeded, InternalError,
+        ServiceUnavailable,
+    ];
+    /// What marking a payment processed can refuse.
+    ProcessRefusals = [
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, PaymentNotFound, TransactionChanged, NotSuccessful, RateLimitExceeded,
+        InternalError, ServiceUnavailable,
+    ];
+    /// What a list can refuse.
+    ListRefusals = [
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, RateLimitExceeded, InternalError, ServiceUnavailable,
+    ];
+    /// What a route without a key can refuse.
+    OpenRefusals = [InternalError];
+}

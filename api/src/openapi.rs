@@ -1,0 +1,186 @@
+//! The OpenAPI document: generated from the handlers and the types that they answer, served at `/openapi.json`.
+
+use std::collections::BTreeMap;
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response as HttpResponse};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, RefOr};
+use utoipa::{Modify, OpenApi as _, ToSchema};
+
+use crate::envelope::Page;
+use crate::error::{ErrorCode, ErrorType};
+
+/// An answer that went well.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+pub struct Success<T: ToSchema> {
+    #[schema(min_length = 1)]
+    message: String,
+    data: T,
+    #[schema(schema_with = null)]
+    errors: (),
+    /// Always true.
+    success: bool,
+}
+
+/// A page of a list.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+pub struct SuccessPage<T: ToSchema> {
+    #[schema(min_length = 1)]
+    message: String,
+    data: Vec<T>,
+    #[schema(schema_with = null)]
+    errors: (),
+    /// Always true.
+    success: bool,
+    meta: Page,
+}
+
+/// An answer that refuses.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+pub struct Failure {
+    /// The first error's.
+    #[schema(min_length = 1)]
+    message: String,
+    #[schema(schema_with = empty)]
+    data: (),
+    /// All that is wrong, in the order of the fields.
+    #[schema(min_items = 1)]
+    errors: Vec<FailureError>,
+}
+
+/// One thing that is wrong.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+pub struct FailureError {
+    r#type: ErrorType,
+    /// A stable word; each has a page under `docs/errors/`.
+    #[schema(schema_with = code)]
+    code: (),
+    #[schema(min_length = 1)]
+    message: String,
+    /// Path of the field, such as `customer.email`.
+    #[schema(required = false, nullable = false)]
+    field: String,
+    /// What to do about it.
+    #[schema(required = false, nullable = false)]
+    hint: String,
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Switchyard merchant API",
+        description = "Payments by a hosted page and payouts, with one key per environment. Every answer has the header X-Request-Id.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(Failure, FailureError, ErrorType)),
+    tags(
+        (name = "Payments", description = "Money in, by a hosted page."),
+        (name = "Payouts", description = "Money out."),
+        (name = "Methods", description = "How customers pay and recipients are paid."),
+    ),
+    modifiers(&Keys),
+)]
+struct Head;
+
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, document: &mut OpenApi) {
+        let components = document.components.get_or_insert_default();
+        for (name, says) in [
+            (
+                "secret_key",
+                "A secret key, for servers only: `Authorization: Bearer switchyard_sk_test_…`. It may do everything.",
+            ),
+            (
+                "public_key",
+                "A public key, for pages and apps: `Authorization: Bearer switchyard_pk_test_…`. It may only initialize.",
+            ),
+        ] {
+            let mut scheme = Http::new(HttpAuthScheme::Bearer);
+            scheme.description = Some(says.to_owned());
+            components.add_security_scheme(name, SecurityScheme::Http(scheme));
+        }
+    }
+}
+
+/// The document's head, before any route is in it.
+pub fn head() -> OpenApi {
+    let mut head = Head::openapi();
+    head.info.version = "1".to_owned();
+    head
+}
+
+/// Serves the document, which does not change while the program runs.
+pub fn serve(document: &'static str) -> HttpResponse {
+    let headers = [
+        (CONTENT_TYPE, "application/json"),
+        (CACHE_CONTROL, "public, max-age=300"),
+    ];
+    (headers, document).into_response()
+}
+
+/// The answers that refuse for these reasons, one a status.
+pub fn refusals(codes: &[ErrorCode]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for code in codes {
+        by_status
+            .entry(code.status().as_u16())
+            .or_default()
+            .push(code.as_str());
+    }
+    let answer = |(status, words): (u16, Vec<&str>)| {
+        let description = format!("Codes: {}.", words.join(", "));
+        (status.to_string(), RefOr::T(refusal(status, description)))
+    };
+    by_status.into_iter().map(answer).collect()
+}
+
+fn refusal(status: u16, description: String) -> Response {
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Failure")))
+        .build();
+    let mut response = ResponseBuilder::new()
+        .description(description)
+        .content("application/json", content);
+    if matches!(status, 409 | 429 | 503) {
+        let seconds = HeaderBuilder::new()
+            .schema(Some(
+                ObjectBuilder::new()
+                    .schema_type(SchemaType::Type(Type::Integer))
+                    .minimum(Some(0)),
+            ))
+            .description(Some("Seconds after which to try again."));
+        response = response.header("Retry-After", seconds.build());
+    }
+    response.build()
+}
+
+fn null() -> Schema {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Null))
+        .into()
+}
+
+fn empty() -> Schema {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Object))
+        .max_properties(Some(0))
+        .into()
+}
+
+fn code() -> Schema {
+    let words = ErrorCode::ALL.iter().map(|code| code.as_str());
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::String))
+        .enum_values(Some(words))
+        .into()
+}

@@ -1,0 +1,48 @@
+//! The public side of the service as one router: merchant API, method lists, icons, the OpenAPI document and its page.
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::frame::{frame, no_method, no_route};
+use crate::state::ApiState;
+use crate::{docs, merchant, openapi, utils};
+
+/// Routes to be merged with those of other rooms; [`framed`] goes around all of them.
+pub fn routes() -> Router<ApiState> {
+    let (routes, document) = described().split_for_parts();
+    // The document is made once and kept for as long as the program runs.
+    let document: &'static str = document.to_json().unwrap_or_default().leak();
+    routes
+        .route(
+            "/openapi.json",
+            get(move || async move { openapi::serve(document) }),
+        )
+        .merge(docs::routes())
+}
+
+/// The OpenAPI document.
+pub fn document() -> utoipa::openapi::OpenApi {
+    described().into_openapi()
+}
+
+/// Gives routes their answers to unknown paths and methods, and the one layer that is around every request.
+pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
+    routes
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(from_fn_with_state(state.clone(), frame))
+        .with_state(state)
+}
+
+/// The public side by itself.
+pub fn router(state: ApiState) -> Router {
+    framed(routes(), state)
+}
+
+fn described() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::with_openapi(openapi::head())
+        .merge(merchant::routes())
+        .merge(utils::routes())
+}

@@ -1,0 +1,68 @@
+//! `GET /icons/{kind}/{name}.svg`: the icons that answers point to, drawn by the directory.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, Uri};
+use axum::response::{IntoResponse, Response};
+use switchyard_engine::directory::{Icon, icon_svg};
+use switchyard_engine::engine::Engine;
+use switchyard_engine::money::Currency;
+
+use crate::frame;
+use crate::state::ApiState;
+
+pub async fn icon(
+    State(state): State<ApiState>,
+    uri: Uri,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Response {
+    let drawn = path.ok().and_then(|Path((kind, file))| {
+        let name = file.strip_suffix(".svg")?;
+        draw(&state.engine, &kind, name)
+    });
+    match drawn {
+        Some(svg) => (HEADERS, svg).into_response(),
+        None => frame::nothing_at(&uri).into_response(),
+    }
+}
+
+fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
+    match kind {
+        "methods" => {
+            let directory = &engine.directory;
+            let method = directory
+                .payment_method(name)
+                .or_else(|| directory.payout_method(name))?;
+            Some(icon_svg(&method.name, Icon::Method(method.category)))
+        }
+        "currencies" => {
+            let currency = Currency::from_code(&name.to_ascii_uppercase())?;
+            Some(icon_svg(currency.code(), Icon::Currency))
+        }
+        "gateways" => {
+            let version = engine.gateways.current(name)?;
+            Some(icon_svg(&version.manifest.title, Icon::Gateway))
+        }
+        "apps" => {
+            let app = engine.access.app(name.parse().ok()?)?;
+            Some(icon_svg(&app.name, Icon::Gateway))
+        }
+        "avatars" => {
+            let is_initials =
+                (1..=2).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_uppercase());
+            is_initials.then(|| icon_svg(name, Icon::Currency))
+        }
+        _ => None,
+    }
+}
+
+/// A drawing may do nothing but be looked at, even when it is opened by itself.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (CONTENT_TYPE, "image/svg+xml"),
+    (CACHE_CONTROL, "public, max-age=86400"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+];
