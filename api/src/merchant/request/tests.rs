@@ -95,8 +95,14 @@ fn amounts_are_read_exactly_whatever_their_spelling() {
         ("999999999999.99", 99_999_999_999_999),
     ];
     for (text, minor) in table {
-        let body = good_payment().to_string().replace("\"amount\":25", &format!("\"amount\":{text}"));
-        assert_eq!(read_payment(body.as_bytes()).unwrap().amount.minor(), minor, "{text}");
+        let body = good_payment()
+            .to_string()
+            .replace("\"amount\":25", &format!("\"amount\":{text}"));
+        assert_eq!(
+            read_payment(body.as_bytes()).unwrap().amount.minor(),
+            minor,
+            "{text}"
+        );
     }
 }
 
@@ -113,11 +119,17 @@ fn null_is_as_good_as_absent_for_every_optional_field() {
 
 #[test]
 fn what_real_clients_send_is_accepted() {
-    let new = payment_with(json!({"metadata": [], "customer.phone": 2290197000000_i64, "methods": [], "colour": {"deep": [1]}}));
-    assert_eq!(new.unwrap().customer.phone.as_deref(), Some("+2290197000000"));
+    let new = payment_with(
+        json!({"metadata": [], "customer.phone": 2290197000000_i64, "methods": [], "colour": {"deep": [1]}}),
+    );
+    assert_eq!(
+        new.unwrap().customer.phone.as_deref(),
+        Some("+2290197000000")
+    );
     let new = payment_with(json!({"customer.phone": "4149518161"})).unwrap();
     assert_eq!(new.customer.phone.as_deref(), Some("4149518161"));
-    let new = payment_with(json!({"customer.phone": "97 00 00 00", "customer.country": "tg"})).unwrap();
+    let new =
+        payment_with(json!({"customer.phone": "97 00 00 00", "customer.country": "tg"})).unwrap();
     assert_eq!(new.customer.phone.as_deref(), Some("+22897000000"));
     let new = payment_with(json!({"methods": ["card_usd", "crypto_usd", "card_usd"]})).unwrap();
     assert_eq!(new.methods, ["card_usd", "crypto_usd"]);
@@ -129,9 +141,17 @@ fn what_real_clients_send_is_accepted() {
 #[test]
 fn a_restriction_is_read() {
     let new = payment_with(json!({"restrict_country_code": "us"})).unwrap();
-    assert_eq!(new.restriction, Some(Restriction::Country { country_code: "US".to_owned() }));
+    assert_eq!(
+        new.restriction,
+        Some(Restriction::Country {
+            country_code: "US".to_owned()
+        })
+    );
     let phone = json!({"restricted_phone": {"number": 97000000, "country_code": "TG"}});
-    let expected = Restriction::Phone { number: "+22897000000".to_owned(), country_code: "TG".to_owned() };
+    let expected = Restriction::Phone {
+        number: "+22897000000".to_owned(),
+        country_code: "TG".to_owned(),
+    };
     assert_eq!(payment_with(phone).unwrap().restriction, Some(expected));
 }
 
@@ -147,7 +167,10 @@ fn the_recipient_may_stand_at_the_top_level_and_be_a_number() {
         assert_eq!(new.recipient["msisdn"], "2290197000000", "{changes}");
     }
     let new = payout_with(json!({"msisdn": "1111111111"})).unwrap();
-    assert_eq!(new.recipient["msisdn"], "2290197000000", "recipient counts before the top level");
+    assert_eq!(
+        new.recipient["msisdn"], "2290197000000",
+        "recipient counts before the top level"
+    );
 }
 
 #[test]
@@ -162,53 +185,189 @@ fn every_fault_of_a_payment_has_its_status_code_and_field() {
         (json!({"amount": "NaN"}), 422, "amount_not_number amount"),
         (json!({"amount": 0}), 422, "amount_not_positive amount"),
         (json!({"amount": -5}), 422, "amount_not_positive amount"),
-        (json!({"amount": 25.001}), 422, "amount_too_many_decimals amount"),
-        (json!({"amount": 1_000_000_000_001_i64}), 422, "amount_too_large amount"),
+        (
+            json!({"amount": 25.001}),
+            422,
+            "amount_too_many_decimals amount",
+        ),
+        (
+            json!({"amount": 1_000_000_000_001_i64}),
+            422,
+            "amount_too_large amount",
+        ),
         (json!({"currency": "-"}), 400, "field_required currency"),
         (json!({"currency": "usd"}), 422, "currency_unknown currency"),
         (json!({"currency": 840}), 422, "field_wrong_type currency"),
-        (json!({"description": "-"}), 400, "field_required description"),
+        (
+            json!({"description": "-"}),
+            400,
+            "field_required description",
+        ),
         (json!({"description": ""}), 422, "field_blank description"),
-        (json!({"description": long(256)}), 422, "field_too_long description"),
-        (json!({"description": "a\u{0}b"}), 422, "field_has_control_characters description"),
+        (
+            json!({"description": long(256)}),
+            422,
+            "field_too_long description",
+        ),
+        (
+            json!({"description": "a\u{0}b"}),
+            422,
+            "field_has_control_characters description",
+        ),
         (json!({"return_url": "-"}), 400, "field_required return_url"),
-        (json!({"return_url": "/done"}), 422, "url_invalid return_url"),
-        (json!({"return_url": "javascript:alert(1)"}), 422, "url_invalid return_url"),
-        (json!({"return_url": "https://"}), 422, "url_invalid return_url"),
+        (
+            json!({"return_url": "/done"}),
+            422,
+            "url_invalid return_url",
+        ),
+        (
+            json!({"return_url": "javascript:alert(1)"}),
+            422,
+            "url_invalid return_url",
+        ),
+        (
+            json!({"return_url": "https://"}),
+            422,
+            "url_invalid return_url",
+        ),
         (json!({"customer": "-"}), 400, "field_required customer"),
         (json!({"customer": []}), 422, "field_wrong_type customer"),
-        (json!({"customer.email": "-"}), 400, "field_required customer.email"),
-        (json!({"customer.email": "ada"}), 422, "email_invalid customer.email"),
-        (json!({"customer.email": "ada@localhost"}), 422, "email_invalid customer.email"),
-        (json!({"customer.email": "a b@example.com"}), 422, "email_invalid customer.email"),
-        (json!({"customer.first_name": 5}), 422, "field_wrong_type customer.first_name"),
-        (json!({"customer.last_name": "  "}), 422, "field_blank customer.last_name"),
-        (json!({"customer.phone": 1.5}), 422, "field_wrong_type customer.phone"),
-        (json!({"customer.phone": -5}), 422, "field_wrong_type customer.phone"),
-        (json!({"customer.country": "Benin"}), 422, "country_unknown customer.country"),
-        (json!({"customer.zip": long(21)}), 422, "field_too_long customer.zip"),
-        (json!({"metadata": "x"}), 422, "metadata_not_object metadata"),
-        (json!({"metadata": [1]}), 422, "metadata_not_object metadata"),
-        (json!({"metadata": many}), 422, "metadata_too_many_keys metadata"),
-        (json!({"metadata": {"order": 5}}), 422, "metadata_value_not_string metadata.order"),
-        (json!({"metadata": {"order": null}}), 422, "metadata_value_not_string metadata.order"),
-        (json!({"metadata": {"order": long(501)}}), 422, "metadata_value_too_long metadata.order"),
-        (json!({"metadata": {long(41): "v"}}), 422, "metadata_key_invalid metadata"),
-        (json!({"metadata": {"": "v"}}), 422, "metadata_key_invalid metadata"),
-        (json!({"methods": "card_usd"}), 422, "field_wrong_type methods"),
+        (
+            json!({"customer.email": "-"}),
+            400,
+            "field_required customer.email",
+        ),
+        (
+            json!({"customer.email": "ada"}),
+            422,
+            "email_invalid customer.email",
+        ),
+        (
+            json!({"customer.email": "ada@localhost"}),
+            422,
+            "email_invalid customer.email",
+        ),
+        (
+            json!({"customer.email": "a b@example.com"}),
+            422,
+            "email_invalid customer.email",
+        ),
+        (
+            json!({"customer.first_name": 5}),
+            422,
+            "field_wrong_type customer.first_name",
+        ),
+        (
+            json!({"customer.last_name": "  "}),
+            422,
+            "field_blank customer.last_name",
+        ),
+        (
+            json!({"customer.phone": 1.5}),
+            422,
+            "field_wrong_type customer.phone",
+        ),
+        (
+            json!({"customer.phone": -5}),
+            422,
+            "field_wrong_type customer.phone",
+        ),
+        (
+            json!({"customer.country": "Benin"}),
+            422,
+            "country_unknown customer.country",
+        ),
+        (
+            json!({"customer.zip": long(21)}),
+            422,
+            "field_too_long customer.zip",
+        ),
+        (
+            json!({"metadata": "x"}),
+            422,
+            "metadata_not_object metadata",
+        ),
+        (
+            json!({"metadata": [1]}),
+            422,
+            "metadata_not_object metadata",
+        ),
+        (
+            json!({"metadata": many}),
+            422,
+            "metadata_too_many_keys metadata",
+        ),
+        (
+            json!({"metadata": {"order": 5}}),
+            422,
+            "metadata_value_not_string metadata.order",
+        ),
+        (
+            json!({"metadata": {"order": null}}),
+            422,
+            "metadata_value_not_string metadata.order",
+        ),
+        (
+            json!({"metadata": {"order": long(501)}}),
+            422,
+            "metadata_value_too_long metadata.order",
+        ),
+        (
+            json!({"metadata": {long(41): "v"}}),
+            422,
+            "metadata_key_invalid metadata",
+        ),
+        (
+            json!({"metadata": {"": "v"}}),
+            422,
+            "metadata_key_invalid metadata",
+        ),
+        (
+            json!({"methods": "card_usd"}),
+            422,
+            "field_wrong_type methods",
+        ),
         (json!({"methods": [5]}), 422, "field_wrong_type methods.0"),
-        (json!({"methods": ["card_usd", "nope"]}), 422, "method_unknown methods.1"),
-        (json!({"methods": ["mtn_bj"]}), 422, "method_currency_mismatch methods.0"),
-        (json!({"restrict_country_code": "XX"}), 422, "country_unknown restrict_country_code"),
+        (
+            json!({"methods": ["card_usd", "nope"]}),
+            422,
+            "method_unknown methods.1",
+        ),
+        (
+            json!({"methods": ["mtn_bj"]}),
+            422,
+            "method_currency_mismatch methods.0",
+        ),
+        (
+            json!({"restrict_country_code": "XX"}),
+            422,
+            "country_unknown restrict_country_code",
+        ),
         (
             json!({"restrict_country_code": "BJ", "methods": ["switchyard_payment_demo"]}),
             422,
             "restriction_unservable restrict_country_code",
         ),
-        (json!({"restricted_phone": "x"}), 422, "field_wrong_type restricted_phone"),
-        (json!({"restricted_phone": {"country_code": "BJ"}}), 400, "field_required restricted_phone.number"),
-        (json!({"restricted_phone": {"number": "97000000"}}), 400, "field_required restricted_phone.country_code"),
-        (json!({"restricted_phone": {"number": "abc", "country_code": "BJ"}}), 422, "phone_invalid restricted_phone.number"),
+        (
+            json!({"restricted_phone": "x"}),
+            422,
+            "field_wrong_type restricted_phone",
+        ),
+        (
+            json!({"restricted_phone": {"country_code": "BJ"}}),
+            400,
+            "field_required restricted_phone.number",
+        ),
+        (
+            json!({"restricted_phone": {"number": "97000000"}}),
+            400,
+            "field_required restricted_phone.country_code",
+        ),
+        (
+            json!({"restricted_phone": {"number": "abc", "country_code": "BJ"}}),
+            422,
+            "phone_invalid restricted_phone.number",
+        ),
         (
             json!({"restrict_country_code": "BJ", "restricted_phone": {"number": "97000000", "country_code": "TG"}}),
             422,
@@ -216,7 +375,11 @@ fn every_fault_of_a_payment_has_its_status_code_and_field() {
         ),
     ];
     for (changes, status, problem) in table {
-        assert_eq!(refusal(payment_with(changes.clone())), (status, vec![problem.to_owned()]), "{changes}");
+        assert_eq!(
+            refusal(payment_with(changes.clone())),
+            (status, vec![problem.to_owned()]),
+            "{changes}"
+        );
     }
 }
 
@@ -226,19 +389,59 @@ fn every_fault_of_a_payout_has_its_status_code_and_field() {
         (json!({"method": "-"}), 400, "field_required method"),
         (json!({"method": "nope"}), 422, "method_unknown method"),
         (json!({"method": "card_usd"}), 422, "method_unknown method"),
-        (json!({"currency": "USD"}), 422, "method_currency_mismatch method"),
-        (json!({"recipient": "-"}), 400, "field_required recipient.msisdn"),
-        (json!({"recipient": {}}), 400, "field_required recipient.msisdn"),
-        (json!({"recipient": {"msisdn": null}}), 400, "field_required recipient.msisdn"),
-        (json!({"recipient": {"msisdn": ""}}), 422, "field_blank recipient.msisdn"),
-        (json!({"recipient": {"msisdn": "abc"}}), 422, "recipient_field_invalid recipient.msisdn"),
-        (json!({"recipient": {"msisdn": 12}}), 422, "recipient_field_invalid recipient.msisdn"),
-        (json!({"recipient": {"msisdn": {}}}), 422, "field_wrong_type recipient.msisdn"),
+        (
+            json!({"currency": "USD"}),
+            422,
+            "method_currency_mismatch method",
+        ),
+        (
+            json!({"recipient": "-"}),
+            400,
+            "field_required recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {}}),
+            400,
+            "field_required recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {"msisdn": null}}),
+            400,
+            "field_required recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {"msisdn": ""}}),
+            422,
+            "field_blank recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {"msisdn": "abc"}}),
+            422,
+            "recipient_field_invalid recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {"msisdn": 12}}),
+            422,
+            "recipient_field_invalid recipient.msisdn",
+        ),
+        (
+            json!({"recipient": {"msisdn": {}}}),
+            422,
+            "field_wrong_type recipient.msisdn",
+        ),
         (json!({"recipient": "x"}), 422, "field_wrong_type recipient"),
-        (json!({"recipient": {}, "msisdn": []}), 422, "field_wrong_type msisdn"),
+        (
+            json!({"recipient": {}, "msisdn": []}),
+            422,
+            "field_wrong_type msisdn",
+        ),
     ];
     for (changes, status, problem) in table {
-        assert_eq!(refusal(payout_with(changes.clone())), (status, vec![problem.to_owned()]), "{changes}");
+        assert_eq!(
+            refusal(payout_with(changes.clone())),
+            (status, vec![problem.to_owned()]),
+            "{changes}"
+        );
     }
 }
 
@@ -267,7 +470,11 @@ fn all_faults_come_at_once_in_the_order_of_the_specification() {
 #[test]
 fn a_body_that_is_no_json_object_is_refused_with_400() {
     let good = good_payment().to_string();
-    let deep = format!("{{\"metadata\":{}1{}}}", "[".repeat(30_000), "]".repeat(30_000));
+    let deep = format!(
+        "{{\"metadata\":{}1{}}}",
+        "[".repeat(30_000),
+        "]".repeat(30_000)
+    );
     let table: [(&[u8], &str); 12] = [
         (b"", "malformed_json -"),
         (b"   \n", "malformed_json -"),
@@ -283,30 +490,56 @@ fn a_body_that_is_no_json_object_is_refused_with_400() {
         (b"\"text\"", "body_not_object -"),
     ];
     for (body, problem) in table {
-        assert_eq!(refusal(read_payment(body)), (400, vec![problem.to_owned()]), "{}", String::from_utf8_lossy(body));
+        assert_eq!(
+            refusal(read_payment(body)),
+            (400, vec![problem.to_owned()]),
+            "{}",
+            String::from_utf8_lossy(body)
+        );
     }
     let trailing = format!("{good} x");
-    assert_eq!(refusal(read_payment(trailing.as_bytes())).1, ["malformed_json -"]);
+    assert_eq!(
+        refusal(read_payment(trailing.as_bytes())).1,
+        ["malformed_json -"]
+    );
     let (status, problems) = refusal(read_payment(deep.as_bytes()));
     assert_eq!(status, 400);
-    assert!(problems.contains(&"metadata_not_object metadata".to_owned()), "{problems:?}");
+    assert!(
+        problems.contains(&"metadata_not_object metadata".to_owned()),
+        "{problems:?}"
+    );
 }
 
 #[test]
 fn what_is_given_twice_or_broken_is_refused() {
     let good = good_payment().to_string();
     let twice = good.replacen('{', "{\"amount\":1,", 1);
-    assert_eq!(refusal(read_payment(twice.as_bytes())), (400, vec!["field_duplicated amount".to_owned()]));
+    assert_eq!(
+        refusal(read_payment(twice.as_bytes())),
+        (400, vec!["field_duplicated amount".to_owned()])
+    );
     let unknown_twice = good.replacen('{', "{\"x\":1,\"x\":2,", 1);
     assert!(read_payment(unknown_twice.as_bytes()).is_ok());
     let metadata = good.replacen('{', "{\"metadata\":{\"a\":\"1\",\"a\":\"2\"},", 1);
-    assert_eq!(refusal(read_payment(metadata.as_bytes())).1, ["field_duplicated metadata.a"]);
+    assert_eq!(
+        refusal(read_payment(metadata.as_bytes())).1,
+        ["field_duplicated metadata.a"]
+    );
     let surrogate = good.replace("Order 1", "\\ud800");
-    assert_eq!(refusal(read_payment(surrogate.as_bytes())), (400, vec!["malformed_json description".to_owned()]));
+    assert_eq!(
+        refusal(read_payment(surrogate.as_bytes())),
+        (400, vec!["malformed_json description".to_owned()])
+    );
     let escaped = good.replace("Order 1", "\\u004frder 1");
-    assert_eq!(read_payment(escaped.as_bytes()).unwrap().description, "Order 1");
+    assert_eq!(
+        read_payment(escaped.as_bytes()).unwrap().description,
+        "Order 1"
+    );
     let nul = good.replace("Order 1", "\\u0000");
-    assert_eq!(refusal(read_payment(nul.as_bytes())).1, ["field_has_control_characters description"]);
+    assert_eq!(
+        refusal(read_payment(nul.as_bytes())).1,
+        ["field_has_control_characters description"]
+    );
 }
 
 #[test]
