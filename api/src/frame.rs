@@ -67,13 +67,14 @@ fn request_id(state: &ApiState) -> HeaderValue {
 
 fn record(method: &Method, route: &str, status: StatusCode, started: Instant, id: &HeaderValue) {
     let elapsed = started.elapsed();
+    let (verb, pattern) = (method_label(method), route.to_owned());
     let labels = [
-        ("method", method_label(method).to_owned()),
-        ("route", route.to_owned()),
+        ("method", verb.to_owned()),
+        ("route", pattern.clone()),
         ("status", status.as_str().to_owned()),
     ];
     metrics::counter!("switchyard_http_requests_total", &labels).increment(1);
-    metrics::histogram!("switchyard_http_request_seconds", "route" => labels[1].1.clone())
+    metrics::histogram!("switchyard_http_request_seconds", "method" => verb, "route" => pattern)
         .record(elapsed.as_secs_f64());
     let (id, duration_ms) = (
         id.to_str().unwrap_or_default(),

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
 use switchyard_engine::engine::Engine;
 
+use crate::bearer::bearer;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
@@ -76,11 +77,11 @@ fn guard(engine: &Engine, headers: &HeaderMap) -> Result<Guard, Response> {
 fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let unauthorized =
         |code, hint| ApiError::from(Problem::new(code, "Unauthorized: invalid API key").hint(hint));
-    let Some(header) = headers.get(AUTHORIZATION) else {
+    if !headers.contains_key(AUTHORIZATION) {
         let hint = "Send the header Authorization: Bearer <API key>.";
         return Err(unauthorized(ErrorCode::ApiKeyMissing, hint));
-    };
-    let token = header.to_str().ok().and_then(bearer).ok_or_else(|| {
+    }
+    let token = bearer(headers).ok_or_else(|| {
         let hint = "The header Authorization must be the word Bearer, a space and the API key.";
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })?;
@@ -95,13 +96,6 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
         };
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })
-}
-
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("Bearer")
-        .then_some(token.trim())
 }
 
 fn too_many(rate: Rate, seconds: u32) -> ApiError {

@@ -26,6 +26,7 @@ use tokio::net::TcpListener;
 
 use crate::config::{self, Settings, StoreEngine};
 use crate::operations::{self, Draining, Operations};
+use crate::state::{ApiState, HttpSettings};
 
 /// Why the server did not start, or did not end well.
 #[derive(Debug)]
@@ -92,7 +93,12 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let operations = Operations::new(engine.clone(), metrics, open, draining.clone());
-    let routes = routes::all(&operations);
+    let http = HttpSettings {
+        development: settings.development,
+        ..HttpSettings::default()
+    };
+    let state = ApiState::new(engine.clone(), http);
+    let routes = routes::all(state, &operations);
 
     tracing::info!(address = %settings.server.listen, public_url = settings.public_url(), "Switchyard serves.");
     if let Some(keys) = keys {

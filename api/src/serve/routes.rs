@@ -5,9 +5,13 @@ use axum::extract::DefaultBodyLimit;
 use switchyard_engine::limits::BODY_BYTES;
 
 use crate::operations::Operations;
+use crate::routes::{framed, routes};
+use crate::state::ApiState;
 
-pub fn all(operations: &Operations) -> Router {
-    Router::new()
-        .merge(operations.router())
-        .layer(DefaultBodyLimit::max(BODY_BYTES))
+/// Every room's routes under one frame.
+pub fn all(state: ApiState, operations: &Operations) -> Router {
+    let all = routes()
+        .merge(operations.router().with_state(()))
+        .layer(DefaultBodyLimit::max(BODY_BYTES));
+    framed(all, state)
 }
