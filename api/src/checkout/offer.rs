@@ -1,0 +1,44 @@
+//! What the engine can do for a payment, in the words of the menu.
+
+use axum::http::header::{ACCEPT_LANGUAGE, USER_AGENT};
+use axum::http::request::Parts;
+use switchyard_engine::engine::Engine;
+use switchyard_engine::transaction::{ClientContext, Transaction};
+
+use super::desk::Desk;
+use super::menu::Way;
+
+/// Every way that some gateway would take now, for this payment's app, environment and amount.
+pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for method in engine.directory.payment_methods() {
+        if method.currency != tx.amount.currency() {
+            continue;
+        }
+        if let Some(prospect) = engine.prospect(tx, &method.code) {
+            ways.push(Way {
+                method: method.clone(),
+                asks: Vec::new(),
+                is_test: prospect.is_test,
+            });
+        }
+    }
+    ways
+}
+
+/// Who confirms.
+pub fn client_context(_desk: &Desk, parts: &Parts) -> ClientContext {
+    let text = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    ClientContext {
+        ip: None,
+        user_agent: text(USER_AGENT),
+        country: None,
+        locale: text(ACCEPT_LANGUAGE),
+    }
+}
