@@ -26,6 +26,12 @@ pub const CONNECTIONS_PER_APP: usize = 100;
 pub const CONNECTION_CONFIG_BYTES: usize = 64 * 1024;
 /// Time for a webhook receiver to answer, connecting included (specification 6.2).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
+/// Messages that may wait for the webhook actor: an attempt's end, a look, a sweep. Attempts under way are bounded below it.
+pub const WEBHOOK_MAILBOX: usize = 1_024;
+/// Bytes of a webhook receiver's answer that the log keeps, of its body and of its headers. Enough to read an error page.
+pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
+/// Deliveries that one call replays at most. The caller asks again.
+pub const WEBHOOK_REPLAYS: usize = 1_000;
 /// How long verify waits for a provider before it answers what is stored (decisions 3).
 pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
 /// How old the last query must be before verify asks the provider again (decisions 3).

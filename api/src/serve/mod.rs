@@ -22,6 +22,7 @@ use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::{self, Store, StoreSettings};
+use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
 
 use crate::config::{self, Settings, StoreEngine};
@@ -218,6 +219,14 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
         sandbox_retention: Duration::from_secs(
             u64::from(settings.sandbox.retention_days) * 24 * 60 * 60,
         ),
+        webhook: WebhookSettings {
+            retries: settings.webhook.retries,
+            interval: settings.webhook.retry_after.0,
+            extra_signature_headers: settings.webhook.signature_headers.clone(),
+            allow_private: settings.webhooks_may_be_private(),
+            extra_ports: settings.webhook.extra_ports.clone(),
+            ..WebhookSettings::default()
+        },
         ..EngineSettings::default()
     }
 }

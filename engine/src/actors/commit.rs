@@ -10,6 +10,7 @@ use crate::ids::{AppId, EventId};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{Action, Event, EventName, Recorded, Transaction, actions, evolve};
+use crate::webhook;
 
 /// Something that merchants are told of, after it became durable.
 #[derive(Clone, Debug)]
@@ -90,9 +91,20 @@ pub(crate) async fn commit(
         },
     )?;
     let mut announcements = Vec::new();
+    let mut targets = Vec::new();
     for action in &step.actions {
         if let Action::Announce(name) = action {
             let event = EventId::new(engine.ids.ulid(step.now));
+            let webhooks = engine.access.enabled_webhooks(after.app);
+            targets.extend(webhook::enqueue(
+                &mut batch,
+                &webhooks,
+                after,
+                *name,
+                event,
+                step.now,
+                &engine.ids,
+            ));
             announcements.push(Announcement {
                 event,
                 app: after.app,
@@ -108,6 +120,7 @@ pub(crate) async fn commit(
         .commit(batch)
         .await
         .map_err(NotCommitted::Commit)?;
+    engine.webhooks.nudge(&targets);
     engine.watchers.committed(after.id, after.version);
     for announcement in announcements {
         // Nobody listens most of the time; that is no error.

@@ -179,6 +179,12 @@ async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
             }
         }
     }
+    match engine.webhooks.purge(before).await {
+        Ok(gone) => lock(state).purged += gone,
+        Err(error) => {
+            tracing::error!(%error, "Old logs of webhooks could not be deleted; trying again in an hour.")
+        }
+    }
     if let Err(error) = idempotency::sweep(&engine.store, now).await {
         tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
     }

@@ -30,9 +30,11 @@ pub use crate::actors::{Announcement, Live, SchedulerSnapshot, TransactionSnapsh
 use crate::actors::{House, Registry, Running, Scheduler, Snapshot, Watchers, start_scheduler};
 use crate::clock::Clock;
 use crate::directory::Directory;
+use crate::egress::Names;
 use crate::gateway::Gateways;
 use crate::ids::{Ids, TransactionId};
 use crate::store::Store;
+use crate::webhook::{self, Webhooks};
 
 /// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
 const FEED: usize = 4_096;
@@ -50,6 +52,7 @@ pub struct Parts {
     pub clock: Clock,
     pub ids: Ids,
     pub settings: Arc<EngineSettings>,
+    pub webhooks: Webhooks,
     pub(crate) runtime: Handle,
     pub(crate) house: House,
     pub(crate) registry: Registry,
@@ -84,8 +87,10 @@ impl Engine {
     /// gateways are called there.
     ///
     /// # Errors
-    /// When the operating system gives no threads.
+    /// When the operating system gives no threads, or the settings name a signature header that is none.
     pub fn start(with: Equipment) -> std::io::Result<Self> {
+        let house = House::start()?;
+        let webhooks = start_webhooks(&with, &house)?;
         let engine = Self(Arc::new(Parts {
             store: with.store,
             access: with.access,
@@ -95,7 +100,8 @@ impl Engine {
             ids: with.ids,
             settings: Arc::new(with.settings),
             runtime: Handle::current(),
-            house: House::start()?,
+            house,
+            webhooks,
             registry: Registry::new(),
             running: Running::default(),
             watchers: Watchers::default(),
@@ -107,7 +113,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Stops: nothing new begins, submissions that are away get `grace` to come back, then the actors' threads end and the store is
+    /// Stops: nothing new begins, submissions and webhooks that are away get `grace` to come back, then the actors' threads end and the store is
     /// closed. What did not come back is found again at the next start.
     pub async fn stop(&self, grace: std::time::Duration) {
         self.stopping.store(true, Ordering::SeqCst);
@@ -119,6 +125,7 @@ impl Engine {
                 () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
             }
         }
+        self.webhooks.stop(grace).await;
         self.registry.clear();
         let engine = self.clone();
         let stopped = tokio::task::spawn_blocking(move || engine.house.stop()).await;
@@ -161,4 +168,17 @@ impl Engine {
     pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
         self.scheduler.get()?.send(Snapshot::default()).await.ok()
     }
+}
+
+/// Starts the webhook room on one of the actors' threads.
+fn start_webhooks(with: &Equipment, house: &House) -> std::io::Result<Webhooks> {
+    let equipment = webhook::Equipment {
+        store: with.store.clone(),
+        access: with.access.clone(),
+        clock: with.clock.clone(),
+        ids: with.ids.clone(),
+        settings: with.settings.webhook.clone(),
+        names: Names::system(),
+    };
+    Webhooks::start(equipment, house.arbiter()).map_err(std::io::Error::other)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::webhook::WebhookSettings;
+
 /// Settings of the engine. Rooms with settings of their own have them beside their code.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
@@ -19,6 +21,7 @@ pub struct EngineSettings {
     pub sandbox_retention: Duration,
     /// The gateway that serves sandbox apps which have no connection for a method.
     pub sandbox_gateway: String,
+    pub webhook: WebhookSettings,
 }
 
 impl Default for EngineSettings {
@@ -31,6 +34,7 @@ impl Default for EngineSettings {
             idle_after: Duration::from_secs(10),
             sandbox_retention: crate::limits::SANDBOX_RETENTION,
             sandbox_gateway: "switchyard_demo".to_owned(),
+            webhook: WebhookSettings::default(),
         }
     }
 }

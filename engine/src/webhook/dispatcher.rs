@@ -1,0 +1,304 @@
+//! Decides which delivery goes next. The queue is in the store; in here are windows on it.
+//!
+//! Each webhook has a queue and a number of requests at a time of its own. Webhooks that have something to send take turns, one request
+//! a turn, in one of two lanes: those that answered slowly or not at all last time share one, so that a dead URL takes nothing from
+//! a quick one. What nobody told us of is found by sweeps: at the start, and once in a while.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Shared;
+use super::settle::{self, Ended, Settled};
+use super::sweep::Swept;
+use super::target::{Lane, Next, Pace, Target};
+use crate::clock::Timestamp;
+use crate::ids::WebhookId;
+
+/// Something that the dispatcher has to hear of.
+pub enum News {
+    /// Somebody was nudged, or a time has come.
+    Look,
+    /// An attempt is over.
+    Ended {
+        webhook: WebhookId,
+        key: Vec<u8>,
+        ended: Ended,
+    },
+    /// The rows of a webhook that is disabled or gone were taken out of the queue.
+    Released(WebhookId),
+    /// The whole outbox was walked through.
+    Swept(Swept),
+}
+
+pub(super) struct Dispatcher {
+    shared: Arc<Shared>,
+    targets: BTreeMap<WebhookId, Target>,
+    quick: Turns,
+    slow: Turns,
+    wakes: BTreeSet<(Timestamp, WebhookId)>,
+    tell: Arc<dyn Fn(News) + Send + Sync>,
+    started: u64,
+}
+
+/// A lane: who waits for a turn, and how much of its room is taken.
+struct Turns {
+    waiting: VecDeque<WebhookId>,
+    running: usize,
+    room: usize,
+}
+
+/// How the dispatcher is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookSnapshot {
+    /// Webhooks that have, or had, something to send.
+    pub targets: usize,
+    /// Requests that are on their way to quick and to slow receivers.
+    pub in_flight: usize,
+    pub in_flight_slow: usize,
+    /// Webhooks that wait for a turn.
+    pub waiting: usize,
+    /// Attempts begun since the start.
+    pub started: u64,
+    /// Deliveries in the outbox, as far as is known.
+    pub depth: i64,
+}
+
+impl Dispatcher {
+    /// `tell` brings news back to this dispatcher, later.
+    pub(super) fn new(shared: Arc<Shared>, tell: Arc<dyn Fn(News) + Send + Sync>) -> Self {
+        let turns = |room| Turns {
+            waiting: VecDeque::new(),
+            running: 0,
+            room,
+        };
+        Self {
+            shared,
+            targets: BTreeMap::new(),
+            quick: turns(QUICK_ROOM),
+            slow: turns(SLOW_ROOM),
+            wakes: BTreeSet::new(),
+            tell,
+            started: 0,
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> WebhookSnapshot {
+        WebhookSnapshot {
+            targets: self.targets.len(),
+            in_flight: self.quick.running + self.slow.running,
+            in_flight_slow: self.slow.running,
+            waiting: self.quick.waiting.len() + self.slow.waiting.len(),
+            started: self.started,
+            depth: self.shared.depth.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes in what happened and starts whatever may start now. Answers when to look again.
+    pub(super) async fn take_in(&mut self, news: News) -> Option<Timestamp> {
+        for webhook in self.shared.take_nudged() {
+            self.targets.entry(webhook).or_default().look_again();
+            self.line_up(webhook);
+        }
+        match news {
+            News::Look => {}
+            News::Ended {
+                webhook,
+                key,
+                ended,
+            } => self.ended(webhook, &key, ended),
+            News::Released(webhook) => {
+                if let Some(target) = self.targets.get_mut(&webhook) {
+                    target.is_held = false;
+                    target.look_again();
+                    self.line_up(webhook);
+                }
+            }
+            News::Swept(swept) => self.swept(swept),
+        }
+        self.wake_up();
+        self.start_what_may().await;
+        self.wakes.first().map(|(at, _)| *at)
+    }
+
+    fn wake_up(&mut self) {
+        let now = self.shared.clock.now();
+        while let Some((at, webhook)) = self.wakes.pop_first() {
+            if at > now {
+                self.wakes.insert((at, webhook));
+                return;
+            }
+            if let Some(target) = self.targets.get_mut(&webhook) {
+                target.wake = None;
+                self.line_up(webhook);
+            }
+        }
+    }
+
+    fn ended(&mut self, webhook: WebhookId, key: &[u8], ended: Ended) {
+        let Some(target) = self.targets.get_mut(&webhook) else {
+            return;
+        };
+        let retry = match ended.settled {
+            Settled::Retry { due } => Some(due),
+            Settled::Acknowledged | Settled::Failed | Settled::Unwritten => None,
+        };
+        let Some(flown) = target.ended(key, retry) else {
+            return;
+        };
+        target.pace = if ended.took >= SLOW {
+            Pace::Slow
+        } else {
+            Pace::Quick
+        };
+        match flown.lane {
+            Lane::Quick => self.quick.running -= 1,
+            Lane::Slow => self.slow.running -= 1,
+        }
+        match ended.settled {
+            Settled::Acknowledged | Settled::Failed => self.shared.depth_changed(-1),
+            Settled::Retry { .. } => {}
+            Settled::Unwritten => {
+                // It would fail again at once: let it rest, then read its rows anew.
+                target.forget_low();
+                let again = self.shared.clock.now().plus(REST);
+                self.wake_at(webhook, again);
+                return;
+            }
+        }
+        self.line_up(webhook);
+    }
+
+    fn swept(&mut self, swept: Swept) {
+        if let Some(depth) = swept.depth {
+            self.shared.set_depth(depth);
+        }
+        for webhook in swept.webhooks {
+            self.targets.entry(webhook).or_default().forget_low();
+            self.line_up(webhook);
+        }
+    }
+
+    /// Puts a webhook at the end of its lane, unless it stands in one already.
+    fn line_up(&mut self, webhook: WebhookId) {
+        let Some(target) = self.targets.get_mut(&webhook) else {
+            return;
+        };
+        if target.is_ready || target.is_held {
+            return;
+        }
+        target.is_ready = true;
+        match target.lane() {
+            Lane::Quick => self.quick.waiting.push_back(webhook),
+            Lane::Slow => self.slow.waiting.push_back(webhook),
+        }
+    }
+
+    async fn start_what_may(&mut self) {
+        for lane in [Lane::Quick, Lane::Slow] {
+            while !self.shared.is_stopping() {
+                let turns = match lane {
+                    Lane::Quick => &mut self.quick,
+                    Lane::Slow => &mut self.slow,
+                };
+                if turns.running >= turns.room {
+                    break;
+                }
+                let Some(webhook) = turns.waiting.pop_front() else {
+                    break;
+                };
+                self.take_turn(webhook, lane).await;
+            }
+        }
+    }
+
+    /// One webhook's turn: at most one request, then to the end of the line again.
+    async fn take_turn(&mut self, webhook: WebhookId, lane: Lane) {
+        let now = self.shared.clock.now();
+        let most = self.shared.settings.concurrency_per_target.max(1);
+        let Some(target) = self.targets.get_mut(&webhook) else {
+            return;
+        };
+        target.is_ready = false;
+        if target.room(most) == 0 {
+            return; // whatever comes back lines it up again
+        }
+        let resting = target.wake.is_some_and(|at| at > now) && target.in_flight.is_empty();
+        match target.next(&self.shared.store, webhook, now).await {
+            Ok(Next::Send(row)) => {
+                let Some(to) = self
+                    .shared
+                    .access
+                    .webhook(webhook)
+                    .filter(|to| to.is_enabled)
+                else {
+                    return self.release(webhook);
+                };
+                let key = row.key();
+                target.started((*row).clone(), now, lane);
+                match lane {
+                    Lane::Quick => self.quick.running += 1,
+                    Lane::Slow => self.slow.running += 1,
+                }
+                self.started += 1;
+                let (shared, tell) = (self.shared.clone(), self.tell.clone());
+                let away = self.shared.away();
+                self.shared.runtime.spawn(async move {
+                    let ended = settle::attempt(shared, to, *row).await;
+                    drop(away);
+                    tell(News::Ended {
+                        webhook,
+                        key,
+                        ended,
+                    });
+                });
+                self.line_up(webhook);
+            }
+            Ok(Next::At(at)) => self.wake_at(webhook, at),
+            Ok(Next::Nothing) => {}
+            Err(error) => {
+                if !resting {
+                    tracing::error!(webhook.id = %webhook, %error, "A webhook's queue cannot be read; trying again.");
+                }
+                target.forget_low();
+                self.wake_at(webhook, now.plus(REST));
+            }
+        }
+    }
+
+    /// Takes the rows of a webhook that is disabled or gone out of the queue, in the background.
+    fn release(&mut self, webhook: WebhookId) {
+        let Some(target) = self.targets.get_mut(&webhook) else {
+            return;
+        };
+        target.is_held = true;
+        let (shared, tell) = (self.shared.clone(), self.tell.clone());
+        self.shared.runtime.spawn(async move {
+            if let Err(error) = super::release::release(&shared, webhook).await {
+                tracing::error!(webhook.id = %webhook, %error, "The queue of a webhook that is off cannot be emptied; trying again.");
+                tokio::time::sleep(REST).await;
+            }
+            tell(News::Released(webhook));
+        });
+    }
+
+    fn wake_at(&mut self, webhook: WebhookId, at: Timestamp) {
+        let Some(target) = self.targets.get_mut(&webhook) else {
+            return;
+        };
+        if let Some(before) = target.wake.replace(at) {
+            self.wakes.remove(&(before, webhook));
+        }
+        self.wakes.insert((at, webhook));
+    }
+}
+
+/// Requests at a time, to all quick and all slow receivers. Each is an open socket; a tenth of 10,000 receivers dead and another slow, at
+/// 1,000 events a second, keep 600 slow ones busy.
+const QUICK_ROOM: usize = 256;
+const SLOW_ROOM: usize = 640;
+/// A receiver that takes this long is slow.
+const SLOW: Duration = Duration::from_millis(500);
+/// How long a webhook rests whose rows cannot be read or written.
+const REST: Duration = Duration::from_secs(30);

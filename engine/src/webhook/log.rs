@@ -1,0 +1,346 @@
+//! The delivery log: every attempt as it went, and what became of every delivery that was tried.
+//!
+//! ```text
+//! a <webhook> <environment> <time> <delivery>    one attempt, as JSON
+//! d <webhook> <environment> <delivery>           one delivery, as JSON, from its first attempt on
+//! f <webhook> <time> <delivery>                  a delivery that failed then; the value is its environment
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::row::{Row, environment_byte, moment};
+use crate::clock::Timestamp;
+use crate::egress::Failure;
+use crate::environment::Environment;
+use crate::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
+use crate::store::{Batch, Direction, Store, StoreError, Table, prefix_end};
+use crate::transaction::EventName;
+
+/// One request that was sent, or that could not be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub webhook: WebhookId,
+    /// The body is kept with the delivery: it is the same on every attempt.
+    pub delivery: DeliveryId,
+    pub event: EventId,
+    pub name: EventName,
+    pub transaction: TransactionId,
+    pub environment: Environment,
+    /// 1 for the first of its round.
+    pub number: u16,
+    pub at: Timestamp,
+    pub url: String,
+    pub request_headers: Vec<(String, String)>,
+    pub acknowledged: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What went wrong, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Response>,
+    pub timing: Timing,
+    /// The address that was connected to, or those that were tried.
+    pub addresses: Vec<String>,
+}
+
+/// What the receiver answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    /// The first [`crate::limits::WEBHOOK_RESPONSE_BYTES`] of it, as text.
+    pub body: String,
+    pub is_cut: bool,
+}
+
+/// How long it took, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// To resolve the name; none for an address or an open connection.
+    pub dns: Option<u64>,
+    /// From the beginning to the head of the answer.
+    pub answer: Option<u64>,
+    pub total: u64,
+}
+
+/// A delivery that was tried at least once, or given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    pub id: DeliveryId,
+    pub webhook: WebhookId,
+    pub app: AppId,
+    pub environment: Environment,
+    pub event: EventId,
+    pub name: EventName,
+    pub transaction: TransactionId,
+    pub status: DeliveryStatus,
+    /// Attempts in this round.
+    pub attempts: u16,
+    pub enqueued_at: Timestamp,
+    pub initiated_at: Timestamp,
+    pub first_attempt_at: Option<Timestamp>,
+    pub last_attempt_at: Option<Timestamp>,
+    /// While it waits: when it is tried next.
+    pub next_attempt_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// Why it was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What is sent, byte for byte.
+    pub body: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    Waiting,
+    Delivered,
+    Failed,
+}
+
+/// The log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(
+        "a row of the delivery log cannot be read: the store was written by a newer program or is damaged, restore a backup"
+    )]
+    Unreadable(#[source] serde_json::Error),
+}
+
+impl Delivery {
+    /// The record of a delivery that waits, or has just ended.
+    pub fn of(row: &Row, status: DeliveryStatus, now: Timestamp) -> Self {
+        let is_waiting = status == DeliveryStatus::Waiting;
+        Self {
+            id: row.delivery,
+            webhook: row.webhook,
+            app: row.app,
+            environment: row.environment,
+            event: row.event,
+            name: row.name,
+            transaction: row.transaction,
+            status,
+            attempts: row.attempts,
+            enqueued_at: row.enqueued_at,
+            initiated_at: row.initiated_at,
+            first_attempt_at: row.first_attempt_at,
+            last_attempt_at: None,
+            next_attempt_at: is_waiting.then_some(row.due),
+            ended_at: (!is_waiting).then_some(now),
+            why: None,
+            body: String::from_utf8_lossy(&row.body).into_owned(),
+        }
+    }
+
+    /// Its row in the outbox, due at `due`, with `attempts` made.
+    pub fn row(&self, due: Timestamp, attempts: u16) -> Row {
+        Row {
+            webhook: self.webhook,
+            due,
+            transaction: self.transaction,
+            name: self.name,
+            environment: self.environment,
+            attempts,
+            delivery: self.id,
+            event: self.event,
+            app: self.app,
+            enqueued_at: self.enqueued_at,
+            initiated_at: self.initiated_at,
+            first_attempt_at: self.first_attempt_at,
+            body: self.body.clone().into_bytes(),
+        }
+    }
+}
+
+/// Adds an attempt to the log.
+pub fn put_attempt(batch: &mut Batch, attempt: &Attempt) {
+    let mut key = prefix(ATTEMPT, attempt.webhook, Some(attempt.environment));
+    key.extend_from_slice(&moment(attempt.at));
+    key.extend_from_slice(&attempt.delivery.ulid().to_bytes());
+    batch.put(Table::Delivery, key, json(attempt));
+}
+
+/// Writes what became of a delivery.
+pub fn put_delivery(batch: &mut Batch, delivery: &Delivery) {
+    batch.put(
+        Table::Delivery,
+        delivery_key(delivery.webhook, delivery.environment, delivery.id),
+        json(delivery),
+    );
+    if let (DeliveryStatus::Failed, Some(at)) = (delivery.status, delivery.ended_at) {
+        let key = failed_key(delivery.webhook, at, delivery.id);
+        batch.put(
+            Table::Delivery,
+            key,
+            [environment_byte(delivery.environment)],
+        );
+    }
+}
+
+/// The same, for a delivery of which nothing changed meanwhile: `before` is what was read.
+pub fn replace_delivery(batch: &mut Batch, before: &Delivery, after: &Delivery) {
+    let key = delivery_key(before.webhook, before.environment, before.id);
+    batch.require_value(Table::Delivery, key, json(before));
+    if let (DeliveryStatus::Failed, Some(at)) = (before.status, before.ended_at) {
+        batch.delete(Table::Delivery, failed_key(before.webhook, at, before.id));
+    }
+    put_delivery(batch, after);
+}
+
+/// The attempts at one webhook, newest first, of both environments; those before `before`, when that is given.
+pub async fn attempts(
+    store: &Store,
+    webhook: WebhookId,
+    before: Option<Timestamp>,
+    limit: usize,
+) -> Result<Vec<Attempt>, LogError> {
+    let mut found = Vec::new();
+    for environment in Environment::ALL {
+        let start = prefix(ATTEMPT, webhook, Some(environment));
+        let mut end = prefix_end(&start);
+        if let Some(before) = before {
+            end = [&start[..], &moment(before)].concat();
+        }
+        found.extend(read::<Attempt>(store, &start, &end, Direction::Backward, limit).await?);
+    }
+    found.sort_by_key(|attempt| std::cmp::Reverse((attempt.at, attempt.delivery)));
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Attempts at one webhook since `since`, in no order to rely on.
+pub async fn attempts_since(
+    store: &Store,
+    webhook: WebhookId,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<Attempt>, LogError> {
+    let mut found = Vec::new();
+    for environment in Environment::ALL {
+        let prefix = prefix(ATTEMPT, webhook, Some(environment));
+        let start = [&prefix[..], &moment(since)].concat();
+        found.extend(
+            read(
+                store,
+                &start,
+                &prefix_end(&prefix),
+                Direction::Backward,
+                limit,
+            )
+            .await?,
+        );
+    }
+    Ok(found)
+}
+
+/// The deliveries of one webhook that were tried, newest first, of both environments; older ones than `before`, when that is given.
+pub async fn deliveries(
+    store: &Store,
+    webhook: WebhookId,
+    before: Option<DeliveryId>,
+    limit: usize,
+) -> Result<Vec<Delivery>, LogError> {
+    let mut found = Vec::new();
+    for environment in Environment::ALL {
+        let start = prefix(DELIVERY, webhook, Some(environment));
+        let mut end = prefix_end(&start);
+        if let Some(before) = before {
+            end = [&start[..], &before.ulid().to_bytes()].concat();
+        }
+        found.extend(read::<Delivery>(store, &start, &end, Direction::Backward, limit).await?);
+    }
+    found.sort_by_key(|delivery| std::cmp::Reverse(delivery.id));
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// One delivery, if it was tried.
+pub async fn delivery(
+    store: &Store,
+    webhook: WebhookId,
+    id: DeliveryId,
+) -> Result<Option<Delivery>, LogError> {
+    for environment in Environment::ALL {
+        let key = delivery_key(webhook, environment, id);
+        if let Some(value) = store.get(Table::Delivery, &key).await? {
+            return serde_json::from_slice(&value)
+                .map(Some)
+                .map_err(LogError::Unreadable);
+        }
+    }
+    Ok(None)
+}
+
+/// Deliveries that failed at `since` or later, oldest failure first.
+pub async fn failed(
+    store: &Store,
+    webhook: WebhookId,
+    since: Timestamp,
+    limit: usize,
+) -> Result<Vec<DeliveryId>, LogError> {
+    let prefix = prefix(FAILED, webhook, None);
+    let start = [&prefix[..], &moment(since)].concat();
+    let rows = store
+        .scan(
+            Table::Delivery,
+            &start,
+            &prefix_end(&prefix),
+            Direction::Forward,
+            limit,
+        )
+        .await?;
+    let ids = rows.iter().filter_map(|(key, _)| last_ulid(key));
+    Ok(ids.map(DeliveryId::new).collect())
+}
+
+async fn read<T: for<'a> Deserialize<'a>>(
+    store: &Store,
+    start: &[u8],
+    end: &[u8],
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<T>, LogError> {
+    let rows = store
+        .scan(Table::Delivery, start, end, direction, limit)
+        .await?;
+    rows.iter()
+        .map(|(_, value)| serde_json::from_slice(value).map_err(LogError::Unreadable))
+        .collect()
+}
+
+pub(super) fn prefix(kind: u8, webhook: WebhookId, environment: Option<Environment>) -> Vec<u8> {
+    let mut key = Vec::with_capacity(42);
+    key.push(kind);
+    key.extend_from_slice(&webhook.ulid().to_bytes());
+    key.extend(environment.map(environment_byte));
+    key
+}
+
+fn delivery_key(webhook: WebhookId, environment: Environment, id: DeliveryId) -> Vec<u8> {
+    let mut key = prefix(DELIVERY, webhook, Some(environment));
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+pub(super) fn failed_key(webhook: WebhookId, at: Timestamp, id: DeliveryId) -> Vec<u8> {
+    let mut key = prefix(FAILED, webhook, None);
+    key.extend_from_slice(&moment(at));
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+fn last_ulid(key: &[u8]) -> Option<ulid::Ulid> {
+    key.last_chunk().map(|bytes| ulid::Ulid::from_bytes(*bytes))
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("structs of strings and numbers always print")
+}
+
+/// First bytes of the log's rows in the delivery table, which mails share.
+pub(super) const ATTEMPT: u8 = b'a';
+pub(super) const DELIVERY: u8 = b'd';
+pub(super) const FAILED: u8 = b'f';

@@ -1,0 +1,111 @@
+//! Deletes old logs: of sandbox deliveries after their time, of webhooks that are gone, whole. Logs of live deliveries stay.
+
+use super::log::{self, ATTEMPT, DELIVERY, Delivery, DeliveryStatus, FAILED, LogError};
+use super::row::moment;
+use super::{Shared, WebhookId};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::store::{Batch, Direction, Store, Table, prefix_end};
+
+pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, LogError> {
+    let store = &shared.store;
+    let mut gone = 0;
+    for kind in [ATTEMPT, DELIVERY, FAILED] {
+        for webhook in logged(store, kind).await? {
+            if shared.access.webhook(webhook).is_none() {
+                let prefix = log::prefix(kind, webhook, None);
+                gone += delete(store, &prefix, &prefix_end(&prefix), |_| true).await?;
+            } else if kind != FAILED {
+                // What failed goes with its delivery.
+                gone += delete_sandbox(store, kind, webhook, before).await?;
+            }
+        }
+    }
+    Ok(gone)
+}
+
+/// The webhooks that have rows of one kind in the log: one look for each.
+async fn logged(store: &Store, kind: u8) -> Result<Vec<WebhookId>, LogError> {
+    let mut found = Vec::new();
+    let (mut from, end) = (vec![kind], vec![kind + 1]);
+    loop {
+        let rows = store
+            .scan(Table::Delivery, &from, &end, Direction::Forward, 1)
+            .await?;
+        let Some(webhook) = rows
+            .first()
+            .and_then(|(key, _)| key.get(1..17)?.try_into().ok())
+        else {
+            return Ok(found);
+        };
+        let webhook = WebhookId::new(ulid::Ulid::from_bytes(webhook));
+        found.push(webhook);
+        from = prefix_end(&log::prefix(kind, webhook, None));
+    }
+}
+
+async fn delete_sandbox(
+    store: &Store,
+    kind: u8,
+    webhook: WebhookId,
+    before: Timestamp,
+) -> Result<u64, LogError> {
+    let start = log::prefix(kind, webhook, Some(Environment::Sandbox));
+    let last = match kind {
+        ATTEMPT => moment(before).to_vec(),
+        // A delivery's id begins with the milliseconds of its time.
+        _ => {
+            let millis = u64::try_from(before.as_millis()).unwrap_or(0);
+            ulid::Ulid::from_parts(millis, 0).to_bytes().to_vec()
+        }
+    };
+    let has_ended = |delivery: &Delivery| delivery.status != DeliveryStatus::Waiting;
+    delete(store, &start, &[&start[..], &last].concat(), has_ended).await
+}
+
+/// Deletes a range, a chunk at a time; of deliveries those that `may_go`.
+async fn delete(
+    store: &Store,
+    start: &[u8],
+    end: &[u8],
+    may_go: impl Fn(&Delivery) -> bool,
+) -> Result<u64, LogError> {
+    let mut from = start.to_vec();
+    let mut gone = 0;
+    loop {
+        let rows = store
+            .scan(Table::Delivery, &from, end, Direction::Forward, CHUNK)
+            .await?;
+        let Some((last, _)) = rows.last() else {
+            return Ok(gone);
+        };
+        from = [&last[..], &[0]].concat();
+        let mut batch = Batch::new();
+        let mut rows_gone = 0;
+        for (key, value) in &rows {
+            if key.first() == Some(&DELIVERY) {
+                let delivery: Delivery =
+                    serde_json::from_slice(value).map_err(LogError::Unreadable)?;
+                if !may_go(&delivery) {
+                    continue;
+                }
+                if let Some(at) = delivery.ended_at {
+                    batch.delete(
+                        Table::Delivery,
+                        log::failed_key(delivery.webhook, at, delivery.id),
+                    );
+                }
+            }
+            batch.require_value(Table::Delivery, key, value);
+            batch.delete(Table::Delivery, key);
+            rows_gone += 1;
+        }
+        // What moved meanwhile, or a store that takes no writes, is left for the next purge.
+        if store.commit(batch).await.is_ok() {
+            gone += rows_gone;
+        }
+    }
+}
+
+/// Rows deleted in one commit.
+const CHUNK: usize = 200;

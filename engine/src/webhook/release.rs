@@ -1,0 +1,58 @@
+//! What happens to the queue of a webhook that was switched off or deleted.
+
+use super::Shared;
+use super::log::{self, Delivery, DeliveryStatus, LogError};
+use super::row::{self, Row};
+use crate::clock::Timestamp;
+use crate::ids::WebhookId;
+use crate::store::{Batch, CommitError, Direction, Table};
+
+/// Why a queue could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// Takes all rows of `webhook` out of the queue, those that wait for a later attempt too. Deliveries to a webhook that is switched off
+/// count as failed, so that they can be replayed once it is on again; those to a deleted one are forgotten.
+pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), ReleaseError> {
+    let (start, end) = row::of_webhook(webhook, Timestamp::default());
+    loop {
+        let is_known = match shared.access.webhook(webhook) {
+            Some(found) if found.is_enabled => return Ok(()),
+            found => found.is_some(),
+        };
+        let rows = shared
+            .store
+            .scan(Table::Outbox, &start, &end, Direction::Forward, CHUNK)
+            .await
+            .map_err(LogError::from)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let now = shared.clock.now();
+        let mut batch = Batch::new();
+        for (key, value) in &rows {
+            batch.require_value(Table::Outbox, key, value);
+            batch.delete(Table::Outbox, key);
+            if let (true, Ok(row)) = (is_known, Row::read(key, value)) {
+                let delivery = Delivery {
+                    why: Some("the webhook was disabled: enable it, then replay".to_owned()),
+                    ..Delivery::of(&row, DeliveryStatus::Failed, now)
+                };
+                log::put_delivery(&mut batch, &delivery);
+            }
+        }
+        match shared.store.commit(batch).await {
+            Ok(()) => shared.depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
+            Err(CommitError::Conflict) => {} // an attempt came back meanwhile: read again
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Rows taken out in one commit.
+const CHUNK: usize = 100;

@@ -1,0 +1,162 @@
+//! One attempt from the row to the row: send, judge, and write what came of it in one commit.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::Shared;
+use super::log::{self, Attempt, Delivery, DeliveryStatus};
+use super::policy::{Verdict, verdict};
+use super::row::Row;
+use crate::access::Webhook;
+use crate::clock::Timestamp;
+use crate::egress::Failure;
+use crate::store::{Batch, CommitError, Table};
+
+/// What the dispatcher has to know of an attempt that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Acknowledged,
+    Retry {
+        due: Timestamp,
+    },
+    Failed,
+    /// Nothing was written: the row is as it was. Something of ours is broken, or we are stopping.
+    Unwritten,
+}
+
+/// An attempt that is over, and how long the receiver took.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    pub settled: Settled,
+    pub took: Duration,
+}
+
+/// Sends `row` to `webhook` and makes the outcome durable. A panic is contained here: it counts as an attempt that was not written.
+pub async fn attempt(shared: Arc<Shared>, webhook: Arc<Webhook>, row: Row) -> Ended {
+    let begun = tokio::time::Instant::now();
+    let made = AssertUnwindSafe(send_and_settle(&shared, &webhook, row)).catch_unwind();
+    let settled = made.await.unwrap_or_else(|_| {
+        metrics::counter!("switchyard_actor_panics_total", "actor" => "webhook").increment(1);
+        tracing::error!(webhook.id = %webhook.id, "An attempt to deliver a webhook panicked; it is made again later.");
+        (Settled::Unwritten, begun.elapsed())
+    });
+    Ended {
+        settled: settled.0,
+        took: settled.1,
+    }
+}
+
+async fn send_and_settle(shared: &Shared, webhook: &Webhook, row: Row) -> (Settled, Duration) {
+    let begun = tokio::time::Instant::now();
+    let now = shared.clock.now();
+    let secret = match shared.access.webhook_secret(webhook) {
+        Ok(secret) => secret,
+        Err(error) => {
+            tracing::error!(webhook.id = %webhook.id, %error, "A webhook's secret cannot be opened; nothing is sent unsigned.");
+            return (Settled::Unwritten, begun.elapsed());
+        }
+    };
+    let attempt = shared
+        .sender
+        .send(&row, &webhook.url, secret.expose(), now)
+        .await;
+    let took = begun.elapsed();
+    (settle(shared, &row, &attempt).await, took)
+}
+
+async fn settle(shared: &Shared, row: &Row, attempt: &Attempt) -> Settled {
+    let ended_at = shared.clock.now();
+    let mut chance = [0; 4];
+    shared.ids.fill(&mut chance);
+    let made = u32::from(attempt.number);
+    let verdict = verdict(
+        &shared.settings,
+        attempt.acknowledged,
+        made,
+        ended_at,
+        u32::from_le_bytes(chance),
+    );
+    count(attempt, row, ended_at);
+    loop {
+        let batch = batch(row, attempt, verdict, ended_at);
+        match shared.store.commit(batch).await {
+            Ok(()) => break,
+            Err(CommitError::Conflict) => {
+                // Somebody moved or took the row meanwhile. What was sent was sent: it stays in the log.
+                let mut batch = Batch::new();
+                log::put_attempt(&mut batch, attempt);
+                if let Err(error) = shared.store.commit(batch).await {
+                    tracing::error!(%error, delivery.id = %row.delivery, "An attempt to deliver a webhook could not be logged.");
+                }
+                break;
+            }
+            Err(CommitError::Unavailable { .. }) if shared.is_stopping() => {
+                return Settled::Unwritten;
+            }
+            Err(CommitError::Unavailable { reason }) => {
+                tracing::warn!(reason, delivery.id = %row.delivery, "The store takes no writes; a webhook's outcome waits for it.");
+                tokio::time::sleep(STORE_PATIENCE).await;
+            }
+        }
+    }
+    match verdict {
+        Verdict::Acknowledged => Settled::Acknowledged,
+        Verdict::Retry { due } => Settled::Retry { due },
+        Verdict::Failed => Settled::Failed,
+    }
+}
+
+/// The attempt, and what it makes of the row, if the row is still what was sent.
+fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) -> Batch {
+    let after = Row {
+        attempts: attempt.number,
+        first_attempt_at: row.first_attempt_at.or(Some(attempt.at)),
+        due: match verdict {
+            Verdict::Retry { due } => due,
+            Verdict::Acknowledged | Verdict::Failed => row.due,
+        },
+        ..row.clone()
+    };
+    let status = match verdict {
+        Verdict::Acknowledged => DeliveryStatus::Delivered,
+        Verdict::Retry { .. } => DeliveryStatus::Waiting,
+        Verdict::Failed => DeliveryStatus::Failed,
+    };
+    let mut batch = Batch::new();
+    batch.require_value(Table::Outbox, row.key(), row.value());
+    batch.delete(Table::Outbox, row.key());
+    if status == DeliveryStatus::Waiting {
+        batch.put(Table::Outbox, after.key(), after.value());
+    }
+    log::put_attempt(&mut batch, attempt);
+    let delivery = Delivery {
+        last_attempt_at: Some(attempt.at),
+        why: attempt.detail.clone(),
+        ..Delivery::of(&after, status, ended_at)
+    };
+    log::put_delivery(&mut batch, &delivery);
+    batch
+}
+
+fn count(attempt: &Attempt, row: &Row, ended_at: Timestamp) {
+    let outcome = match attempt.failure {
+        None => "acknowledged",
+        Some(Failure::Timeout) => "timeout",
+        Some(Failure::Dns) => "dns",
+        Some(Failure::Connect) => "connect",
+        Some(Failure::Tls) => "tls",
+        Some(Failure::Http) => "http",
+        Some(Failure::ForbiddenTarget) => "forbidden_target",
+    };
+    metrics::counter!("switchyard_webhook_attempts_total", "outcome" => outcome).increment(1);
+    if attempt.acknowledged {
+        let delay = ended_at.since(row.enqueued_at).as_secs_f64();
+        metrics::histogram!("switchyard_webhook_delay_seconds").record(delay);
+    }
+}
+
+/// How long an outcome waits before it is written again to a store that takes no writes.
+const STORE_PATIENCE: Duration = Duration::from_secs(1);

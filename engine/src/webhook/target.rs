@@ -1,0 +1,257 @@
+//! One webhook's queue, as much of it as is in memory: a window on the rows that are due, and what is on its way.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use ulid::Ulid;
+
+use super::log::{self, LogError};
+use super::policy::{ORDER_WAIT, Predecessor, Turn, turn};
+use super::row::{self, Row};
+use crate::clock::Timestamp;
+use crate::ids::WebhookId;
+use crate::store::{Direction, Store, StoreError, Table};
+
+/// What the dispatcher keeps for a webhook that has, or had, something to send.
+#[derive(Default)]
+pub struct Target {
+    /// Rows that are due and not on their way, in order.
+    window: VecDeque<Row>,
+    /// There may be due rows behind the window: it was full, or somebody added one.
+    has_more: bool,
+    /// What is on its way, by the key of its row.
+    pub in_flight: BTreeMap<Vec<u8>, InFlight>,
+    /// First events that were tried a moment ago without an acknowledgment, by transaction, and when their first attempt began.
+    tried: BTreeMap<Ulid, Timestamp>,
+    /// No row lies before this time, as far as is known; a sweep forgets it.
+    low: Option<Timestamp>,
+    is_loaded: bool,
+    /// Waits in a lane for its turn.
+    pub is_ready: bool,
+    /// Its rows are being given up or discarded, or it broke and rests.
+    pub is_held: bool,
+    pub pace: Pace,
+    /// When the first row that is not due yet will be, as far as is known.
+    next_due: Option<Timestamp>,
+    /// When it is looked at again, if nothing happens before.
+    pub wake: Option<Timestamp>,
+}
+
+/// A row that is on its way.
+pub struct InFlight {
+    pub row: Row,
+    pub started: Timestamp,
+    pub lane: Lane,
+}
+
+/// How quickly a receiver answered last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    #[default]
+    Unknown,
+    Quick,
+    Slow,
+}
+
+/// Slow receivers have room of their own, so that they cannot take that of the quick ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    Quick,
+    Slow,
+}
+
+/// What a target has to send.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    Send(Box<Row>),
+    /// Nothing before this time.
+    At(Timestamp),
+    /// Nothing, or nothing before something that is on its way comes back.
+    Nothing,
+}
+
+impl Target {
+    /// Something was added, or its time may have come.
+    pub fn look_again(&mut self) {
+        self.has_more = true;
+    }
+
+    /// Looks at all rows again, the oldest too.
+    pub fn forget_low(&mut self) {
+        self.low = None;
+        self.has_more = true;
+    }
+
+    pub fn lane(&self) -> Lane {
+        match self.pace {
+            Pace::Slow => Lane::Slow,
+            Pace::Quick | Pace::Unknown => Lane::Quick,
+        }
+    }
+
+    /// Requests at a time: one until it is known how the receiver does.
+    pub fn room(&self, most: usize) -> usize {
+        let allowed = match self.pace {
+            Pace::Unknown => 1,
+            Pace::Quick | Pace::Slow => most,
+        };
+        allowed.saturating_sub(self.in_flight.len())
+    }
+
+    /// Takes what may be sent now from the window, filling it from the store when nothing in it may.
+    pub async fn next(
+        &mut self,
+        store: &Store,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<Next, LogError> {
+        self.tried.retain(|_, at| now.since(*at) < ORDER_WAIT);
+        self.has_more |= self.next_due.is_some_and(|due| due <= now);
+        let mut later = None;
+        for _ in 0..2 {
+            later = None;
+            if let Some(row) = self.take_from_window(store, now, &mut later).await? {
+                return Ok(Next::Send(Box::new(row)));
+            }
+            if !self.has_more {
+                break;
+            }
+            self.next_due = self.fill(store, webhook, now).await?;
+        }
+        Ok(sooner(later, self.next_due).map_or(Next::Nothing, Next::At))
+    }
+
+    /// The row is on its way.
+    pub fn started(&mut self, row: Row, started: Timestamp, lane: Lane) {
+        self.in_flight
+            .insert(row.key(), InFlight { row, started, lane });
+    }
+
+    /// The row came back. `retry`: it was not acknowledged, and waits for a later attempt.
+    pub fn ended(&mut self, key: &[u8], retry: Option<Timestamp>) -> Option<InFlight> {
+        let ended = self.in_flight.remove(key)?;
+        let was_first = ended.row.attempts == 0 && ended.row.sequence() == 1;
+        if retry.is_some() && was_first {
+            self.tried
+                .insert(ended.row.transaction.ulid(), ended.started);
+        }
+        self.next_due = sooner(self.next_due, retry);
+        Some(ended)
+    }
+
+    async fn take_from_window(
+        &mut self,
+        store: &Store,
+        now: Timestamp,
+        later: &mut Option<Timestamp>,
+    ) -> Result<Option<Row>, StoreError> {
+        for place in 0..self.window.len() {
+            match turn(self.predecessor(store, &self.window[place]).await?, now) {
+                Turn::Now => return Ok(self.window.remove(place)),
+                Turn::At(at) => *later = sooner(*later, Some(at)),
+                // It comes back, or it is further up in this window: either way we are asked again then.
+                Turn::AfterPredecessor => {}
+            }
+        }
+        Ok(None)
+    }
+
+    async fn predecessor(&self, store: &Store, row: &Row) -> Result<Predecessor, StoreError> {
+        let Some(key) = row.predecessor_key() else {
+            return Ok(Predecessor::Settled);
+        };
+        // Whatever the attempt, an earlier event that is on its way has its answer within the deadline: worth the wait.
+        let is_earlier = |flying: &InFlight| {
+            flying.row.transaction == row.transaction && flying.row.sequence() < row.sequence()
+        };
+        if self.in_flight.values().any(is_earlier) {
+            return Ok(Predecessor::Unsent);
+        }
+        if let Some(at) = self.tried.get(&row.transaction.ulid()) {
+            return Ok(Predecessor::Tried {
+                first_attempt_at: *at,
+            });
+        }
+        let waits = store.get(Table::Outbox, &key).await?.is_some();
+        Ok(if waits {
+            Predecessor::Unsent
+        } else {
+            Predecessor::Settled
+        })
+    }
+
+    /// Reads the beginning of the queue again. Answers when the first row that is not due yet will be.
+    async fn fill(
+        &mut self,
+        store: &Store,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, LogError> {
+        if !self.is_loaded {
+            self.load_tried(store, webhook, now).await?;
+        }
+        let (start, end) = row::of_webhook(webhook, self.low.unwrap_or_default());
+        let limit = WINDOW + self.in_flight.len();
+        let rows = store
+            .scan(Table::Outbox, &start, &end, Direction::Forward, limit)
+            .await?;
+        self.has_more = rows.len() == limit;
+        self.window.clear();
+        let mut low = now.minus(COMMIT_TIME);
+        let mut next_due = None;
+        for (key, value) in rows {
+            let row = match Row::read(&key, &value) {
+                Ok(row) => row,
+                Err(error) => {
+                    tracing::error!(webhook.id = %webhook, %error, "A webhook in the outbox is skipped.");
+                    continue;
+                }
+            };
+            low = low.min(row.due);
+            if row.due > now {
+                next_due = Some(row.due);
+                self.has_more = false;
+                break;
+            }
+            if !self.in_flight.contains_key(&key) {
+                self.window.push_back(row);
+            }
+        }
+        self.low = Some(low);
+        Ok(next_due)
+    }
+
+    /// After a restart: which first events were tried in the last seconds.
+    async fn load_tried(
+        &mut self,
+        store: &Store,
+        webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<(), LogError> {
+        let since = now.minus(ORDER_WAIT);
+        for attempt in log::attempts_since(store, webhook, since, TRIED_AT_START).await? {
+            let is_first = attempt.number == 1 && super::payload::sequence(attempt.name) == 1;
+            if is_first && !attempt.acknowledged {
+                self.tried.insert(attempt.transaction.ulid(), attempt.at);
+            }
+        }
+        self.is_loaded = true;
+        Ok(())
+    }
+}
+
+/// The sooner of two moments that there may be.
+pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Due rows of one webhook that are in memory besides those on their way.
+const WINDOW: usize = 16;
+/// A row may become visible so long after the time in its key: longer than any commit takes. Rows older than that which were not there
+/// before are found by the sweep.
+const COMMIT_TIME: Duration = Duration::from_secs(60);
+/// Attempts of the last seconds that are read when a queue is first looked at after a start.
+const TRIED_AT_START: usize = 200;

@@ -1,0 +1,245 @@
+//! The webhook room with a memory store, a clock that the test turns, and receivers on this machine.
+
+mod delivery;
+mod neighbours;
+mod order;
+mod payload;
+mod receiver;
+mod restart;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::receiver::Receiver;
+use super::*;
+use crate::access::{MasterKey, NewApp, NewWebhook, Options, Vault, Webhook};
+use crate::actors::House;
+use crate::environment::Environment;
+use crate::ids::{AppId, CustomerId, EventId, PaymentId, TransactionId};
+use crate::secret::Secret;
+use crate::store::{Batch, Direction, Table};
+use crate::testing::{START, amount};
+use crate::transaction::{
+    CancelledBy, ClientContext, Customer, Details, Event, EventName, NewTransaction,
+    PaymentDetails, Transaction, evolve, initiate,
+};
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+struct Room {
+    store: Store,
+    access: Access,
+    clock: Clock,
+    ids: Ids,
+    app: AppId,
+    house: House,
+    webhooks: Webhooks,
+}
+
+impl Room {
+    async fn new() -> Self {
+        Self::with(
+            Store::memory(),
+            Clock::manual(START),
+            WebhookSettings::default(),
+        )
+        .await
+    }
+
+    async fn with(store: Store, clock: Clock, settings: WebhookSettings) -> Self {
+        let ids = Ids::system();
+        let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "a test").unwrap();
+        let vault = Vault::new(&master, ids.clone());
+        let access = Access::load(
+            store.clone(),
+            vault,
+            clock.clone(),
+            ids.clone(),
+            Options::default(),
+        )
+        .await
+        .unwrap();
+        let app = match access.apps(None).first() {
+            Some(app) => app.id,
+            None => new_app(&access).await,
+        };
+        let house = House::start().unwrap();
+        let equipment = Equipment {
+            store: store.clone(),
+            access: access.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            settings: WebhookSettings {
+                allow_private: true,
+                ..settings
+            },
+            names: Names::system(),
+        };
+        let webhooks = Webhooks::start(equipment, house.arbiter()).unwrap();
+        Self {
+            store,
+            access,
+            clock,
+            ids,
+            app,
+            house,
+            webhooks,
+        }
+    }
+
+    async fn webhook(&self, receiver: &Receiver) -> Arc<Webhook> {
+        self.webhook_at(&receiver.url).await
+    }
+
+    async fn webhook_at(&self, url: &str) -> Arc<Webhook> {
+        let new = NewWebhook {
+            app: self.app,
+            url: url.to_owned(),
+            secret: Some(SECRET.into()),
+        };
+        self.access.create_webhook(new).await.unwrap()
+    }
+
+    /// A new payment, in the store's eyes; its first event is not announced yet.
+    fn payment(&self) -> Transaction {
+        self.payment_in(Environment::Sandbox)
+    }
+
+    fn payment_in(&self, environment: Environment) -> Transaction {
+        payment(self.app, environment, &self.ids, self.clock.now())
+    }
+
+    /// Announces that the payment began.
+    async fn begin(&self) -> Transaction {
+        let tx = self.payment();
+        self.announce(&tx, EventName::PaymentInitiated).await;
+        tx
+    }
+
+    /// Announces that the payment was cancelled.
+    async fn end(&self, tx: &Transaction) -> EventId {
+        let by = CancelledBy::Customer;
+        let ended = evolve(tx.clone(), &Event::Cancelled { by }, self.clock.now());
+        self.announce(&ended, EventName::PaymentCancelled).await
+    }
+
+    async fn announce(&self, tx: &Transaction, name: EventName) -> EventId {
+        let (event, targets) = self.store_only(tx, name).await;
+        self.webhooks.nudge(&targets);
+        event
+    }
+
+    /// Commits the event without a nudge.
+    async fn store_only(&self, tx: &Transaction, name: EventName) -> (EventId, Vec<WebhookId>) {
+        let now = self.clock.now();
+        let event = EventId::new(self.ids.ulid(now));
+        let mut batch = Batch::new();
+        let webhooks = self.access.enabled_webhooks(self.app);
+        let targets = enqueue(&mut batch, &webhooks, tx, name, event, now, &self.ids);
+        self.store.commit(batch).await.unwrap();
+        (event, targets)
+    }
+
+    async fn waiting(&self) -> usize {
+        let (start, end) = row::all();
+        self.store
+            .scan(Table::Outbox, &start, &end, Direction::Forward, 10_000)
+            .await
+            .unwrap()
+            .len()
+    }
+
+    async fn attempts_at(&self, webhook: &Webhook) -> Vec<Attempt> {
+        self.webhooks
+            .attempts(webhook.id, None, 1_000)
+            .await
+            .unwrap()
+    }
+
+    /// Waits until so many attempts at the webhook are in the log.
+    async fn attempted(&self, webhook: &Webhook, times: usize) -> Vec<Attempt> {
+        for _ in 0..WAITS {
+            let attempts = self.attempts_at(webhook).await;
+            if attempts.len() >= times {
+                return attempts;
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+        panic!("there were never {times} attempts at {}", webhook.url);
+    }
+
+    async fn nothing_waits(&self) {
+        for _ in 0..WAITS {
+            if self.waiting().await == 0 {
+                return;
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+        panic!("{} deliveries still wait", self.waiting().await);
+    }
+
+    /// Gives what should not happen the time to happen.
+    async fn settle(&self) {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.webhooks.0.stopping.send_replace(true);
+        self.house.stop();
+    }
+}
+
+async fn new_app(access: &Access) -> AppId {
+    let account = access.create_account("Coffee").await.unwrap();
+    let new = NewApp {
+        account: account.id,
+        name: "Shop".to_owned(),
+        icon_url: None,
+        website_url: None,
+        settings: crate::access::AppSettings::default(),
+    };
+    access.create_app(new).await.unwrap().id
+}
+
+fn payment(app: AppId, environment: Environment, ids: &Ids, now: Timestamp) -> Transaction {
+    let customer = Customer {
+        id: CustomerId::new(ids.ulid(now)),
+        first_name: "Awa".to_owned(),
+        last_name: "Diop".to_owned(),
+        email: "awa@example.com".to_owned(),
+        phone: None,
+        address: None,
+        city: None,
+        state: None,
+        country_code: None,
+        zip_code: None,
+        created_at: now,
+        updated_at: now,
+    };
+    let new = NewTransaction {
+        id: TransactionId::Payment(PaymentId::new(ids.ulid(now))),
+        app,
+        environment,
+        amount: amount(2_550, "USD"),
+        description: "Two coffees".to_owned(),
+        customer,
+        metadata: BTreeMap::new(),
+        details: Details::Payment(PaymentDetails {
+            return_url: "https://shop.example/".to_owned(),
+            methods: Vec::new(),
+            restriction: None,
+            attempts_allowed: 1,
+            expires_at: now.plus(Duration::from_secs(1_800)),
+        }),
+        context: ClientContext::default(),
+    };
+    initiate(new, now).0
+}
+
+/// Later than any retry's jitter.
+const RETRY: Duration = Duration::from_secs(10 * 60 + 5);
+const WAIT: Duration = Duration::from_millis(10);
+const WAITS: usize = 2_000;

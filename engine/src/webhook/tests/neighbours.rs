@@ -1,0 +1,76 @@
+//! Bad neighbours: dead and slow receivers delay nobody else.
+
+use super::receiver::Manner;
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn healthy_receivers_do_not_wait_for_dead_ones() {
+    let room = Room::with(Store::memory(), Clock::wall(), WebhookSettings::default()).await;
+    let dead = Receiver::new(Manner::Silent).await;
+    let mut healthy = Vec::new();
+    for _ in 0..3 {
+        room.webhook(&dead).await;
+        let receiver = Receiver::good().await;
+        room.webhook(&receiver).await;
+        healthy.push(receiver);
+    }
+    for _ in 0..100 {
+        room.begin().await;
+    }
+    // The dead ones take three seconds for each of their first requests; the others are long done by then.
+    let begun = tokio::time::Instant::now();
+    for receiver in &healthy {
+        receiver.received(100).await;
+    }
+    assert!(
+        dead.requests().len() < 100,
+        "the dead receivers were served first"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_has_so_many_requests_at_a_time_and_one_until_it_is_known() {
+    let settings = WebhookSettings {
+        concurrency_per_target: 3,
+        ..WebhookSettings::default()
+    };
+    let room = Room::with(Store::memory(), Clock::wall(), settings).await;
+    let (known, unknown) = (Receiver::good().await, Receiver::new(Manner::Silent).await);
+    let webhook = room.webhook(&known).await;
+    room.begin().await;
+    room.attempted(&webhook, 1).await;
+    room.nothing_waits().await;
+    known.behave(Manner::Silent);
+    room.webhook(&unknown).await;
+    for _ in 0..20 {
+        room.begin().await;
+    }
+    known.received(1 + 3).await;
+    unknown.received(1).await;
+    room.settle().await;
+    assert_eq!((known.requests().len(), unknown.requests().len()), (4, 1));
+    let snapshot = room.webhooks.snapshot().await.unwrap();
+    assert_eq!((snapshot.in_flight, snapshot.targets), (4, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_depth_of_the_outbox_is_known_again_after_a_sweep() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Status(500)).await;
+    let webhook = room.webhook(&receiver).await;
+    for _ in 0..5 {
+        room.begin().await;
+    }
+    room.attempted(&webhook, 5).await;
+    let counted = sweep::count(&room.webhooks.0).await.unwrap();
+    assert_eq!(
+        (counted.depth, counted.webhooks),
+        (Some(5), vec![webhook.id])
+    );
+    assert_eq!(room.webhooks.snapshot().await.unwrap().depth, 5);
+}

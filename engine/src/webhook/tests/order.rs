@@ -1,0 +1,86 @@
+//! Order within one transaction, and none between them.
+
+use super::receiver::Manner;
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Slow(Duration::from_millis(700))).await;
+    let webhook = room.webhook(&receiver).await;
+    let tx = room.begin().await;
+    room.end(&tx).await;
+    receiver.received(1).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(receiver.events(), ["payment.initiated"]);
+    receiver.received(2).await;
+    assert_eq!(
+        receiver.events(),
+        ["payment.initiated", "payment.cancelled"]
+    );
+    room.attempted(&webhook, 2).await;
+    room.nothing_waits().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_seconds_after_a_first_attempt_without_acknowledgment_the_end_goes_ahead() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Status(500)).await;
+    let webhook = room.webhook(&receiver).await;
+    let tx = room.begin().await;
+    room.attempted(&webhook, 1).await;
+    room.end(&tx).await;
+    room.clock.advance(Duration::from_millis(2_900));
+    room.settle().await;
+    assert_eq!(receiver.events(), ["payment.initiated"]);
+    room.clock.advance(Duration::from_millis(100));
+    receiver.received(2).await;
+    assert_eq!(
+        receiver.events(),
+        ["payment.initiated", "payment.cancelled"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_payments_at_once_keep_their_own_order() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Slow(Duration::from_millis(3))).await;
+    room.webhook(&receiver).await;
+    let mut begun = Vec::new();
+    for _ in 0..100 {
+        let tx = room.payment();
+        room.store_only(&tx, EventName::PaymentInitiated).await;
+        room.clock.advance(Duration::from_micros(7));
+        begun.push(tx);
+    }
+    // The ends come in another order, and before anything was sent.
+    for tx in begun.iter().rev() {
+        room.end(tx).await;
+    }
+    receiver.received(200).await;
+    room.nothing_waits().await;
+    let requests = receiver.requests();
+    assert_eq!(requests.len(), 200);
+    for tx in begun {
+        let id = tx.id.to_string();
+        let events: Vec<_> = requests
+            .iter()
+            .filter(|request| request.transaction() == id)
+            .collect();
+        assert_eq!(events[0].event(), "payment.initiated");
+        assert_eq!(events[0].json()["data"]["sequence"], 1);
+        assert_eq!(events[1].event(), "payment.cancelled");
+        assert_eq!(events[1].json()["data"]["sequence"], 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_was_made_after_the_beginning_gets_the_end_alone() {
+    let room = Room::new().await;
+    let tx = room.begin().await;
+    let receiver = Receiver::good().await;
+    room.webhook(&receiver).await;
+    room.end(&tx).await;
+    receiver.received(1).await;
+    assert_eq!(receiver.events(), ["payment.cancelled"]);
+}
