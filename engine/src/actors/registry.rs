@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::prelude::*;
 
-use super::transaction::{Execute, TransactionActor};
+use super::transaction::{Execute, Rest, TransactionActor};
+use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::TransactionId;
 use crate::transaction::{Command, Transaction};
@@ -17,8 +18,16 @@ const SHARDS: usize = 64;
 const SENDS: usize = 4;
 
 pub(crate) struct Registry {
-    shards: Vec<Mutex<HashMap<TransactionId, Addr<TransactionActor>>>>,
+    shards: Vec<Mutex<Shard>>,
     hasher: RandomState,
+}
+
+type Shard = HashMap<TransactionId, Up>;
+
+/// An actor that is up.
+struct Up {
+    address: Addr<TransactionActor>,
+    last_command_at: Timestamp,
 }
 
 impl Registry {
@@ -55,7 +64,7 @@ impl Registry {
     /// Takes the actor out of the map, if it is still the one in it. Whoever asks next starts another.
     pub(crate) fn forget(&self, id: TransactionId, address: &Addr<TransactionActor>) {
         let mut shard = self.shard(id);
-        if shard.get(&id) == Some(address) {
+        if shard.get(&id).is_some_and(|up| up.address == *address) {
             shard.remove(&id);
         }
     }
@@ -70,7 +79,7 @@ impl Registry {
 
     /// The address of the actor that is up, if one is.
     pub(crate) fn find(&self, id: TransactionId) -> Option<Addr<TransactionActor>> {
-        self.shard(id).get(&id).cloned()
+        self.shard(id).get(&id).map(|up| up.address.clone())
     }
 
     /// Forgets all actors, so that they can be freed.
@@ -80,21 +89,42 @@ impl Registry {
         }
     }
 
+    /// Sends every actor to rest that has had no command since `before`. A submission that is away keeps nobody up: its answer wakes
+    /// a new actor.
+    pub(crate) fn rest_idle(&self, before: Timestamp) {
+        for shard in &self.shards {
+            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.retain(|_, up| {
+                let idle = up.last_command_at < before;
+                if idle {
+                    up.address.do_send(Rest);
+                }
+                !idle
+            });
+            if shard.capacity() > 4 * shard.len().max(16) {
+                shard.shrink_to_fit();
+            }
+        }
+    }
+
     fn find_or_start(&self, engine: &Engine, id: TransactionId) -> Addr<TransactionActor> {
+        let now = engine.clock.now();
         let mut shard = self.shard(id);
-        if let Some(address) = shard.get(&id) {
-            return address.clone();
+        if let Some(up) = shard.get_mut(&id) {
+            up.last_command_at = now;
+            return up.address.clone();
         }
         let actor = TransactionActor::new(id, engine.clone());
         let address = TransactionActor::start_in_arbiter(engine.house.arbiter(), |_| actor);
-        shard.insert(id, address.clone());
+        let up = Up {
+            address: address.clone(),
+            last_command_at: now,
+        };
+        shard.insert(id, up);
         address
     }
 
-    fn shard(
-        &self,
-        id: TransactionId,
-    ) -> MutexGuard<'_, HashMap<TransactionId, Addr<TransactionActor>>> {
+    fn shard(&self, id: TransactionId) -> MutexGuard<'_, Shard> {
         let hash = self.hasher.hash_one(id);
         let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
         self.shards[index]

@@ -1,4 +1,4 @@
-//! The scheduler: wakes transactions when their time has come, and deletes what sandbox keeps no longer.
+//! The scheduler: wakes transactions when their time has come, sends idle actors to rest, and deletes what sandbox keeps no longer.
 //!
 //! Timers live in the store, so a million waiting transactions cost no memory. The recent part of the timer table is read several times a
 //! second; the whole of it at the start and once in a while, for timers whose transaction could not be woken.
@@ -43,6 +43,7 @@ struct State {
     asked: HashMap<Due, Timestamp>,
     last_full_look: Option<Timestamp>,
     last_sweep: Option<Timestamp>,
+    last_rest: Option<Timestamp>,
     wakes: u64,
     purged: u64,
 }
@@ -92,11 +93,13 @@ impl Handler<Snapshot<SchedulerSnapshot>> for Scheduler {
 async fn run(engine: Engine, state: Arc<Mutex<State>>) {
     let permits = Arc::new(Semaphore::new(WAKES));
     while !engine.is_stopping() {
+        let next = engine.clock.now().plus(TICK);
         if let Err(error) = look(&engine, &state, &permits).await {
             tracing::error!(%error, "The timers could not be read; trying again.");
         }
         sweep_when_due(&engine, &state).await;
-        engine.clock.sleep(TICK).await;
+        rest_idle_when_due(&engine, &state);
+        engine.clock.sleep_until(next).await;
     }
 }
 
@@ -188,6 +191,21 @@ async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
     if let Err(error) = idempotency::sweep(&engine.store, now).await {
         tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
     }
+}
+
+fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
+    let (now, idle) = (engine.clock.now(), engine.settings.idle_after);
+    {
+        let mut state = lock(state);
+        if state
+            .last_rest
+            .is_some_and(|last| now.since(last) < idle / 2)
+        {
+            return;
+        }
+        state.last_rest = Some(now);
+    }
+    engine.registry.rest_idle(now.minus(idle));
 }
 
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {

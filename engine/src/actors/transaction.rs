@@ -7,7 +7,6 @@ use actix::prelude::*;
 
 use super::commit::{NotCommitted, Step, commit};
 use super::{Snapshot, calls};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{self, Recovered};
 use crate::ids::{AttemptId, CaseId, TransactionId};
@@ -19,6 +18,13 @@ use crate::transaction::{Command, Context as Decision, State, Transaction, decid
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
 const DECISIONS: usize = 8;
 
+/// Nothing has come for a while: go to rest. What still arrives finds its successor.
+pub(crate) struct Rest;
+
+impl Message for Rest {
+    type Result = ();
+}
+
 /// Please carry out this command. Answered after the commit.
 pub(crate) struct Execute(pub Command);
 
@@ -29,10 +35,11 @@ impl Message for Execute {
 pub(crate) struct TransactionActor {
     id: TransactionId,
     engine: Engine,
-    /// The transaction as this actor last committed or loaded it.
+    /// The transaction, while an attempt is under way. One that waits for its payer is one row away, and there may be a great many.
     held: Option<Arc<Transaction>>,
+    /// Version and state as this actor last saw them.
+    seen: Option<(u64, &'static str)>,
     commands: u64,
-    last_command_at: Timestamp,
 }
 
 /// How a transaction's actor is.
@@ -48,31 +55,13 @@ pub struct TransactionSnapshot {
 
 impl TransactionActor {
     pub(crate) fn new(id: TransactionId, engine: Engine) -> Self {
-        let last_command_at = engine.clock.now();
         Self {
             id,
             engine,
             held: None,
+            seen: None,
             commands: 0,
-            last_command_at,
         }
-    }
-
-    /// Goes to rest when nothing has come for a while. A submission that is away keeps nobody up: its answer wakes a new actor.
-    fn rest_when_idle(&mut self, context: &mut Context<Self>) {
-        let (clock, idle) = (self.engine.clock.clone(), self.engine.settings.idle_after);
-        let until = self.last_command_at.plus(idle);
-        let wait = async move { clock.sleep_until(until).await }.into_actor(self);
-        context.spawn(wait.map(|(), actor, context| {
-            if actor.engine.clock.now()
-                >= actor.last_command_at.plus(actor.engine.settings.idle_after)
-            {
-                actor.engine.registry.forget(actor.id, &context.address());
-                context.stop();
-            } else {
-                actor.rest_when_idle(context);
-            }
-        }));
     }
 }
 
@@ -81,7 +70,6 @@ impl Actor for TransactionActor {
 
     fn started(&mut self, context: &mut Context<Self>) {
         context.set_mailbox_capacity(TRANSACTION_MAILBOX);
-        self.rest_when_idle(context);
     }
 }
 
@@ -90,14 +78,22 @@ impl Handler<Execute> for TransactionActor {
 
     fn handle(&mut self, Execute(command): Execute, _: &mut Context<Self>) -> Self::Result {
         self.commands += 1;
-        self.last_command_at = self.engine.clock.now();
         let carried_out = carry_out(self.engine.clone(), self.id, self.held.clone(), command);
         AtomicResponse::new(Box::pin(carried_out.into_actor(self).map(
             |(held, answer), actor, _| {
-                actor.held = held;
+                actor.seen = held.as_ref().map(|tx| (tx.version, tx.state.name()));
+                actor.held = held.filter(|tx| tx.has_open_attempt());
                 answer
             },
         )))
+    }
+}
+
+impl Handler<Rest> for TransactionActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Rest, context: &mut Context<Self>) {
+        context.stop();
     }
 }
 
@@ -107,8 +103,8 @@ impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
     fn handle(&mut self, _: Snapshot<TransactionSnapshot>, _: &mut Context<Self>) -> Self::Result {
         MessageResult(TransactionSnapshot {
             id: self.id,
-            version: self.held.as_ref().map(|tx| tx.version),
-            state: self.held.as_ref().map(|tx| tx.state.name()),
+            version: self.seen.map(|(version, _)| version),
+            state: self.seen.map(|(_, state)| state),
             commands: self.commands,
         })
     }

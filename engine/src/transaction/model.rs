@@ -177,6 +177,14 @@ impl Transaction {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
 
+    /// Whether a provider may still say something about an attempt of it.
+    pub fn has_open_attempt(&self) -> bool {
+        matches!(
+            self.state,
+            State::AwaitingGateway | State::AwaitingProvider | State::InDoubt
+        )
+    }
+
     /// The method in use: the current attempt's, else the payout's own.
     pub fn method(&self) -> Option<&str> {
         match self.current_attempt() {
