@@ -1,0 +1,107 @@
+//! The engine that is measured: the default store on a real disk, a wall clock, no rate limit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use switchyard::state::{ApiState, HttpSettings};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::engine::{EngineSettings, NewPayment};
+use switchyard_engine::gateway::Gateways;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::store::{Engine as StoreEngine, Store, StoreSettings};
+use switchyard_engine::testing::{Bench, Wanted, amount};
+use switchyard_engine::transaction::ClientContext;
+
+/// Starts an engine on the store in `path`.
+pub async fn start(path: &Path) -> Result<Bench> {
+    start_with_idle(path, Duration::from_secs(10)).await
+}
+
+/// The routes of the merchant API.
+pub fn router(bench: &Bench) -> axum::Router {
+    switchyard::routes::router(ApiState::new(bench.engine.clone(), HttpSettings::default()))
+}
+
+/// Starts an engine whose actors rest after `idle_after`.
+pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench> {
+    let store = Store::open(&StoreSettings {
+        engine: StoreEngine::Fjall,
+        path: path.to_owned(),
+        cache_bytes: 64 << 20,
+    })?;
+    let wanted = Wanted {
+        store,
+        clock: Clock::wall(),
+        settings: EngineSettings {
+            expires_after: Duration::from_secs(24 * 60 * 60),
+            idle_after,
+            ..EngineSettings::default()
+        },
+        ..Wanted::with(Gateways::default())
+    };
+    Ok(wanted.start().await)
+}
+
+/// Stores `count` waiting payments, as fast as it goes. Their customers are numbered from `first`.
+pub async fn fill(bench: &Bench, count: u64, first: u64) -> Result<()> {
+    fill_and(bench, count, first, |_| {}).await
+}
+
+/// The same, and hands each id to `keep`.
+pub async fn fill_and(
+    bench: &Bench,
+    count: u64,
+    first: u64,
+    keep: impl Fn(TransactionId) + Clone + Send + Sync + 'static,
+) -> Result<()> {
+    const AT_ONCE: u64 = 256;
+    let mut tasks = tokio::task::JoinSet::new();
+    for task in 0..AT_ONCE {
+        let (engine, caller, keep) = (bench.engine.clone(), bench.caller(), keep.clone());
+        tasks.spawn(async move {
+            for number in (task..count).step_by(AT_ONCE as usize) {
+                let made = engine
+                    .initialize_payment(&caller, payment(first + number))
+                    .await?;
+                keep(made.id);
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done??;
+    }
+    Ok(())
+}
+
+fn payment(number: u64) -> NewPayment {
+    NewPayment {
+        amount: amount(2_500, "USD"),
+        description: "Two coffees".to_owned(),
+        return_url: "https://shop.example/return".to_owned(),
+        customer: NewCustomer {
+            first_name: "Awa".to_owned(),
+            last_name: "Diop".to_owned(),
+            email: format!("awa{number}@example.com"),
+            ..NewCustomer::default()
+        },
+        metadata: BTreeMap::from([("order".to_owned(), number.to_string())]),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    }
+}
+
+/// Resident memory of this process, in MiB.
+pub fn resident_mib() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap_or("0 kB");
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kib / 1_024.0)
+}
