@@ -112,6 +112,13 @@ codes! {
     MethodNotAllowed = "method_not_allowed", InvalidRequest, METHOD_NOT_ALLOWED;
     TransactionChanged = "transaction_changed", Conflict, CONFLICT;
 
+    // The operator API.
+    OperatorTokenInvalid = "operator_token_invalid", AuthenticationError, UNAUTHORIZED;
+    ResourceNotFound = "resource_not_found", NotFound, NOT_FOUND;
+    FieldInvalid = "field_invalid", ValidationError, UNPROCESSABLE_ENTITY;
+    LimitReached = "limit_reached", ValidationError, UNPROCESSABLE_ENTITY;
+    ResourceChanged = "resource_changed", Conflict, CONFLICT;
+
     // Our side.
     ServiceUnavailable = "service_unavailable", Unavailable, SERVICE_UNAVAILABLE;
     InternalError = "internal_error", InternalError, INTERNAL_SERVER_ERROR;

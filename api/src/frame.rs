@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use tokio::time::Instant;
+use tracing::{Instrument as _, field};
 
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
@@ -24,10 +25,16 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let route = request.extensions().get::<MatchedPath>().cloned();
     request.extensions_mut().insert(RequestId(id.clone()));
     // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves whole.
-    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let span = tracing::info_span!(
+        "request",
+        request.id = id.to_str().unwrap_or_default(),
+        transaction.id = field::Empty
+    );
+    let handled = next.run(request).instrument(span.clone());
+    let answer = AssertUnwindSafe(handled).catch_unwind().await;
     let mut response = answer.unwrap_or_else(|_| ApiError::internal().into_response());
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    record(&method, route, response.status(), started, &id);
+    span.in_scope(|| record(&method, route, response.status(), started));
     response.headers_mut().insert(REQUEST_ID, id);
     response
 }
@@ -65,7 +72,7 @@ fn request_id(state: &ApiState) -> HeaderValue {
     HeaderValue::from_bytes(text).unwrap_or_else(|_| HeaderValue::from_static("req_unknown"))
 }
 
-fn record(method: &Method, route: &str, status: StatusCode, started: Instant, id: &HeaderValue) {
+fn record(method: &Method, route: &str, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
     let (verb, pattern) = (method_label(method), route.to_owned());
     let labels = [
@@ -76,15 +83,12 @@ fn record(method: &Method, route: &str, status: StatusCode, started: Instant, id
     metrics::counter!("switchyard_http_requests_total", &labels).increment(1);
     metrics::histogram!("switchyard_http_request_seconds", "method" => verb, "route" => pattern)
         .record(elapsed.as_secs_f64());
-    let (id, duration_ms) = (
-        id.to_str().unwrap_or_default(),
-        elapsed.as_secs_f64() * 1_000.0,
-    );
+    let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     if status.is_server_error() {
-        tracing::error!(request.id = id, http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+        tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
             "A request was answered with an error of ours.");
     } else {
-        tracing::debug!(request.id = id, http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+        tracing::debug!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
             "A request was answered.");
     }
 }

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod merchant;
 pub mod openapi;
 pub mod operations;
+pub mod operator;
 pub mod return_url;
 pub mod routes;
 pub mod serve;

@@ -1,13 +1,26 @@
-//! The command line.
+//! The command line: `switchyard serve`, and the operator's commands for a server that runs.
 //!
 //! Exit codes: 0 done; 1 it did not work; 2 wrong usage, or settings that are refused.
 
+mod accounts;
+mod apps;
+mod client;
+mod connections;
+mod gateways;
+mod keys;
 mod local;
+mod output;
 mod serve;
+mod tokens;
+mod transactions;
+mod trigger;
+mod webhooks;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use self::client::{Client, Target};
 
 /// A payment and payout engine: one API for merchants, any provider behind it.
 #[derive(Parser)]
@@ -15,6 +28,8 @@ use clap::{Parser, Subcommand};
 struct Line {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    target: Target,
 }
 
 #[derive(Subcommand)]
@@ -25,6 +40,39 @@ enum Command {
     MasterKey(local::NewMasterKey),
     /// Make an operator token for the settings file
     OperatorToken(local::NewToken),
+    #[command(flatten)]
+    Remote(Remote),
+}
+
+/// What a running server is asked.
+#[derive(Subcommand)]
+enum Remote {
+    /// Merchants' organisations
+    #[command(subcommand)]
+    Accounts(accounts::Accounts),
+    /// Merchants' integrations and their settings
+    #[command(subcommand)]
+    Apps(apps::Apps),
+    /// API keys of an app
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    /// Where an app's events go
+    #[command(subcommand)]
+    Webhooks(webhooks::Webhooks),
+    /// Gateways that are loaded
+    #[command(subcommand)]
+    Gateways(gateways::Gateways),
+    /// Gateways with an app's credentials
+    #[command(subcommand)]
+    Connections(connections::Connections),
+    /// Payments and payouts
+    #[command(subcommand)]
+    Transactions(transactions::Transactions),
+    /// Operator tokens that the server keeps
+    #[command(subcommand)]
+    Tokens(tokens::Tokens),
+    /// Make a sandbox payment or payout and drive it to the end that the event names
+    Trigger(trigger::Trigger),
 }
 
 /// The program.
@@ -48,10 +96,28 @@ async fn run(line: Line) -> ExitCode {
         Command::Serve(serve) => return serve.run().await,
         Command::MasterKey(new) => new.run(),
         Command::OperatorToken(new) => new.run(),
+        Command::Remote(remote) => remote.run(&line.target).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => failed(&why),
+    }
+}
+
+impl Remote {
+    async fn run(self, target: &Target) -> anyhow::Result<()> {
+        let client = Client::new(target)?;
+        match self {
+            Self::Accounts(accounts) => accounts.run(&client).await,
+            Self::Apps(apps) => apps.run(&client).await,
+            Self::Keys(keys) => keys.run(&client).await,
+            Self::Webhooks(webhooks) => webhooks.run(&client).await,
+            Self::Gateways(gateways) => gateways.run(&client).await,
+            Self::Connections(connections) => connections.run(&client).await,
+            Self::Transactions(transactions) => transactions.run(&client).await,
+            Self::Tokens(tokens) => tokens.run(&client).await,
+            Self::Trigger(trigger) => trigger.run(&client).await,
+        }
     }
 }
 
@@ -72,10 +138,44 @@ mod tests {
     }
 
     #[test]
+    fn no_argument_of_a_command_takes_the_name_of_a_global_one() {
+        fn check(command: &clap::Command, globals: &[&str]) {
+            for argument in command
+                .get_arguments()
+                .filter(|argument| !argument.is_global_set())
+            {
+                assert!(
+                    !globals.contains(&argument.get_id().as_str()),
+                    "{} of {}",
+                    argument.get_id(),
+                    command.get_name()
+                );
+            }
+            command
+                .get_subcommands()
+                .for_each(|inner| check(inner, globals));
+        }
+        let line = Line::command();
+        let globals: Vec<&str> = line
+            .get_arguments()
+            .filter(|argument| argument.is_global_set())
+            .map(|argument| argument.get_id().as_str())
+            .collect();
+        assert!(globals.contains(&"url") && globals.contains(&"token"));
+        check(&line, &globals);
+    }
+
+    #[test]
     fn commands_read_as_people_write_them() {
         for line in [
             "switchyard serve --config switchyard.toml",
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
+            "switchyard keys create --environment live --kind secret --name server --app app_x",
+            "switchyard keys roll key_x --grace 24h",
+            "switchyard webhooks create https://shop.example/hooks",
+            "switchyard connections create --gateway g --environment live --account-name Main --config {}",
+            "switchyard transactions list --status failed --json",
+            "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {
             assert!(Line::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

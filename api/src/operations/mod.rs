@@ -1,8 +1,10 @@
 //! What keeps the program running and seen: liveness and readiness, metrics, the log, and an orderly end.
 
+mod forwarded;
 mod health;
 pub mod logging;
 pub mod metrics;
+mod request;
 mod shutdown;
 
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use switchyard_engine::engine::Engine;
 
+pub use forwarded::{CLIENT_ADDRESS, CLIENT_COUNTRY, Trust, identify};
+pub use request::note_transaction;
 pub use shutdown::{Draining, stop_signal};
 
 /// What the pages of this room look at.
@@ -42,7 +46,7 @@ impl Operations {
     }
 
     /// `/healthz`, `/readyz` and, if there are any, `/metrics`.
-    pub fn router(&self) -> Router {
+    pub fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
         let mut router = Router::new()
             .route("/healthz", get(health::live))
             .route("/readyz", get(health::ready));

@@ -95,11 +95,12 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     let open = settings.metrics.open || settings.development;
     let operations = Operations::new(engine.clone(), metrics, open, draining.clone());
     let http = HttpSettings {
+        client_address_header: Some(operations::CLIENT_ADDRESS.to_owned()),
+        client_country_header: Some(operations::CLIENT_COUNTRY.to_owned()),
         development: settings.development,
-        ..HttpSettings::default()
     };
     let state = ApiState::new(engine.clone(), http);
-    let routes = routes::all(state, &operations);
+    let routes = routes::all(state, &operations, &draining, &settings)?;
 
     tracing::info!(address = %settings.server.listen, public_url = settings.public_url(), "Switchyard serves.");
     if let Some(keys) = keys {

@@ -38,7 +38,7 @@ pub use self::rate_limit::{Rate, WINDOW as RATE_LIMIT_WINDOW};
 pub use self::seed::{Development, DevelopmentKeys};
 pub use self::token::Fingerprint;
 pub use self::vault::{Sealed, Vault, VaultError};
-pub use self::webhook::{NewWebhook, Webhook, WebhookChange};
+pub use self::webhook::{NewWebhook, Webhook, WebhookChange, new_webhook_secret};
 pub use crate::environment::{Environment, NotAnEnvironment};
 
 use self::rate_limit::RateLimiter;

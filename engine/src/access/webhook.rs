@@ -84,7 +84,7 @@ impl Access {
         text::url("url", &new.url)?;
         let secret = match new.secret {
             Some(chosen) => checked(chosen)?,
-            None => make_secret(&self.0.ids),
+            None => new_webhook_secret(&self.0.ids),
         };
         let gate = self.gate().await;
         let app = self
@@ -177,7 +177,7 @@ fn checked(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
 }
 
 /// `whsec_` and the base64 of 32 random bytes, the form of Standard Webhooks.
-fn make_secret(ids: &Ids) -> Secret<String> {
+pub fn new_webhook_secret(ids: &Ids) -> Secret<String> {
     let mut bytes = [0; 32];
     ids.fill(&mut bytes);
     let secret = Secret::new(format!("whsec_{}", BASE64.encode(bytes)));

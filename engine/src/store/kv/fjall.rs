@@ -3,15 +3,12 @@
 //! A batch goes to the journal, the journal is flushed with `fdatasync`, and only then do the rows become visible: reads see
 //! nothing that a power cut could take back.
 
-mod journal;
-
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use ::fjall::{
-    Database, Error, JournalRecoveryError, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch,
-    PersistMode, Readable,
+    Database, Error, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
 };
 
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
@@ -27,17 +24,7 @@ pub(in crate::store) struct Fjall {
 
 impl Fjall {
     pub(in crate::store) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
-        contained(|| match Self::open_keyspaces(path, cache_bytes) {
-            Err(Error::JournalRecovery(JournalRecoveryError::ChecksumMismatch))
-                if journal::drop_torn_batch(path)? =>
-            {
-                tracing::warn!(
-                    "a batch that a power cut had torn was dropped, it was not acknowledged"
-                );
-                Ok(Self::open_keyspaces(path, cache_bytes)?)
-            }
-            opened => Ok(opened?),
-        })
+        contained(|| Ok(Self::open_keyspaces(path, cache_bytes)?))
     }
 
     fn open_keyspaces(path: &Path, cache_bytes: u64) -> Result<Self, Error> {

@@ -1,0 +1,177 @@
+//! `switchyard apps`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::client::Client;
+use super::output::Column;
+
+#[derive(Subcommand)]
+pub enum Apps {
+    /// Show the apps of one account, or all
+    List {
+        #[arg(long)]
+        account: Option<String>,
+    },
+    /// Show one app with its settings
+    Show {
+        #[arg(long)]
+        app: Option<String>,
+    },
+    /// Make an app
+    Create {
+        #[arg(long)]
+        account: String,
+        name: String,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Change an app or its settings; what is not named stays
+    Update {
+        #[arg(long)]
+        app: Option<String>,
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        change: Change,
+    },
+    /// Let an app's keys work again
+    Enable {
+        #[arg(long)]
+        app: Option<String>,
+    },
+    /// Refuse an app's keys
+    Disable {
+        #[arg(long)]
+        app: Option<String>,
+    },
+}
+
+/// An empty text takes a value away.
+#[derive(Args)]
+pub struct Change {
+    /// Logo on the checkout page
+    #[arg(long)]
+    icon_url: Option<String>,
+    #[arg(long)]
+    website_url: Option<String>,
+    /// Where mails to the merchant go
+    #[arg(long)]
+    merchant_email: Option<String>,
+    /// Whether the merchant gets a mail about every transaction that ended
+    #[arg(long)]
+    notify_merchant: Option<bool>,
+    /// Whether the customer gets a mail about a successful payment
+    #[arg(long)]
+    notify_customer: Option<bool>,
+    /// Attempts that a payer has on the checkout page, 1 to 5
+    #[arg(long)]
+    checkout_attempts: Option<u8>,
+    /// Language when the payer's own is not known: en or fr
+    #[arg(long)]
+    locale: Option<String>,
+}
+
+impl Change {
+    fn into_body(self) -> Map<String, Value> {
+        let mut settings = Map::new();
+        put(
+            &mut settings,
+            "merchant_email",
+            self.merchant_email.map(or_null),
+        );
+        put(
+            &mut settings,
+            "notify_merchant",
+            self.notify_merchant.map(Value::Bool),
+        );
+        put(
+            &mut settings,
+            "notify_customer",
+            self.notify_customer.map(Value::Bool),
+        );
+        put(
+            &mut settings,
+            "checkout_attempts",
+            self.checkout_attempts.map(Value::from),
+        );
+        put(&mut settings, "locale", self.locale.map(or_null));
+        let mut body = Map::new();
+        put(&mut body, "icon_url", self.icon_url.map(or_null));
+        put(&mut body, "website_url", self.website_url.map(or_null));
+        put(
+            &mut body,
+            "settings",
+            (!settings.is_empty()).then_some(Value::Object(settings)),
+        );
+        body
+    }
+}
+
+impl Apps {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List { account } => {
+                let query =
+                    account.map_or_else(String::new, |account| format!("?account={account}"));
+                out.table(&client.get(&format!("/apps{query}")).await?, COLUMNS)?;
+            }
+            Self::Show { app } => out.fields(&client.get(&path(client, app.as_deref())?).await?)?,
+            Self::Create {
+                account,
+                name,
+                change,
+            } => {
+                let mut body = change.into_body();
+                body.insert("account".to_owned(), account.into());
+                body.insert("name".to_owned(), name.into());
+                out.fields(&client.post("/apps", &Value::Object(body)).await?)?;
+            }
+            Self::Update { app, name, change } => {
+                let mut body = change.into_body();
+                put(&mut body, "name", name.map(Value::String));
+                out.fields(
+                    &client
+                        .patch(&path(client, app.as_deref())?, &Value::Object(body))
+                        .await?,
+                )?;
+            }
+            Self::Enable { app } => out.fields(&switch(client, app.as_deref(), true).await?)?,
+            Self::Disable { app } => out.fields(&switch(client, app.as_deref(), false).await?)?,
+        }
+        Ok(())
+    }
+}
+
+async fn switch(client: &Client, app: Option<&str>, on: bool) -> anyhow::Result<Value> {
+    client
+        .patch(&path(client, app)?, &json!({ "is_enabled": on }))
+        .await
+}
+
+fn path(client: &Client, app: Option<&str>) -> anyhow::Result<String> {
+    Ok(format!("/apps/{}", client.app(app)?))
+}
+
+fn put(body: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        body.insert(name.to_owned(), value);
+    }
+}
+
+fn or_null(text: String) -> Value {
+    if text.is_empty() {
+        Value::Null
+    } else {
+        Value::String(text)
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    ("id", "id"),
+    ("name", "name"),
+    ("account", "account"),
+    ("enabled", "is_enabled"),
+    ("created", "created_at"),
+];

@@ -1,0 +1,193 @@
+//! The command line's other half: asking the operator API of a server that runs.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use reqwest::{Method, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use switchyard_engine::secret::Secret;
+
+use super::output::Output;
+
+/// Which server, with which token.
+#[derive(Args)]
+pub struct Target {
+    /// The server's address [default: of the development server]
+    #[arg(long, global = true, env = "SWITCHYARD_URL")]
+    url: Option<String>,
+    /// Operator token [default: of the development server]
+    #[arg(long, global = true, env = "SWITCHYARD_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// What the development server wrote about itself
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        default_value = "data/dev.json"
+    )]
+    dev_file: PathBuf,
+    /// Answer in JSON, for programs
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// `dev.json`, as far as the command line needs it.
+#[derive(Deserialize)]
+struct Development {
+    base_url: String,
+    app_id: String,
+    operator_token: Secret<String>,
+}
+
+/// Asks one server.
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Secret<String>,
+    app: Option<String>,
+    pub output: Output,
+}
+
+impl Client {
+    pub fn new(target: &Target) -> anyhow::Result<Self> {
+        let development = match (&target.url, &target.token) {
+            (Some(_), Some(_)) => None,
+            _ => Some(development(target)?),
+        };
+        let base = target
+            .url
+            .clone()
+            .or_else(|| development.as_ref().map(|known| known.base_url.clone()));
+        let token = target.token.clone().map(Secret::new).or_else(|| {
+            development
+                .as_ref()
+                .map(|known| known.operator_token.clone())
+        });
+        Ok(Self {
+            http: reqwest::Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
+                .build()?,
+            base: base
+                .context("say which server with --url")?
+                .trim_end_matches('/')
+                .to_owned(),
+            token: token.context("give an operator token with --token")?,
+            app: development.map(|known| known.app_id),
+            output: Output { json: target.json },
+        })
+    }
+
+    /// The app that was named, or the development server's own.
+    pub fn app<'a>(&'a self, named: Option<&'a str>) -> anyhow::Result<&'a str> {
+        let app = named.or(self.app.as_deref());
+        app.context("say which app with --app; `switchyard apps list` shows them")
+    }
+
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.call(Method::GET, path, None).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call(Method::PATCH, path, Some(body)).await
+    }
+
+    pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
+        self.call(Method::DELETE, path, None).await
+    }
+
+    /// The whole envelope of a good answer; an error in words for any other.
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Value> {
+        let answer = self.send(method, path, body).await?;
+        let status = answer.status();
+        let envelope: Value = answer.json().await.with_context(|| {
+            format!(
+                "{} does not answer as a Switchyard server does (status {status}): is --url right?",
+                self.base
+            )
+        })?;
+        if !status.is_success() {
+            return Err(refusal(&envelope));
+        }
+        Ok(envelope)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Response> {
+        let url = format!("{}/operator/v1{path}", self.base);
+        let request = self
+            .http
+            .request(method, &url)
+            .bearer_auth(self.token.expose());
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        match request.send().await {
+            Ok(answer) => Ok(answer),
+            Err(why) if why.is_connect() => bail!(
+                "no server answers at {}: start it with `switchyard serve`, or say where it is with --url",
+                self.base
+            ),
+            Err(why) => {
+                Err(anyhow!(why.without_url()).context(format!("{} could not be asked", self.base)))
+            }
+        }
+    }
+}
+
+fn development(target: &Target) -> anyhow::Result<Development> {
+    let file = target.dev_file.display();
+    let text = std::fs::read(&target.dev_file).with_context(|| {
+        format!("say which server with --url and --token (or SWITCHYARD_URL and SWITCHYARD_TOKEN); there is no development server's {file} to take them from")
+    })?;
+    serde_json::from_slice(&text).with_context(|| {
+        format!(
+            "{file} is not what a development server writes: delete it and start the server again"
+        )
+    })
+}
+
+/// Every problem of a refusal with its hint.
+fn refusal(envelope: &Value) -> anyhow::Error {
+    let problems = envelope["errors"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let sentence = |problem: &Value| {
+        let text = |name: &str| problem[name].as_str().map(str::to_owned);
+        let message = text("message").unwrap_or_default();
+        text("hint").map_or(message.clone(), |hint| format!("{message} ({hint})"))
+    };
+    let sentences: Vec<String> = problems.iter().map(sentence).collect();
+    if sentences.is_empty() {
+        return anyhow!("the server refused, and did not say why");
+    }
+    anyhow!(sentences.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_with_its_hint() {
+        let envelope = serde_json::json!({"errors": [{"message": "No.", "hint": "Try yes"}, {"message": "Never."}]});
+        assert_eq!(refusal(&envelope).to_string(), "No. (Try yes); Never.");
+        assert!(!refusal(&Value::Null).to_string().is_empty());
+    }
+}

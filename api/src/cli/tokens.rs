@@ -1,0 +1,39 @@
+//! `switchyard tokens`.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::client::Client;
+use super::output::Column;
+
+#[derive(Subcommand)]
+pub enum Tokens {
+    /// Show the operator tokens that the server keeps (those of the settings file are not among them)
+    List,
+    /// Make a token; it is shown once
+    Create { name: String },
+    /// Delete a token
+    Delete { id: String },
+}
+
+impl Tokens {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List => out.table(&client.get("/tokens").await?, COLUMNS)?,
+            Self::Create { name } => {
+                out.fields(&client.post("/tokens", &json!({ "name": name })).await?)?;
+                out.note("The token is shown this once.");
+            }
+            Self::Delete { id } => out.done(&client.delete(&format!("/tokens/{id}")).await?)?,
+        }
+        Ok(())
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    ("id", "id"),
+    ("name", "name"),
+    ("token", "shown_as"),
+    ("created", "created_at"),
+];

@@ -1,0 +1,27 @@
+//! `switchyard trigger`.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde_json::json;
+
+use super::client::Client;
+use crate::operator::TRIGGERS;
+
+#[derive(Args)]
+pub struct Trigger {
+    #[arg(value_parser = PossibleValuesParser::new(TRIGGERS.map(|event| event.as_str())))]
+    event: String,
+    #[arg(long)]
+    app: Option<String>,
+}
+
+impl Trigger {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let app = client.app(self.app.as_deref())?;
+        let body = json!({ "event": self.event });
+        client
+            .output
+            .fields(&client.post(&format!("/apps/{app}/trigger"), &body).await?)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! `switchyard webhooks`.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::output::Column;
+
+#[derive(Subcommand)]
+pub enum Webhooks {
+    /// Show an app's webhooks
+    List {
+        #[arg(long)]
+        app: Option<String>,
+    },
+    /// Send an app's events to a URL
+    Create {
+        #[arg(long)]
+        app: Option<String>,
+        /// Where to: https://shop.example/hooks
+        #[arg(value_name = "URL")]
+        target: String,
+        /// Signing secret; without it, one is made
+        #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
+        secret: Option<String>,
+    },
+    /// Send events there again
+    Enable { webhook: String },
+    /// Send no more events there
+    Disable { webhook: String },
+    /// Delete a webhook
+    Delete { webhook: String },
+    /// Show the signing secret
+    Secret { webhook: String },
+}
+
+impl Webhooks {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List { app } => {
+                let app = client.app(app.as_deref())?;
+                out.table(
+                    &client.get(&format!("/apps/{app}/webhooks")).await?,
+                    COLUMNS,
+                )?;
+            }
+            Self::Create {
+                app,
+                target,
+                secret,
+            } => {
+                let app = client.app(app.as_deref())?;
+                let body = json!({ "url": target, "secret": secret });
+                let made = client.post(&format!("/apps/{app}/webhooks"), &body).await?;
+                out.fields(&made)?;
+                let id = made["data"]["id"].as_str().unwrap_or_default();
+                out.note(&format!(
+                    "`switchyard webhooks secret {id}` shows the signing secret."
+                ));
+            }
+            Self::Enable { webhook } => out.fields(&switch(client, &webhook, true).await?)?,
+            Self::Disable { webhook } => out.fields(&switch(client, &webhook, false).await?)?,
+            Self::Delete { webhook } => {
+                out.done(&client.delete(&format!("/webhooks/{webhook}")).await?)?
+            }
+            Self::Secret { webhook } => {
+                out.fields(&client.get(&format!("/webhooks/{webhook}/secret")).await?)?
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn switch(client: &Client, webhook: &str, on: bool) -> anyhow::Result<Value> {
+    client
+        .patch(
+            &format!("/webhooks/{webhook}"),
+            &json!({ "is_enabled": on }),
+        )
+        .await
+}
+
+const COLUMNS: &[Column] = &[
+    ("id", "id"),
+    ("url", "url"),
+    ("enabled", "is_enabled"),
+    ("created", "created_at"),
+];

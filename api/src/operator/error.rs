@@ -1,0 +1,87 @@
+//! What the engine's refusals are in an answer to an operator.
+
+use switchyard_engine::access::AccessError;
+use switchyard_engine::engine::EngineError;
+
+use crate::error::{ApiError, ErrorCode, Problem};
+
+/// An answer that is a refusal.
+pub type Answer = Result<axum::response::Response, Refused>;
+
+/// Wraps a refusal, so that `?` makes one of what the engine says.
+#[derive(Debug)]
+pub struct Refused(pub ApiError);
+
+impl axum::response::IntoResponse for Refused {
+    fn into_response(self) -> axum::response::Response {
+        self.0.into_response()
+    }
+}
+
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl From<AccessError> for Refused {
+    fn from(error: AccessError) -> Self {
+        let problem = |code| Problem::new(code, error.to_string());
+        Self(match &error {
+            AccessError::NotFound { .. } => problem(ErrorCode::ResourceNotFound).into(),
+            AccessError::Invalid { field, .. } => {
+                problem(ErrorCode::FieldInvalid).at(*field).into()
+            }
+            AccessError::TooManyKeys(_)
+            | AccessError::TooManyConnections(_)
+            | AccessError::TooManyWebhooks(_) => problem(ErrorCode::LimitReached).into(),
+            AccessError::Conflict => problem(ErrorCode::ResourceChanged).into(),
+            AccessError::Write(why) => {
+                tracing::warn!(error = %why, "The store did not take a change of the access room.");
+                ApiError::unavailable()
+            }
+            _ => internal(&error),
+        })
+    }
+}
+
+impl From<EngineError> for Refused {
+    fn from(error: EngineError) -> Self {
+        Self(match &error {
+            EngineError::NotFound => not_found("transaction"),
+            EngineError::Refused(_) => {
+                Problem::new(ErrorCode::FieldInvalid, error.to_string()).into()
+            }
+            EngineError::Unavailable(_) | EngineError::Stopping => ApiError::unavailable(),
+            _ => internal(&error),
+        })
+    }
+}
+
+/// There is nothing of that id.
+pub fn not_found(what: &'static str) -> ApiError {
+    Problem::new(
+        ErrorCode::ResourceNotFound,
+        format!("There is no such {what}."),
+    )
+    .hint("Ids are exact: copy them from a list.")
+    .into()
+}
+
+/// One field is not what it has to be.
+pub fn invalid(field: &'static str, message: impl Into<String>) -> ApiError {
+    Problem::new(ErrorCode::FieldInvalid, message.into())
+        .at(field)
+        .into()
+}
+
+fn internal(error: &(dyn std::error::Error + 'static)) -> ApiError {
+    let mut causes = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes = format!("{causes}: {cause}");
+        next = cause.source();
+    }
+    tracing::error!(error = causes, "A request of an operator failed.");
+    ApiError::internal()
+}

@@ -1,0 +1,123 @@
+//! Reading what an operator sends: ids in paths, JSON bodies, query strings, each with the envelope's errors.
+
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::Response;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use switchyard_engine::clock::Timestamp;
+
+use super::error::{Answer, Refused, invalid, not_found};
+use crate::envelope;
+use crate::error::{ApiError, ErrorCode, Problem};
+
+/// The only id in a path. What is no id of its kind is not found, without a look.
+pub struct Id<T>(pub T);
+
+impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        let found = Path::<String>::from_request_parts(parts, state).await;
+        let id = found.ok().and_then(|Path(text)| text.parse().ok());
+        id.map(Self)
+            .ok_or_else(|| Refused(not_found("thing with this id")))
+    }
+}
+
+/// A JSON body. An empty one is `{}`.
+pub struct Body<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        let too_large = |_| {
+            let problem = Problem::new(ErrorCode::BodyTooLarge, "The body is larger than 64 KiB.");
+            Refused(problem.into())
+        };
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(too_large)?;
+        let text: &[u8] = if bytes.trim_ascii().is_empty() {
+            b"{}"
+        } else {
+            &bytes
+        };
+        serde_json::from_slice(text).map(Self).map_err(|why| {
+            let code = if why.is_data() {
+                ErrorCode::FieldInvalid
+            } else {
+                ErrorCode::MalformedJson
+            };
+            Refused(
+                Problem::new(
+                    code,
+                    format!("The body is not what this endpoint takes: {why}"),
+                )
+                .into(),
+            )
+        })
+    }
+}
+
+/// A query string.
+pub struct Asked<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Asked<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(why) => {
+                let problem = Problem::new(ErrorCode::ParameterInvalid, why.body_text());
+                Err(Refused(problem.into()))
+            }
+        }
+    }
+}
+
+/// In a change: left out is `None`, `null` is `Some(None)`.
+pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(deserializer).map(Some)
+}
+
+/// Reads a moment of a query string.
+pub fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let parsed = Timestamp::parse(text).map(Some);
+    parsed.ok_or_else(|| {
+        invalid(
+            field,
+            format!("{field} is a date (2026-11-20) or a time (2026-11-20T10:00:00Z)"),
+        )
+    })
+}
+
+/// 200 with data.
+pub fn ok(message: &str, data: &impl Serialize) -> Answer {
+    Ok(envelope::success(StatusCode::OK, message, data))
+}
+
+/// 201 with data.
+pub fn created(message: &str, data: &impl Serialize) -> Answer {
+    Ok(envelope::success(StatusCode::CREATED, message, data))
+}
+
+/// 200 with `{}`.
+pub fn done(message: &str) -> Result<Response, Refused> {
+    Ok(envelope::success(
+        StatusCode::OK,
+        message,
+        &serde_json::json!({}),
+    ))
+}

@@ -1,0 +1,75 @@
+//! API keys of an app. A key is shown once: in the answer to the request that made it.
+
+use axum::extract::State;
+use serde::Deserialize;
+use switchyard_engine::access::{KeyKind, ListedKey, NewKey};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::{AppId, KeyId};
+
+use super::error::Answer;
+use super::input::{Body, Id, created, done, ok};
+use super::view::KeyView;
+use crate::config::Span;
+use crate::state::ApiState;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct New {
+    environment: Environment,
+    kind: KeyKind,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Roll {
+    /// How long the old key stays valid: `24h`. Without it: not at all.
+    grace: Option<Span>,
+}
+
+pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
+    let keys = state.engine.access.keys(app)?;
+    let views: Vec<_> = keys.iter().map(KeyView::listed).collect();
+    ok("Keys fetched successfully", &views)
+}
+
+pub async fn create(
+    State(state): State<ApiState>,
+    Id(app): Id<AppId>,
+    Body(new): Body<New>,
+) -> Answer {
+    let made = state
+        .engine
+        .access
+        .create_key(app, new.environment, new.kind, new.name)
+        .await?;
+    answer("Key created successfully", made)
+}
+
+pub async fn roll(
+    State(state): State<ApiState>,
+    Id(id): Id<KeyId>,
+    Body(roll): Body<Roll>,
+) -> Answer {
+    let grace = roll
+        .grace
+        .map_or(std::time::Duration::ZERO, |grace| grace.0);
+    let made = state.engine.access.roll_key(id, grace).await?;
+    answer("Key rolled successfully", made)
+}
+
+pub async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer {
+    state.engine.access.delete_key(id).await?;
+    done("Key deleted successfully")
+}
+
+fn answer(message: &str, made: NewKey) -> Answer {
+    let listed = ListedKey {
+        key: made.key,
+        last_used_at: None,
+    };
+    created(
+        message,
+        &KeyView::listed(&listed).with_key(made.secret.expose()),
+    )
+}

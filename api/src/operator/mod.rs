@@ -1,0 +1,74 @@
+//! `/operator/v1`: everything that the operator of an installation can see and do, for the command line and for programs.
+//!
+//! The same envelope as the merchant API, the same rules for errors. Every request carries an operator token; every change is logged
+//! with the name of the token that made it. One file for each family of endpoints.
+
+mod accounts;
+mod apps;
+mod auth;
+mod connections;
+mod error;
+
+mod gateways;
+mod input;
+mod keys;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod transactions;
+mod trigger;
+mod view;
+mod webhooks;
+
+use axum::middleware::from_fn_with_state;
+use axum::routing::{delete, get, post};
+use axum::{Extension, Router};
+
+pub use trigger::TRIGGERS;
+
+use crate::operations::Draining;
+use crate::state::ApiState;
+
+/// All routes, to be nested under `/operator/v1`.
+pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
+    Router::new()
+        .route("/accounts", get(accounts::list).post(accounts::create))
+        .route(
+            "/accounts/{account}",
+            get(accounts::show).patch(accounts::update),
+        )
+        .route("/apps", get(apps::list).post(apps::create))
+        .route("/apps/{app}", get(apps::show).patch(apps::update))
+        .route("/apps/{app}/keys", get(keys::list).post(keys::create))
+        .route("/keys/{key}", delete(keys::remove))
+        .route("/keys/{key}/roll", post(keys::roll))
+        .route(
+            "/apps/{app}/webhooks",
+            get(webhooks::list).post(webhooks::create),
+        )
+        .route(
+            "/webhooks/{webhook}",
+            get(webhooks::show)
+                .patch(webhooks::update)
+                .delete(webhooks::remove),
+        )
+        .route("/webhooks/{webhook}/secret", get(webhooks::secret))
+        .route(
+            "/apps/{app}/connections",
+            get(connections::list).post(connections::create),
+        )
+        .route(
+            "/connections/{connection}",
+            get(connections::show)
+                .patch(connections::update)
+                .delete(connections::remove),
+        )
+        .route("/gateways", get(gateways::list))
+        .route("/apps/{app}/transactions", get(transactions::list))
+        .route("/transactions/{transaction}", get(transactions::show))
+        .route("/apps/{app}/trigger", post(trigger::trigger))
+        .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/{token}", delete(tokens::remove))
+        .layer(Extension(draining))
+        .layer(from_fn_with_state(state, auth::require_operator))
+}

@@ -1,0 +1,438 @@
+//! The operator API through its routes, on a memory store.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body as HttpBody;
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+use switchyard_engine::access::{Access, DevelopmentKeys, MasterKey, Options, Vault};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::gateway::Gateways;
+use switchyard_engine::ids::Ids;
+use switchyard_engine::store::Store;
+use tower::ServiceExt as _;
+
+use super::routes;
+use crate::operations::Draining;
+use crate::state::{ApiState, HttpSettings};
+
+struct World {
+    router: Router,
+    keys: DevelopmentKeys,
+    engine: Engine,
+}
+
+impl World {
+    async fn new() -> Self {
+        let (clock, ids) = (Clock::wall(), Ids::seeded(21));
+        let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
+        let store = Store::memory();
+        let access = Access::load(
+            store.clone(),
+            vault,
+            clock.clone(),
+            ids.clone(),
+            Options::default(),
+        )
+        .await
+        .unwrap();
+        let keys = access.seed_development(None).await.unwrap().keys;
+        let engine = Engine::start(Equipment {
+            store,
+            access,
+            gateways: Gateways::default(),
+            directory: Arc::new(Directory::new("switchyard")),
+            clock,
+            ids,
+            settings: EngineSettings::default(),
+        })
+        .unwrap();
+        let state = ApiState::new(engine.clone(), HttpSettings::default());
+        let router = routes(state.clone(), Draining::default()).with_state(state);
+        Self {
+            router,
+            keys,
+            engine,
+        }
+    }
+
+    async fn ask(&self, method: &str, path: &str, token: &str, body: Option<&Value>) -> Response {
+        let mut request = Request::builder().method(method).uri(path);
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let body = body.map_or_else(HttpBody::empty, |body| HttpBody::from(body.to_string()));
+        self.router
+            .clone()
+            .oneshot(request.body(body).unwrap())
+            .await
+            .unwrap()
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let body = (!body.is_null()).then_some(&body);
+        let answer = self
+            .ask(method, path, self.keys.operator_token.expose(), body)
+            .await;
+        let status = answer.status().as_u16();
+        (status, read(answer).await)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.call("GET", path, Value::Null).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        assert_eq!(
+            (&answer["success"], &answer["errors"]),
+            (&json!(true), &Value::Null)
+        );
+        answer["data"].clone()
+    }
+
+    /// The data of an answer that has to be good.
+    async fn done(&self, method: &str, path: &str, body: Value) -> Value {
+        let (status, answer) = self.call(method, path, body).await;
+        assert!(matches!(status, 200 | 201), "{method} {path}: {answer}");
+        answer["data"].clone()
+    }
+
+    async fn refused(&self, method: &str, path: &str, body: Value) -> (u16, String) {
+        let (status, answer) = self.call(method, path, body).await;
+        assert_eq!(answer["data"], json!({}), "{answer}");
+        (
+            status,
+            answer["errors"][0]["code"].as_str().unwrap().to_owned(),
+        )
+    }
+
+    fn app(&self) -> String {
+        self.keys.app.to_string()
+    }
+}
+
+async fn read(answer: Response) -> Value {
+    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+fn id(value: &Value) -> &str {
+    value["id"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn without_an_operator_token_every_route_is_401_and_nothing_happens() {
+    let world = World::new().await;
+    let app = world.app();
+    let routes = [
+        ("GET", "/accounts".to_owned()),
+        ("POST", "/accounts".to_owned()),
+        ("GET", format!("/apps/{app}")),
+        ("PATCH", format!("/apps/{app}")),
+        ("GET", format!("/apps/{app}/keys")),
+        ("POST", format!("/apps/{app}/keys")),
+        ("GET", format!("/apps/{app}/webhooks")),
+        ("GET", format!("/apps/{app}/connections")),
+        ("GET", format!("/apps/{app}/transactions")),
+        ("POST", format!("/apps/{app}/trigger")),
+        ("GET", "/gateways".to_owned()),
+        ("POST", "/tokens".to_owned()),
+    ];
+    let merchant = world.keys.live_secret_key.expose().clone();
+    for (method, path) in routes {
+        for token in ["", "nonsense", merchant.as_str()] {
+            let body = json!({ "name": "x", "environment": "live", "kind": "secret", "event": "payment.initiated" });
+            let answer = world.ask(method, &path, token, Some(&body)).await;
+            assert_eq!(
+                answer.status(),
+                StatusCode::UNAUTHORIZED,
+                "{method} {path} with `{token}`"
+            );
+            assert_eq!(
+                read(answer).await["errors"][0]["code"],
+                "operator_token_invalid"
+            );
+        }
+    }
+    assert_eq!(world.engine.access.accounts().len(), 1);
+    assert_eq!(world.engine.access.keys(world.keys.app).unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_key_is_made_shown_once_rolled_and_deleted() {
+    let world = World::new().await;
+    let account = world
+        .done("POST", "/accounts", json!({ "name": "Acme" }))
+        .await;
+    let app = world
+        .done(
+            "POST",
+            "/apps",
+            json!({ "account": id(&account), "name": "Shop" }),
+        )
+        .await;
+    let path = format!("/apps/{}/keys", id(&app));
+    let made = world
+        .done(
+            "POST",
+            &path,
+            json!({ "environment": "live", "kind": "public" }),
+        )
+        .await;
+    let key = made["key"].as_str().unwrap().to_owned();
+    let caller = world.engine.access.authenticate(&key).unwrap();
+    assert_eq!(caller.app.id.to_string(), id(&app));
+    assert!(!world.get(&path).await.to_string().contains(&key));
+
+    let rolled = world
+        .done(
+            "POST",
+            &format!("/keys/{}/roll", id(&made)),
+            json!({ "grace": "1h" }),
+        )
+        .await;
+    assert_eq!(world.get(&path).await.as_array().unwrap().len(), 2);
+    assert!(world.engine.access.authenticate(&key).is_ok());
+    world
+        .done("DELETE", &format!("/keys/{}", id(&made)), Value::Null)
+        .await;
+    assert!(world.engine.access.authenticate(&key).is_err());
+    assert!(
+        world
+            .engine
+            .access
+            .authenticate(rolled["key"].as_str().unwrap())
+            .is_ok()
+    );
+    let twice = world
+        .refused("DELETE", &format!("/keys/{}", id(&made)), Value::Null)
+        .await;
+    assert_eq!(twice, (404, "resource_not_found".to_owned()));
+}
+
+#[tokio::test]
+async fn in_a_change_what_is_left_out_stays_and_null_takes_away() {
+    let world = World::new().await;
+    let path = format!("/apps/{}", world.app());
+    world.done("PATCH", &path, json!({ "website_url": "https://shop.example", "settings": { "checkout_attempts": 3 } })).await;
+    let app = world
+        .done(
+            "PATCH",
+            &path,
+            json!({ "name": "Renamed", "settings": { "merchant_email": null } }),
+        )
+        .await;
+    assert_eq!(app["website_url"], "https://shop.example");
+    assert_eq!(app["settings"]["checkout_attempts"], 3);
+    assert_eq!(app["settings"]["merchant_email"], Value::Null);
+    let app = world
+        .done("PATCH", &path, json!({ "website_url": null }))
+        .await;
+    assert_eq!(
+        (&app["website_url"], &app["name"]),
+        (&Value::Null, &json!("Renamed"))
+    );
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_by_name_and_changes_nothing() {
+    let world = World::new().await;
+    let app = format!("/apps/{}", world.app());
+    let before = world.get(&app).await;
+    let cases = [
+        (
+            "PATCH",
+            app.clone(),
+            json!({ "settings": { "checkout_attempts": 9 } }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "PATCH",
+            app.clone(),
+            json!({ "colour": "blue" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "PATCH",
+            app.clone(),
+            json!({ "website_url": "javascript:alert(1)" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "POST",
+            format!("{app}/keys"),
+            json!({ "environment": "moon", "kind": "secret" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "POST",
+            format!("{app}/webhooks"),
+            json!({ "url": "not a url" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "POST",
+            format!("{app}/connections"),
+            json!({ "environment": "live", "gateway": "none", "account_name": "x" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "POST",
+            format!("{app}/trigger"),
+            json!({ "event": "payment.exploded" }),
+            422,
+            "field_invalid",
+        ),
+        (
+            "GET",
+            "/apps/app_nothing".to_owned(),
+            Value::Null,
+            404,
+            "resource_not_found",
+        ),
+        (
+            "GET",
+            format!("{app}/transactions?status=lost"),
+            Value::Null,
+            422,
+            "field_invalid",
+        ),
+        (
+            "GET",
+            format!("{app}/transactions?limit=many"),
+            Value::Null,
+            422,
+            "parameter_invalid",
+        ),
+    ];
+    for (method, path, body, status, code) in cases {
+        let refused = world.refused(method, &path, body.clone()).await;
+        assert_eq!(refused, (status, code.to_owned()), "{method} {path} {body}");
+    }
+    let malformed = Request::post("/accounts").header(
+        "authorization",
+        format!("Bearer {}", world.keys.operator_token.expose()),
+    );
+    let answer = world
+        .router
+        .clone()
+        .oneshot(malformed.body(HttpBody::from("{nonsense")).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(world.get(&app).await, before);
+}
+
+#[tokio::test]
+async fn the_sixteenth_webhook_is_refused_and_a_secret_is_shown_on_request_only() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/webhooks", world.app());
+    let secret = "a-secret-of-my-own";
+    let first = world
+        .done(
+            "POST",
+            &path,
+            json!({ "url": "https://shop.example/hooks", "secret": secret }),
+        )
+        .await;
+    for _ in 1..15 {
+        world
+            .done(
+                "POST",
+                &path,
+                json!({ "url": "https://shop.example/hooks" }),
+            )
+            .await;
+    }
+    let refused = world
+        .refused(
+            "POST",
+            &path,
+            json!({ "url": "https://shop.example/hooks" }),
+        )
+        .await;
+    assert_eq!(refused, (422, "limit_reached".to_owned()));
+    assert!(!world.get(&path).await.to_string().contains(secret));
+    let one = format!("/webhooks/{}", id(&first));
+    assert!(!world.get(&one).await.to_string().contains(secret));
+    assert_eq!(world.get(&format!("{one}/secret")).await["secret"], secret);
+    assert_eq!(
+        world
+            .done("PATCH", &one, json!({ "is_enabled": false }))
+            .await["is_enabled"],
+        false
+    );
+    assert_eq!(
+        world.engine.access.enabled_webhooks(world.keys.app).len(),
+        14
+    );
+    world.done("DELETE", &one, Value::Null).await;
+    assert_eq!(world.get(&path).await.as_array().unwrap().len(), 14);
+}
+
+#[tokio::test]
+async fn a_token_that_was_made_opens_the_api_until_it_is_deleted() {
+    let world = World::new().await;
+    let made = world
+        .done("POST", "/tokens", json!({ "name": "night shift" }))
+        .await;
+    let token = made["token"].as_str().unwrap();
+    assert_eq!(
+        world.ask("GET", "/tokens", token, None).await.status(),
+        StatusCode::OK
+    );
+    assert!(!world.get("/tokens").await.to_string().contains(token));
+    world
+        .done("DELETE", &format!("/tokens/{}", id(&made)), Value::Null)
+        .await;
+    assert_eq!(
+        world.ask("GET", "/tokens", token, None).await.status(),
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test]
+async fn a_triggered_event_is_a_real_transaction_with_a_timeline() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/trigger", world.app());
+    let made = world
+        .done("POST", &path, json!({ "event": "payment.cancelled" }))
+        .await;
+    assert_eq!(
+        (&made["status"], &made["environment"]),
+        (&json!("cancelled"), &json!("sandbox"))
+    );
+    let whole = world.get(&format!("/transactions/{}", id(&made))).await;
+    let steps: Vec<&str> = whole["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["event"]["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(steps, ["initiated", "cancelled"]);
+    assert!(whole["timeline"][0]["at"].as_str().unwrap().ends_with('Z'));
+    let listed = world
+        .get(&format!(
+            "/apps/{}/transactions?status=cancelled",
+            world.app()
+        ))
+        .await;
+    assert_eq!(id(&listed[0]), id(&made));
+    let live = world
+        .get(&format!(
+            "/apps/{}/transactions?environment=live",
+            world.app()
+        ))
+        .await;
+    assert_eq!(live, json!([]));
+}

@@ -1,0 +1,158 @@
+//! Transactions: an app's list, and one with all that happened to it.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::{AppId, TransactionId};
+use switchyard_engine::records::{Kind, ListQuery};
+use switchyard_engine::transaction::{Recorded, State as Stage, Status, Transaction};
+
+use super::error::{Answer, invalid, not_found};
+use super::input::{Asked, Id, moment, ok};
+use super::view::{iso, shown};
+use crate::envelope::{self, Page};
+use crate::operations::note_transaction;
+use crate::state::ApiState;
+
+#[derive(Deserialize)]
+pub struct Filter {
+    environment: Option<Environment>,
+    /// `payment` or `payout`.
+    kind: Option<String>,
+    status: Option<String>,
+    from_date: Option<String>,
+    to_date: Option<String>,
+    limit: Option<usize>,
+    page: Option<usize>,
+}
+
+pub async fn list(
+    State(state): State<ApiState>,
+    Id(app): Id<AppId>,
+    Asked(filter): Asked<Filter>,
+) -> Answer {
+    state
+        .engine
+        .access
+        .app(app)
+        .ok_or_else(|| not_found("app"))?;
+    let kind = match filter.kind.as_deref() {
+        None | Some("payment") => Kind::Payment,
+        Some("payout") => Kind::Payout,
+        Some(_) => return Err(invalid("kind", "kind is `payment` or `payout`").into()),
+    };
+    let status = filter.status.as_deref().map(|text| {
+        Status::parse(text).ok_or_else(|| {
+            invalid(
+                "status",
+                "status is initiated, pending, success, failed or cancelled",
+            )
+        })
+    });
+    let query = ListQuery {
+        app,
+        environment: filter.environment.unwrap_or(Environment::Sandbox),
+        kind,
+        status: status.transpose()?,
+        from: moment("from_date", filter.from_date.as_deref())?,
+        to: moment("to_date", filter.to_date.as_deref())?,
+        limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
+        page: filter.page.unwrap_or(1).max(1),
+    };
+    let listing = state.engine.list(&query).await?;
+    let views: Vec<Value> = listing
+        .items
+        .iter()
+        .map(|transaction| summary(transaction))
+        .collect();
+    let page = Page::new(
+        listing.total,
+        query.limit as u64,
+        query.page as u64,
+        views.len() as u64,
+    );
+    Ok(envelope::page(
+        "Transactions fetched successfully",
+        &views,
+        page,
+    ))
+}
+
+pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answer {
+    note_transaction(id);
+    let transaction = state
+        .engine
+        .transaction(id)
+        .await?
+        .ok_or_else(|| not_found("transaction"))?;
+    let timeline = state.engine.timeline(id).await?;
+    ok(
+        "Transaction fetched successfully",
+        &whole(&transaction, &timeline),
+    )
+}
+
+/// 201 with a transaction that was just made.
+pub fn made(message: &str, transaction: &Transaction) -> Answer {
+    Ok(envelope::success(
+        StatusCode::CREATED,
+        message,
+        &summary(transaction),
+    ))
+}
+
+fn summary(transaction: &Transaction) -> Value {
+    let attempt = transaction.current_attempt();
+    let failure = match &transaction.state {
+        Stage::Failed(failure) => Some(failure),
+        _ => None,
+    };
+    json!({
+        "id": transaction.id,
+        "kind": if transaction.is_payment() { "payment" } else { "payout" },
+        "app": transaction.app,
+        "environment": transaction.environment,
+        "status": transaction.status(),
+        "state": transaction.state.name(),
+        "amount": transaction.amount.to_json_number(),
+        "currency": transaction.amount.currency().code(),
+        "amount_formatted": transaction.amount.format(),
+        "description": transaction.description,
+        "customer": transaction.customer.email,
+        "method": transaction.method(),
+        "gateway": attempt.map(|attempt| &attempt.candidate.gateway),
+        "failure_reason": failure.map(|failure| failure.reason),
+        "failure_message": failure.map(|failure| &failure.message),
+        "open_cases": transaction.cases.len(),
+        "created_at": iso(transaction.created_at),
+        "updated_at": iso(transaction.updated_at),
+    })
+}
+
+/// All that is known, for the person who has to find out what happened.
+fn whole(transaction: &Transaction, timeline: &[Recorded]) -> Value {
+    let mut view = summary(transaction);
+    let more = json!({
+        "customer": shown(&transaction.customer),
+        "metadata": transaction.metadata,
+        "details": shown(&transaction.details),
+        "context": transaction.context,
+        "attempts": shown(&transaction.attempts),
+        "cases": shown(&transaction.cases),
+        "pending_at": transaction.pending_at.map(iso),
+        "success_at": transaction.success_at.map(iso),
+        "failed_at": transaction.failed_at.map(iso),
+        "cancelled_at": transaction.cancelled_at.map(iso),
+        "processed_at": transaction.processed_at.map(iso),
+        "next_action_at": transaction.wake_at().map(iso),
+        "timeline": timeline.iter().map(shown).collect::<Vec<_>>(),
+    });
+    if let (Value::Object(view), Value::Object(more)) = (&mut view, more) {
+        view.extend(more);
+    }
+    view
+}
+
+const PER_PAGE: usize = 20;

@@ -1,0 +1,178 @@
+//! Makes an event happen: a real sandbox payment or payout, driven to its end through the test gateway.
+//!
+//! Everything that a real one brings comes with it: webhooks, mails, the timeline. So a merchant can try a receiver without a browser.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use serde::Deserialize;
+use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::AppId;
+use switchyard_engine::money::{Amount, Currency};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::transaction::{ClientContext, EventName, Status, Transaction};
+
+use super::error::{Answer, Refused, invalid, not_found};
+use super::input::{Body, Id};
+use super::transactions::made;
+use crate::operations::note_transaction;
+use crate::state::ApiState;
+
+/// The events that can be made.
+pub const TRIGGERS: [EventName; 7] = EventName::ALL;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    event: String,
+}
+
+pub async fn trigger(
+    State(state): State<ApiState>,
+    Id(app): Id<AppId>,
+    Body(wanted): Body<Trigger>,
+) -> Answer {
+    let event = TRIGGERS
+        .into_iter()
+        .find(|event| event.as_str() == wanted.event)
+        .ok_or_else(|| {
+            let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
+            invalid("event", format!("event is one of {}", names.join(", ")))
+        })?;
+    let engine = &state.engine;
+    let caller = engine
+        .access
+        .on_behalf_of(app, Environment::Sandbox)
+        .ok_or_else(|| not_found("app"))?;
+    let transaction = match event {
+        EventName::PayoutInitiated | EventName::PayoutSuccess | EventName::PayoutFailed => {
+            engine
+                .initialize_payout(&caller, payout(engine, event))
+                .await?
+        }
+        _ => engine.initialize_payment(&caller, payment(engine)).await?,
+    };
+    note_transaction(transaction.id);
+    let transaction = drive(engine, transaction, event).await?;
+    made(
+        &format!("{} triggered successfully", event.as_str()),
+        &transaction,
+    )
+}
+
+/// Does what the payer would do, then waits for the end that was asked for.
+async fn drive(
+    engine: &Engine,
+    transaction: Arc<Transaction>,
+    event: EventName,
+) -> Result<Arc<Transaction>, Refused> {
+    let id = transaction.id;
+    let end = match event {
+        EventName::PaymentInitiated | EventName::PayoutInitiated => return Ok(transaction),
+        EventName::PaymentCancelled => return Ok(engine.cancel(id).await?),
+        EventName::PaymentSuccess => {
+            engine.confirm(id, choice(engine, SUCCEEDS)).await?;
+            Status::Success
+        }
+        EventName::PaymentFailed => {
+            engine.confirm(id, choice(engine, PAYMENT_FAILS)).await?;
+            Status::Failed
+        }
+        EventName::PayoutSuccess => Status::Success,
+        EventName::PayoutFailed => Status::Failed,
+    };
+    let mut live = engine.watch(id);
+    let reached = async {
+        loop {
+            live.borrow_and_update();
+            let now = engine
+                .transaction(id)
+                .await?
+                .ok_or_else(|| not_found("transaction"))?;
+            if now.status().is_final() || live.changed().await.is_err() {
+                return Ok::<_, Refused>(now);
+            }
+        }
+    };
+    let now = match tokio::time::timeout(WAIT, reached).await {
+        Ok(now) => now?,
+        Err(_) => engine
+            .transaction(id)
+            .await?
+            .ok_or_else(|| not_found("transaction"))?,
+    };
+    if now.status() != end {
+        tracing::warn!(transaction.id = %id, status = now.status().as_str(), "A triggered transaction did not come to the wanted end.");
+    }
+    Ok(now)
+}
+
+fn payment(engine: &Engine) -> NewPayment {
+    NewPayment {
+        amount: amount(),
+        description: DESCRIPTION.to_owned(),
+        return_url: format!("{}/healthz", engine.settings.public_url),
+        customer: customer(),
+        metadata: metadata(),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    }
+}
+
+fn payout(engine: &Engine, event: EventName) -> NewPayout {
+    let number = match event {
+        EventName::PayoutFailed => PAYOUT_FAILS,
+        _ => SUCCEEDS,
+    };
+    NewPayout {
+        amount: amount(),
+        description: DESCRIPTION.to_owned(),
+        method: format!("{}_payout_demo", engine.settings.service_code),
+        recipient: BTreeMap::from([("account_number".to_owned(), number.to_owned())]),
+        customer: customer(),
+        metadata: metadata(),
+        context: ClientContext::default(),
+    }
+}
+
+fn choice(engine: &Engine, number: &str) -> Choice {
+    Choice {
+        method: format!("{}_payment_demo", engine.settings.service_code),
+        country: Some("US".to_owned()),
+        phone: Some(format!("+1{number}")),
+        fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
+        missing: NewCustomer::default(),
+        context: ClientContext::default(),
+    }
+}
+
+fn customer() -> NewCustomer {
+    NewCustomer {
+        first_name: "Test".to_owned(),
+        last_name: "Customer".to_owned(),
+        // A reserved name: no mail leaves the machine for a real address.
+        email: "customer@switchyard.example".to_owned(),
+        ..NewCustomer::default()
+    }
+}
+
+fn metadata() -> BTreeMap<String, String> {
+    BTreeMap::from([("triggered_by".to_owned(), "operator".to_owned())])
+}
+
+fn amount() -> Amount {
+    let dollars = Currency::from_code("USD").expect("USD is in the table of currencies");
+    Amount::from_minor(2_500, dollars)
+}
+
+const DESCRIPTION: &str = "Made by switchyard trigger";
+/// The test gateway's numbers (decisions 5).
+const SUCCEEDS: &str = "4149518161";
+const PAYMENT_FAILS: &str = "4149518163";
+const PAYOUT_FAILS: &str = "4149518162";
+/// The test gateway answers at once; a busy machine may take a moment.
+const WAIT: Duration = Duration::from_secs(10);

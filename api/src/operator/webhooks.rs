@@ -1,0 +1,101 @@
+//! Webhooks of an app: where its events go.
+
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::json;
+use switchyard_engine::access::{NewWebhook, WebhookChange};
+use switchyard_engine::ids::{AppId, WebhookId};
+use switchyard_engine::secret::Secret;
+
+use super::error::{Answer, not_found};
+use super::input::{Body, Id, created, done, ok};
+use super::view::WebhookView;
+use crate::state::ApiState;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct New {
+    url: String,
+    /// Without it, one is made.
+    secret: Option<Secret<String>>,
+}
+
+/// What is left out stays.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    url: Option<String>,
+    secret: Option<Secret<String>>,
+    is_enabled: Option<bool>,
+}
+
+pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
+    let webhooks = state.engine.access.webhooks(app)?;
+    let views: Vec<_> = webhooks
+        .iter()
+        .map(|webhook| WebhookView::from(&**webhook))
+        .collect();
+    ok("Webhooks fetched successfully", &views)
+}
+
+pub async fn create(
+    State(state): State<ApiState>,
+    Id(app): Id<AppId>,
+    Body(new): Body<New>,
+) -> Answer {
+    let new = NewWebhook {
+        app,
+        url: new.url,
+        secret: new.secret,
+    };
+    let webhook = state.engine.access.create_webhook(new).await?;
+    created(
+        "Webhook created successfully",
+        &WebhookView::from(&*webhook),
+    )
+}
+
+pub async fn show(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+    let webhook = state
+        .engine
+        .access
+        .webhook(id)
+        .ok_or_else(|| not_found("webhook"))?;
+    ok(
+        "Webhook fetched successfully",
+        &WebhookView::from(&*webhook),
+    )
+}
+
+pub async fn update(
+    State(state): State<ApiState>,
+    Id(id): Id<WebhookId>,
+    Body(change): Body<Change>,
+) -> Answer {
+    let change = WebhookChange {
+        url: change.url,
+        secret: change.secret,
+        is_enabled: change.is_enabled,
+    };
+    let webhook = state.engine.access.update_webhook(id, change).await?;
+    ok(
+        "Webhook changed successfully",
+        &WebhookView::from(&*webhook),
+    )
+}
+
+pub async fn remove(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+    state.engine.access.delete_webhook(id).await?;
+    done("Webhook deleted successfully")
+}
+
+/// The signing secret, on request only (decisions 6).
+pub async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+    let access = &state.engine.access;
+    let webhook = access.webhook(id).ok_or_else(|| not_found("webhook"))?;
+    let secret = access.webhook_secret(&webhook)?;
+    ok(
+        "Webhook secret fetched successfully",
+        &json!({ "id": id, "secret": secret.expose() }),
+    )
+}
