@@ -24,6 +24,32 @@ pub const KEY_GRACE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub const CONNECTIONS_PER_APP: usize = 100;
 /// Bytes of a connection's configuration as JSON: a few credentials, a certificate or two.
 pub const CONNECTION_CONFIG_BYTES: usize = 64 * 1024;
+/// Bytes of a gateway's library. A debug build of a large one has 50 MB; what is larger is something else.
+pub const GATEWAY_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// Bytes that a gateway may say in one step: a provider's answer, several times over.
+pub const GATEWAY_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Effects of one call. A token, a recipient, a charge and two looks at it are five; more than this is a loop.
+pub const GATEWAY_EFFECTS: usize = 16;
+/// How long one call may take, all its effects together. A payer waits behind it.
+pub const GATEWAY_CALL: Duration = Duration::from_secs(60);
+/// How long a provider may take to answer one request, unless the gateway says otherwise.
+pub const GATEWAY_REQUEST: Duration = Duration::from_secs(30);
+/// How long connecting to a provider may take. Shorter than a request, so that most time-outs prove that nothing was sent.
+pub const GATEWAY_CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a provider's answer.
+pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
+/// A gateway computes for microseconds. A step that takes longer than this is reported, and the version's later steps are moved
+/// off the runtime's own threads.
+pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
+/// Panics within a minute that suspend a version: one may be bad luck with an answer, this many are a bad gateway.
+pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
+/// Entries of all gateways' caches together, and bytes of one: access tokens, a few for each connection.
+pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
+pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;
+/// Bytes of a body in the journal. The rest is cut: the timeline is for reading.
+pub const JOURNAL_BODY_BYTES: usize = 8 * 1024;
+/// Bytes of a text of a gateway (why, message, log line) that are kept.
+pub const GATEWAY_TEXT_BYTES: usize = 500;
 /// Time for a webhook receiver to answer, connecting included (specification 6.2).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
 /// Messages that may wait for the webhook actor: an attempt's end, a look, a sweep. Attempts under way are bounded below it.

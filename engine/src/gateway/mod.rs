@@ -1,126 +1,312 @@
-//! The host's side of gateways: the versions that are loaded, and how one of them is called.
+//! The host's side of gateways: inspects a file, loads it, calls it, and performs what it asks for.
+//!
+//! What it promises:
+//! - A file that is no gateway, or lies about itself, is refused with a sentence that says what to do, and nothing changes.
+//! - A gateway touches the world only through effects, and only the hosts of its manifest.
+//! - A request that can move money is durable in the journal before its first byte leaves.
+//! - **A fault never means declined.** A fault, a panic or nonsense before the first such request is [`Outcome::NotSent`], after
+//!   it [`Outcome::Unknown`].
+//! - Different calls run at the same time; a call stays on the version that it began on.
+//!
+//! A library runs inside this process here, so it is trusted code: it can be told from a liar, not from an attacker. Isolation in
+//! a process of its own speaks the same messages.
 
-use std::sync::Arc;
+mod cache;
+mod drive;
+mod egress;
+mod inspect;
+mod journal;
+mod library;
+mod outcome;
+mod redact;
+mod registry;
+mod version;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use switchyard_gateway::wire::Ready;
+pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
+use switchyard_gateway::manifest::Manifest;
 
-use crate::clock::Timestamp;
+use self::cache::Cache;
+use self::drive::{Drive, NoOutcome};
+use self::egress::Egress;
+pub use self::inspect::{Inspection, Refused};
+pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
+use self::journal::Scribe;
+use self::library::Library;
+use self::redact::Redactor;
+use self::registry::Registry;
+pub use self::version::Version;
+use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
-use crate::ids::{AttemptId, TransactionId};
-use crate::money::Amount;
-use crate::store::{Store, StoreError};
+use crate::ids::Ids;
 use crate::transaction::Outcome;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    Collect,
-    Payout,
-    Query,
-}
+/// The gateways of this engine; clones share them.
+#[derive(Clone)]
+pub struct Gateways(Arc<Inner>);
 
-impl Operation {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Collect => "collect",
-            Self::Payout => "payout",
-            Self::Query => "query",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Collect,
-    Payout,
-}
-
+/// How gateways are kept and what they may do.
 #[derive(Clone, Debug)]
-pub struct Manifest {
-    pub name: String,
-    pub title: String,
+pub struct GatewaySettings {
+    /// Where the engine keeps its own copies of the libraries, by their hash.
+    pub dir: PathBuf,
+    /// Lifts https and the ban on private addresses, for the hosts that a manifest lists.
+    pub development: bool,
+    /// The installation's code, in place of `{service}` in method codes.
+    pub service_code: String,
 }
 
-impl Manifest {
-    /// Whether the gateway serves a method, by its code.
-    pub fn serves(&self, _direction: Direction, _method: &str, _service_code: &str) -> bool {
-        false
-    }
+/// The engine's client for providers could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("no HTTP client for gateways can be made: {0}")]
+pub struct NoClient(#[from] reqwest::Error);
 
-    /// Whether the gateway takes this amount for a method.
-    pub fn takes(
-        &self,
-        _direction: Direction,
-        _method: &str,
-        _service_code: &str,
-        _amount: Amount,
-    ) -> bool {
-        false
-    }
-}
-
-#[derive(Debug)]
-pub struct Version {
-    pub manifest: Arc<Manifest>,
-    pub sha256: String,
-}
-
-pub struct Journal {
-    pub store: Store,
-    pub transaction: TransactionId,
-    pub attempt: AttemptId,
-}
-
+/// One operation for one attempt.
 pub struct Call {
     pub gateway: Arc<Version>,
     pub operation: Operation,
     pub journal: Journal,
     pub now: Timestamp,
+    pub environment: Environment,
+    /// The connection's configuration, opened.
     pub config: Value,
+    /// What earlier calls of the attempt kept.
     pub state: Value,
     pub input: Value,
-    pub environment: Environment,
 }
 
+/// What it came to.
+#[derive(Debug)]
 pub struct CallEnd {
     pub outcome: Outcome,
+    /// To be kept with the attempt, and given to its next call.
     pub state: Value,
 }
 
-pub enum Recovered {
-    NothingSent,
-    MaybeSent,
+struct Inner {
+    settings: GatewaySettings,
+    registry: Registry,
+    egress: Egress,
+    cache: Cache,
+    clock: Clock,
+    ids: Ids,
 }
 
-#[derive(Clone, Default)]
-pub struct Gateways {}
-
 impl Gateways {
+    pub fn new(settings: GatewaySettings, clock: Clock, ids: Ids) -> Result<Self, NoClient> {
+        Ok(Self(Arc::new(Inner {
+            egress: Egress::new(settings.development)?,
+            registry: Registry::default(),
+            cache: Cache::default(),
+            settings,
+            clock,
+            ids,
+        })))
+    }
+
+    /// Looks at a file without running any of it.
+    pub fn inspect(&self, path: &Path) -> Result<Inspection, Refused> {
+        inspect::inspect(path).map(|inspected| inspected.inspection)
+    }
+
+    /// Inspects a file, keeps a copy of it, loads that, and makes it the current version of its gateway. Calls that run stay on the
+    /// version they began on. The same file again ends its suspension.
+    pub async fn add(&self, path: &Path) -> Result<Arc<Version>, Refused> {
+        let (inner, path) = (Arc::clone(&self.0), path.to_owned());
+        let task = tokio::task::spawn_blocking(move || inner.load(&path, true));
+        let version = task.await.unwrap_or_else(|error| {
+            let reason = error.to_string();
+            Err(Refused::NotLoadable {
+                path: PathBuf::new(),
+                reason,
+            })
+        })?;
+        version.give_another_chance();
+        tracing::info!(
+            gateway.name = version.name(),
+            gateway.version = %version.manifest.version,
+            gateway.sha256 = %version.sha256,
+            "gateway added"
+        );
+        Ok(version)
+    }
+
+    /// The current version of each gateway, in order of name.
     pub fn list(&self) -> Vec<Arc<Version>> {
-        Vec::new()
+        self.0.registry.list()
     }
 
-    pub fn current(&self, _name: &str) -> Option<Arc<Version>> {
-        None
+    pub fn current(&self, name: &str) -> Option<Arc<Version>> {
+        self.0.registry.current(name)
     }
 
-    pub fn version(&self, _name: &str, _sha256: &str) -> Option<Arc<Version>> {
-        None
+    /// A certain version: one that an attempt began on. It is loaded from the engine's own copy when it is not loaded yet.
+    pub fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
+        if let Some(version) = self.0.registry.version(name, sha256) {
+            return Some(version);
+        }
+        let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let kept = self.0.settings.dir.join(format!("{sha256}.so"));
+        if !is_hash || !kept.is_file() {
+            return None;
+        }
+        match self.0.load(&kept, false) {
+            Ok(version) => (version.name() == name && version.sha256 == sha256).then_some(version),
+            Err(refused) => {
+                tracing::error!(gateway.name = name, "an earlier version of a gateway cannot be loaded: {refused}");
+                None
+            }
+        }
     }
 
+    /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too.
     pub async fn call(&self, call: Call) -> CallEnd {
-        CallEnd {
-            outcome: Outcome::NotSent {
-                why: "no gateway is loaded".to_owned(),
+        let since = tokio::time::Instant::now();
+        let Call { gateway, operation, journal, now, environment, config, mut state, input } = call;
+        let redactor = Redactor::new(&gateway.manifest, &config);
+        let scribe = Scribe::new(Some(&journal), &redactor, gateway.name(), operation.as_str());
+        let drive = Drive {
+            inner: &self.0,
+            version: &gateway,
+            operation,
+            environment,
+            now,
+            config: &config,
+            input: &input,
+            redactor: &redactor,
+            scribe: &scribe,
+            connection: OnceLock::new(),
+            until: drive::deadline(&gateway, operation),
+        };
+        let said = drive.run(&mut state).await.and_then(|message| {
+            let ready: Ready<switchyard_gateway::Outcome> = drive.read(&message)?;
+            drive.last(ready.state, &ready.log, &mut state);
+            Ok(ready.outcome)
+        });
+        scribe.finish().await;
+        let outcome = match said {
+            Ok(switchyard_gateway::Outcome::NotFound { why }) => {
+                self.not_found(&gateway, operation, &journal, redactor.sentence(&why)).await
+            }
+            Ok(said) => {
+                let currency = input.pointer("/amount/currency").and_then(Value::as_str);
+                outcome::translate(said, currency, &redactor)
+            }
+            Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
+        };
+        count(&gateway, operation, &outcome, since.elapsed());
+        CallEnd { outcome, state }
+    }
+
+    /// One harmless live call that says whether credentials work. `Err` is why that could not be found out.
+    pub async fn check_config(
+        &self,
+        gateway: &Arc<Version>,
+        environment: Environment,
+        config: &Value,
+    ) -> Result<ConfigCheck, String> {
+        let operation = Operation::CheckConfig;
+        let redactor = Redactor::new(&gateway.manifest, config);
+        let scribe = Scribe::new(None, &redactor, gateway.name(), operation.as_str());
+        let drive = Drive {
+            inner: &self.0,
+            version: gateway,
+            operation,
+            environment,
+            now: self.0.clock.now(),
+            config,
+            input: &Value::Null,
+            redactor: &redactor,
+            scribe: &scribe,
+            connection: OnceLock::new(),
+            until: drive::deadline(gateway, operation),
+        };
+        let ready = drive.run(&mut Value::Null).await.and_then(|message| drive.read(&message));
+        let ready: Ready<ConfigCheck> = ready.map_err(|NoOutcome(why)| why)?;
+        Ok(match ready.outcome {
+            ConfigCheck::Works { account } => ConfigCheck::Works {
+                account: account.map(|account| redactor.sentence(&account)),
             },
-            state: call.state,
+            ConfigCheck::Refused { message, field } => ConfigCheck::Refused {
+                message: redactor.sentence(&message),
+                field,
+            },
+        })
+    }
+
+    /// The provider does not know our reference. That proves that nothing reached it when nothing ever left, or when the last
+    /// request left so long ago that the manifest calls it final.
+    async fn not_found(
+        &self,
+        gateway: &Version,
+        operation: Operation,
+        journal: &Journal,
+        why: String,
+    ) -> Outcome {
+        if operation != Operation::Query {
+            return Outcome::Unknown { why };
+        }
+        let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
+            return Outcome::Unknown { why };
+        };
+        let sent = rows.iter().filter(|row| row.mutates && row.stage != Stage::NotSent);
+        let is_final = match (sent.map(|row| row.at).max(), gateway.manifest.capabilities.not_found_is_final_after_s) {
+            (None, _) => true,
+            (Some(last), Some(seconds)) => {
+                self.0.clock.now().since(last).as_secs() >= seconds
+            }
+            (Some(_), None) => false,
+        };
+        if is_final {
+            Outcome::NotSent { why }
+        } else {
+            Outcome::Unknown { why }
         }
     }
 }
 
-pub async fn recover(
-    _store: &Store,
-    _transaction: TransactionId,
-    _attempt: AttemptId,
-) -> Result<Recovered, StoreError> {
-    Ok(Recovered::NothingSent)
+impl Inner {
+    fn load(&self, path: &Path, is_current: bool) -> Result<Arc<Version>, Refused> {
+        let inspected = inspect::inspect(path)?;
+        let Inspection { manifest, sha256, .. } = &inspected.inspection;
+        let version = match self.registry.version(&manifest.name, sha256) {
+            Some(loaded) => loaded,
+            None => {
+                let kept = library::keep(&self.settings.dir, path, &inspected)?;
+                let library = Library::open(&kept)?;
+                let manifest = self.substituted(manifest);
+                Arc::new(Version::new(manifest, sha256.clone(), library))
+            }
+        };
+        Ok(self.registry.add(version, is_current))
+    }
+
+    fn substituted(&self, manifest: &Manifest) -> Manifest {
+        let mut manifest = manifest.clone();
+        for method in &mut manifest.methods {
+            method.code = method.code.replace("{service}", &self.settings.service_code);
+        }
+        manifest
+    }
+}
+
+fn count(gateway: &Version, operation: Operation, outcome: &Outcome, took: std::time::Duration) {
+    let word = match outcome {
+        Outcome::Succeeded { .. } => "succeeded",
+        Outcome::Declined(_) => "declined",
+        Outcome::NotSent { .. } => "not_sent",
+        Outcome::Pending { .. } => "pending",
+        Outcome::Unknown { .. } => "unknown",
+    };
+    let labels = [
+        ("gateway", gateway.name().to_owned()),
+        ("operation", operation.as_str().to_owned()),
+        ("outcome", word.to_owned()),
+    ];
+    metrics::counter!("switchyard_gateway_calls_total", &labels).increment(1);
+    metrics::histogram!("switchyard_gateway_call_seconds", &labels[..2]).record(took.as_secs_f64());
 }

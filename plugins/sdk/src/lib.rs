@@ -175,7 +175,6 @@ macro_rules! gateway {
             }
 
             #[unsafe(no_mangle)]
-            #[allow(non_upper_case_globals)]
             pub static gateway_plugin_v1: $crate::abi::Plugin = $crate::abi::Plugin {
                 abi_major: $crate::abi::ABI_MAJOR,
                 // A structure of four words.

@@ -1,0 +1,271 @@
+//! Drives one call of a gateway from its first step to its last, performing the effects it asks for.
+//!
+//! Steps run on the runtime's own thread: a gateway only computes, a step costs microseconds, and a hop to another thread would
+//! cost more than the step. Each is timed all the same; a version that was seen to be slow has its later steps moved to threads
+//! that may block. A step that never returns cannot be stopped in process: that is what process isolation is for.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use switchyard_gateway::wire::{
+    Begin, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest, HttpResponse, LogLevel,
+    LogLine, Operation, Pending, Resume, Sent,
+};
+use switchyard_gateway::{Environment as WireEnvironment, FaultKind};
+use tokio::time::Instant;
+
+use super::Inner;
+use super::inspect::sha256;
+use super::journal::Scribe;
+use super::library::{Running, Step};
+use super::redact::Redactor;
+use super::version::Version;
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS, GATEWAY_SLOW_STEP};
+
+/// What a call needs, whichever operation it is.
+pub(super) struct Drive<'c> {
+    pub inner: &'c Inner,
+    pub version: &'c Arc<Version>,
+    pub operation: Operation,
+    pub environment: Environment,
+    pub now: Timestamp,
+    pub config: &'c Value,
+    pub input: &'c Value,
+    pub redactor: &'c Redactor,
+    pub scribe: &'c Scribe<'c>,
+    /// The digest under which this connection has its cache, once it was needed.
+    pub connection: OnceLock<String>,
+    pub until: Instant,
+}
+
+/// Why a call came to no outcome; a sentence without secrets.
+pub(super) struct NoOutcome(pub String);
+
+type Performing<'c> = Pin<Box<dyn Future<Output = Resume> + Send + 'c>>;
+
+/// How long a call of this operation may take: what its manifest says, within the limit.
+pub(super) fn deadline(version: &Version, operation: Operation) -> Instant {
+    let asked = version.manifest.deadline_ms.get(&operation);
+    let limit = asked.map_or(GATEWAY_CALL, |ms| Duration::from_millis(*ms).min(GATEWAY_CALL));
+    Instant::now() + limit
+}
+
+impl Drive<'_> {
+    /// Runs the call; the message of its READY step, or why there is none. `state` follows what the gateway keeps.
+    pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, NoOutcome> {
+        if self.version.is_suspended() {
+            return Err(self.no_outcome("it is suspended after panicking too often"));
+        }
+        if !self.version.has(self.operation) {
+            return Err(self.no_outcome("it does not have this operation"));
+        }
+        let message = self.begin_message(state)?;
+        let library = self.version.library;
+        let (mut step, mut running) = self.step(move || library.begin(&message)).await?;
+        let mut effects: FuturesUnordered<Performing<'_>> = FuturesUnordered::new();
+        let mut count = 0;
+        loop {
+            let message = match step {
+                Step::Ready(message) => return Ok(message),
+                Step::Failed(message) => return Err(self.fault(&message, state)),
+                Step::Nonsense(what) => return Err(self.no_outcome(&what)),
+                Step::Pending(message) => message,
+            };
+            let pending: Pending = self.read(&message)?;
+            self.log(&pending.log);
+            if let Some(changed) = pending.state {
+                self.scribe.keep_state(&changed);
+                *state = changed;
+            }
+            count += pending.effects.len();
+            if count > GATEWAY_EFFECTS {
+                return Err(self.no_outcome(&format!("it asked for more than {GATEWAY_EFFECTS} effects")));
+            }
+            for request in pending.effects {
+                effects.push(Box::pin(async move {
+                    Resume {
+                        id: request.id,
+                        result: self.perform(request.effect).await,
+                    }
+                }));
+            }
+            let Some(call) = running.take() else {
+                return Err(self.no_outcome("it waits, and left nothing to go on with"));
+            };
+            let resume = match tokio::time::timeout_at(self.until, effects.next()).await {
+                Ok(Some(resume)) => resume,
+                Ok(None) => return Err(self.no_outcome("it waits for nothing")),
+                Err(_) => return Err(self.no_outcome("the time for this call is over")),
+            };
+            let message = self.write(&resume)?;
+            let (next, call) = self.step(move || resumed(call, &message)).await?;
+            step = next;
+            running = Some(call);
+        }
+    }
+
+    /// What the gateway logged and kept on its last step.
+    pub(super) fn last(&self, kept: Option<Value>, log: &[LogLine], state: &mut Value) {
+        self.log(log);
+        if let Some(kept) = kept {
+            *state = kept;
+        }
+    }
+
+    pub(super) fn read<T: serde::de::DeserializeOwned>(&self, message: &[u8]) -> Result<T, NoOutcome> {
+        serde_json::from_slice(message)
+            .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
+    }
+
+    fn write(&self, message: &impl serde::Serialize) -> Result<Vec<u8>, NoOutcome> {
+        serde_json::to_vec(message)
+            .map_err(|error| self.no_outcome(&format!("it cannot be given its message: {error}")))
+    }
+
+    fn begin_message(&self, state: &Value) -> Result<Vec<u8>, NoOutcome> {
+        let mut random = [0; 48];
+        self.inner.ids.fill(&mut random);
+        let (call, seed) = random.split_at(16);
+        self.write(&Begin {
+            op: self.operation,
+            call: Cow::Owned(format!("c_{}", hex(call))),
+            now: Cow::Owned(self.now.to_string()),
+            seed: Cow::Owned(hex(seed)),
+            environment: wire_environment(self.environment),
+            config: Cow::Borrowed(self.config),
+            state: Cow::Borrowed(state),
+            input: Cow::Borrowed(self.input),
+        })
+    }
+
+    async fn step<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NoOutcome> {
+        if self.version.is_slow() {
+            let done = tokio::task::spawn_blocking(work).await;
+            return done.map_err(|_| self.no_outcome("the engine is stopping"));
+        }
+        let since = Instant::now();
+        let done = work();
+        let took = since.elapsed();
+        if took > GATEWAY_SLOW_STEP {
+            self.version.mark_slow(took);
+        }
+        Ok(done)
+    }
+
+    async fn perform(&self, effect: Effect) -> EffectResult {
+        match effect {
+            Effect::Http(request) => match self.http(&request).await {
+                Ok(answer) => EffectResult::Http(answer),
+                Err(error) => EffectResult::Error(error),
+            },
+            Effect::Sleep { ms } => {
+                self.inner.clock.sleep(Duration::from_millis(ms)).await;
+                EffectResult::Slept {}
+            }
+            Effect::CacheGet { key } => {
+                let value = self.inner.cache.get(self.connection(), &key, self.inner.clock.now());
+                if let Some(value) = &value {
+                    self.redactor.learn(value);
+                }
+                EffectResult::Cache { value }
+            }
+            Effect::CachePut { key, value, ttl_s } => {
+                self.redactor.learn(&value);
+                let (now, keep) = (self.inner.clock.now(), Duration::from_secs(ttl_s));
+                self.inner.cache.put(self.connection(), &key, &value, keep, now);
+                EffectResult::Cache { value: Some(value) }
+            }
+        }
+    }
+
+    /// Check, write down, send, write down.
+    async fn http(&self, request: &HttpRequest) -> Result<HttpResponse, EffectError> {
+        let hosts = self.version.manifest.hosts.of(wire_environment(self.environment));
+        let left = self.until.saturating_duration_since(Instant::now());
+        let checked = self.inner.egress.check(request, hosts, left)?;
+        let begun = self
+            .scribe
+            .begin(request, self.inner.clock.now())
+            .await
+            .map_err(|error| EffectError {
+                sent: Sent::No,
+                kind: EffectErrorKind::Refused,
+                message: error.to_string(),
+            })?;
+        let result = self.inner.egress.send(checked).await;
+        self.scribe.end(begun, &result).await;
+        result
+    }
+
+    fn connection(&self) -> &str {
+        self.connection.get_or_init(|| {
+            let named = format!("{} {} {}", self.version.name(), self.environment, self.config);
+            sha256(named.as_bytes())
+        })
+    }
+
+    fn fault(&self, message: &[u8], state: &mut Value) -> NoOutcome {
+        let failed: Failed = match self.read(message) {
+            Ok(failed) => failed,
+            Err(no_outcome) => return no_outcome,
+        };
+        self.last(failed.state, &failed.log, state);
+        if failed.fault.kind == FaultKind::Panic {
+            metrics::counter!("switchyard_gateway_panics_total", "gateway" => self.version.name().to_owned())
+                .increment(1);
+            self.version.panicked(self.inner.clock.now());
+        }
+        self.no_outcome(&failed.fault.message)
+    }
+
+    fn no_outcome(&self, why: &str) -> NoOutcome {
+        let sentence = format!("gateway {}, {}: {why}", self.version.name(), self.operation.as_str());
+        NoOutcome(self.redactor.sentence(&sentence))
+    }
+
+    fn log(&self, lines: &[LogLine]) {
+        let name = self.version.name();
+        for line in lines.iter().take(LOG_LINES) {
+            let text = self.redactor.sentence(&line.text);
+            match line.level {
+                LogLevel::Debug => tracing::debug!(gateway.name = name, "{text}"),
+                LogLevel::Info => tracing::info!(gateway.name = name, "{text}"),
+                LogLevel::Warn => tracing::warn!(gateway.name = name, "{text}"),
+            }
+        }
+    }
+}
+
+fn resumed(mut call: Running, message: &[u8]) -> (Step, Running) {
+    let step = call.resume(message);
+    (step, call)
+}
+
+fn wire_environment(environment: Environment) -> WireEnvironment {
+    match environment {
+        Environment::Sandbox => WireEnvironment::Sandbox,
+        Environment::Live => WireEnvironment::Live,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
+}
+
+/// Lines of one step that reach the log.
+const LOG_LINES: usize = 20;

@@ -1,0 +1,211 @@
+//! Looks at a gateway's file without running any of it: is it a library for this machine, does it export the one symbol and
+//! nothing else, and is its manifest in order? Each refusal says what to do.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use sha2::{Digest, Sha256};
+use switchyard_gateway::abi;
+use switchyard_gateway::manifest::{Manifest, ManifestError};
+
+use crate::limits::GATEWAY_FILE_BYTES;
+
+/// What a file says about itself.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    pub manifest: Arc<Manifest>,
+    /// Of the whole file, in lower-case hexadecimal: the version's identity.
+    pub sha256: String,
+    pub bytes: usize,
+    /// What it takes from other libraries, in order of name.
+    pub imports: Vec<String>,
+}
+
+/// Why a file is not taken on as a gateway. The engine goes on as before.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("{path} cannot be read ({source}): check that it is a file and that this user may read it")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{path} has more than {GATEWAY_FILE_BYTES} bytes, which is no gateway: build it with `cargo build --release`")]
+    TooLarge { path: PathBuf },
+    #[error("{path} is not a whole ELF file ({reason}): copy it again, or build it again as a `cdylib`")]
+    NotElf { path: PathBuf, reason: String },
+    #[error("{path} is {found}, and a gateway is a shared library for {}: build it on and for this kind of machine, as a `cdylib`", std::env::consts::ARCH)]
+    NotALibraryForThisMachine { path: PathBuf, found: String },
+    #[error(
+        "{path} does not export `{}`: it is no gateway, or its `gateway!(…)` line is missing",
+        abi::SYMBOL
+    )]
+    NoSymbol { path: PathBuf },
+    #[error(
+        "{path} exports `{extra}` besides `{}`: a gateway exports that one symbol only, so hide the others",
+        abi::SYMBOL
+    )]
+    MoreSymbols { path: PathBuf, extra: String },
+    #[error(
+        "{path} exports `{}` as something that is not the structure `gw_plugin_v1`: see examples/gateway-c",
+        abi::SYMBOL
+    )]
+    NotAStructure { path: PathBuf },
+    #[error(
+        "{path} has no section `{}` with a manifest: use `gateway!(…)`, or embed gateway.json as examples/gateway-c does",
+        abi::SECTION
+    )]
+    NoManifest { path: PathBuf },
+    #[error("the manifest of {path} {source}")]
+    Manifest { path: PathBuf, source: ManifestError },
+    #[error(
+        "{path} says ABI {found} when it is loaded, and this engine has ABI {}: build it with a `switchyard-gateway` of that ABI",
+        abi::ABI_MAJOR
+    )]
+    OtherAbi { path: PathBuf, found: u32 },
+    #[error("{path} has an entry table of {found} bytes, which is too short: build it again with a current `switchyard-gateway`")]
+    ShortTable { path: PathBuf, found: u32 },
+    #[error("{path} cannot be loaded ({reason}): it may need a library that this machine does not have")]
+    NotLoadable { path: PathBuf, reason: String },
+    #[error("{path} cannot be kept in {dir} ({source}): make that a directory that this user may write in, on a disk with room")]
+    NotKept {
+        path: PathBuf,
+        dir: PathBuf,
+        source: io::Error,
+    },
+    #[error("{path} changed while it was copied: add it again")]
+    Changed { path: PathBuf },
+}
+
+/// A file that passed, with its bytes: what is copied is what was looked at.
+pub(super) struct Inspected {
+    pub inspection: Inspection,
+    pub bytes: Vec<u8>,
+}
+
+pub(super) fn inspect(path: &Path) -> Result<Inspected, Refused> {
+    let bytes = read(path)?;
+    let (manifest, imports) = look(path, &bytes)?;
+    let inspection = Inspection {
+        manifest: Arc::new(manifest),
+        sha256: sha256(&bytes),
+        bytes: bytes.len(),
+        imports,
+    };
+    Ok(Inspected { inspection, bytes })
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(hex, "{byte:02x}"); // writing to a string does not fail
+    }
+    hex
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Refused> {
+    let unreadable = |source| Refused::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    // Before it is opened: opening a pipe would wait for its other end.
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::other("it is no regular file")));
+    }
+    let file = fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(GATEWAY_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > GATEWAY_FILE_BYTES {
+        return Err(Refused::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    Ok(bytes)
+}
+
+fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
+    let owned = || path.to_owned();
+    let not_elf = |reason: String| Refused::NotElf {
+        path: path.to_owned(),
+        reason,
+    };
+    if !bytes.starts_with(&elf::ELFMAG) {
+        return Err(not_elf("it does not begin as one".into()));
+    }
+    let file = ElfFile64::<Endianness>::parse(bytes).map_err(|error| not_elf(error.to_string()))?;
+    if file.kind() != ObjectKind::Dynamic || !is_this_machine(file.architecture()) {
+        let found = format!("{:?} code of kind {:?}", file.architecture(), file.kind());
+        return Err(Refused::NotALibraryForThisMachine {
+            path: owned(),
+            found: found.to_lowercase(),
+        });
+    }
+    check_segments(&file, bytes.len()).map_err(|reason| not_elf(reason.into()))?;
+
+    let mut is_there = false;
+    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+        let name = symbol.name().map_err(|error| not_elf(error.to_string()))?;
+        if name != abi::SYMBOL {
+            return Err(Refused::MoreSymbols {
+                path: owned(),
+                extra: name.chars().take(80).collect(),
+            });
+        }
+        if symbol.kind() != SymbolKind::Data || symbol.size() < TABLE_BYTES {
+            return Err(Refused::NotAStructure { path: owned() });
+        }
+        is_there = true;
+    }
+    if !is_there {
+        return Err(Refused::NoSymbol { path: owned() });
+    }
+
+    let section = file
+        .section_by_name(abi::SECTION)
+        .ok_or_else(|| Refused::NoManifest { path: owned() })?;
+    let manifest = section.data().map_err(|error| not_elf(error.to_string()))?;
+    let manifest = Manifest::parse(manifest).map_err(|source| Refused::Manifest {
+        path: owned(),
+        source,
+    })?;
+    let mut imports: Vec<String> = file
+        .dynamic_symbols()
+        .filter(ObjectSymbol::is_undefined)
+        .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+        .filter(|name| !name.is_empty())
+        .collect();
+    imports.sort_unstable();
+    Ok((manifest, imports))
+}
+
+/// Mapping a segment that the file does not hold would end the process at the first touch, not with an error.
+fn check_segments(file: &ElfFile64<'_, Endianness>, length: usize) -> Result<(), &'static str> {
+    let endian = file.endian();
+    let segments = file
+        .elf_header()
+        .program_headers(endian, file.data())
+        .map_err(|_| "its segments cannot be read")?;
+    for segment in segments {
+        let end = segment
+            .p_offset(endian)
+            .checked_add(segment.p_filesz(endian));
+        if segment.p_type(endian) == elf::PT_LOAD && end.is_none_or(|end| end > length as u64) {
+            return Err("it ends before its segments do");
+        }
+    }
+    Ok(())
+}
+
+fn is_this_machine(architecture: Architecture) -> bool {
+    match std::env::consts::ARCH {
+        "x86_64" => architecture == Architecture::X86_64,
+        "aarch64" => architecture == Architecture::Aarch64,
+        "riscv64" => architecture == Architecture::Riscv64,
+        _ => false,
+    }
+}
+
+const TABLE_BYTES: u64 = size_of::<abi::Plugin>() as u64;

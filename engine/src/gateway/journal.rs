@@ -1,0 +1,374 @@
+//! What left the house, and what came back: one row for each exchange with a provider, without its secrets.
+//!
+//! A request that can move money is written down durably before its first byte leaves, and again when it is answered. So after a
+//! crash the rows of an attempt prove what cannot have happened: no such row, nothing sent. Requests that only read are written
+//! after the call, all at once. A call without requests writes nothing.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse, Sent};
+
+use super::redact::Redactor;
+use crate::clock::Timestamp;
+use crate::ids::{AttemptId, TransactionId};
+use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
+
+/// Where a call writes down its exchanges.
+#[derive(Clone)]
+pub struct Journal {
+    pub store: Store,
+    pub transaction: TransactionId,
+    pub attempt: AttemptId,
+}
+
+/// One exchange with a provider, as it is kept and shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    pub at: Timestamp,
+    pub gateway: String,
+    pub operation: String,
+    pub method: String,
+    pub url: String,
+    pub request_headers: Vec<(String, String)>,
+    pub request_body: Option<String>,
+    /// Can it have moved money?
+    pub mutates: bool,
+    pub stage: Stage,
+    pub status: Option<u16>,
+    pub response_headers: Vec<(String, String)>,
+    pub response_body: Option<String>,
+    pub error: Option<String>,
+    pub duration_ms: Option<u64>,
+}
+
+/// How far an exchange has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It may have left, and no answer is written down.
+    MaybeSent,
+    Answered,
+    /// It surely did not leave.
+    NotSent,
+}
+
+/// What an attempt's rows prove after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// No request that could move money left.
+    NothingSent,
+    /// One may have, whether or not its answer was written down: ask the provider.
+    MaybeSent,
+}
+
+/// Reads the journal of an attempt whose call did not come to its end.
+pub async fn recover(
+    store: &Store,
+    transaction: TransactionId,
+    attempt: AttemptId,
+) -> Result<Recovered, StoreError> {
+    let rows = exchanges(store, transaction, attempt).await?;
+    let maybe = rows
+        .iter()
+        .any(|row| row.mutates && row.stage != Stage::NotSent);
+    Ok(if maybe {
+        Recovered::MaybeSent
+    } else {
+        Recovered::NothingSent
+    })
+}
+
+/// The attempt's state as it was when its last request that could move money left; `None` when the journal has none.
+pub async fn recovered_state(
+    store: &Store,
+    transaction: TransactionId,
+    attempt: AttemptId,
+) -> Result<Option<Value>, StoreError> {
+    let row = store
+        .get(Table::Journal, state_key(transaction, attempt).as_bytes())
+        .await?;
+    Ok(row.and_then(|row| serde_json::from_slice(&row).ok()))
+}
+
+/// The exchanges of one attempt, in the order in which they began.
+pub async fn exchanges(
+    store: &Store,
+    transaction: TransactionId,
+    attempt: AttemptId,
+) -> Result<Vec<Exchange>, StoreError> {
+    let rows = store
+        .scan(
+            Table::Journal,
+            row_key(transaction, attempt, 0).as_bytes(),
+            rows_end(transaction, attempt).as_bytes(),
+            Direction::Forward,
+            ROWS,
+        )
+        .await?;
+    // A row that cannot be read counts as sent: the journal only ever proves that nothing was.
+    Ok(rows
+        .iter()
+        .map(|(_, row)| serde_json::from_slice(row).unwrap_or_else(|_| unreadable()))
+        .collect())
+}
+
+/// One call's pen.
+pub(super) struct Scribe<'c> {
+    journal: Option<&'c Journal>,
+    redactor: &'c Redactor,
+    gateway: &'c str,
+    operation: &'static str,
+    desk: Mutex<Desk>,
+}
+
+#[derive(Default)]
+struct Desk {
+    next: Option<u32>,
+    /// Requests that can have moved money and are not proven to have stayed.
+    maybe_sent: usize,
+    /// Exchanges that are written down at the next occasion.
+    later: Vec<(u32, Exchange)>,
+    /// A state of the attempt that is not durable yet.
+    state: Option<Value>,
+}
+
+/// An exchange that has begun.
+pub(super) struct Begun {
+    number: u32,
+    exchange: Exchange,
+    since: tokio::time::Instant,
+}
+
+impl<'c> Scribe<'c> {
+    pub(super) fn new(
+        journal: Option<&'c Journal>,
+        redactor: &'c Redactor,
+        gateway: &'c str,
+        operation: &'static str,
+    ) -> Self {
+        Self {
+            journal,
+            redactor,
+            gateway,
+            operation,
+            desk: Mutex::default(),
+        }
+    }
+
+    /// Can anything of this call have moved money?
+    pub(super) fn maybe_sent(&self) -> bool {
+        self.desk().maybe_sent > 0
+    }
+
+    /// The attempt's state has changed; it is durable before the next request that can move money.
+    pub(super) fn keep_state(&self, state: &Value) {
+        self.desk().state = Some(state.clone());
+    }
+
+    /// Before a request leaves. One that can move money is durable when this returns, or does not leave.
+    pub(super) async fn begin(
+        &self,
+        request: &HttpRequest,
+        now: Timestamp,
+    ) -> Result<Begun, JournalError> {
+        let mutates = request.can_mutate();
+        let number = self.number().await?;
+        let exchange = Exchange {
+            at: now,
+            gateway: self.gateway.to_owned(),
+            operation: self.operation.to_owned(),
+            method: request.method.clone(),
+            url: self.redactor.url(&request.url),
+            request_headers: self.redactor.headers(&request.headers),
+            request_body: request.body.as_ref().map(|body| self.redactor.body(body)),
+            mutates,
+            stage: Stage::MaybeSent,
+            status: None,
+            response_headers: Vec::new(),
+            response_body: None,
+            error: None,
+            duration_ms: None,
+        };
+        if mutates {
+            let Some(journal) = self.journal else {
+                return Err(JournalError::NoJournal);
+            };
+            self.desk().maybe_sent += 1;
+            if let Err(error) = self.write(journal, Some((number, &exchange))).await {
+                self.desk().maybe_sent -= 1;
+                return Err(error.into());
+            }
+        }
+        Ok(Begun {
+            number,
+            exchange,
+            since: tokio::time::Instant::now(),
+        })
+    }
+
+    /// After it was answered, or was not.
+    pub(super) async fn end(&self, begun: Begun, result: &Result<HttpResponse, EffectError>) {
+        let Begun {
+            number,
+            mut exchange,
+            since,
+        } = begun;
+        exchange.duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
+        match result {
+            Ok(answer) => {
+                exchange.stage = Stage::Answered;
+                exchange.status = Some(answer.status);
+                exchange.response_headers = self.redactor.headers(&answer.headers);
+                exchange.response_body = Some(self.redactor.body(&answer.body));
+            }
+            Err(error) => {
+                exchange.error = Some(self.redactor.sentence(&error.message));
+                if error.sent == Sent::No {
+                    exchange.stage = Stage::NotSent;
+                }
+            }
+        }
+        let Some(journal) = self.journal.filter(|_| exchange.mutates) else {
+            self.desk().later.push((number, exchange));
+            return;
+        };
+        if exchange.stage == Stage::NotSent {
+            self.desk().maybe_sent -= 1;
+        }
+        if let Err(error) = self.write(journal, Some((number, &exchange))).await {
+            // What stands in the journal says "maybe sent", which is the safe reading of what it cannot say.
+            tracing::warn!(%error, transaction.id = %journal.transaction, "an answer of a provider could not be journaled");
+        }
+    }
+
+    /// Writes down what only read. Without any, writes nothing.
+    pub(super) async fn finish(&self) {
+        let Some(journal) = self.journal else { return };
+        if self.desk().later.is_empty() {
+            return;
+        }
+        if let Err(error) = self.write(journal, None).await {
+            tracing::warn!(%error, transaction.id = %journal.transaction, "exchanges that only read could not be journaled");
+        }
+    }
+
+    /// Numbers go on where earlier calls of the attempt stopped.
+    async fn number(&self) -> Result<u32, JournalError> {
+        if self.desk().next.is_none() {
+            let next = match self.journal {
+                Some(journal) => journal.next().await?,
+                None => 0,
+            };
+            // Another effect of this call may have looked meanwhile, and counted on.
+            self.desk().next.get_or_insert(next);
+        }
+        let mut desk = self.desk();
+        let number = desk.next.unwrap_or(0);
+        desk.next = Some(number + 1);
+        Ok(number)
+    }
+
+    async fn write(
+        &self,
+        journal: &Journal,
+        row: Option<(u32, &Exchange)>,
+    ) -> Result<(), CommitError> {
+        let (later, state) = {
+            let mut desk = self.desk();
+            (std::mem::take(&mut desk.later), desk.state.take())
+        };
+        let mut batch = Batch::new();
+        for (number, exchange) in row.into_iter().chain(later.iter().map(|(n, e)| (*n, e))) {
+            let key = row_key(journal.transaction, journal.attempt, number);
+            batch.put(Table::Journal, key, written(exchange));
+        }
+        if let Some(state) = &state {
+            let key = state_key(journal.transaction, journal.attempt);
+            batch.put(Table::Journal, key, written(state));
+        }
+        let result = journal.store.commit(batch).await;
+        if result.is_err() {
+            // A newer state is not pushed out by an older one.
+            let mut desk = self.desk();
+            desk.state = desk.state.take().or(state);
+        }
+        result
+    }
+
+    fn desk(&self) -> std::sync::MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal {
+    async fn next(&self) -> Result<u32, StoreError> {
+        let last = self
+            .store
+            .scan(
+                Table::Journal,
+                row_key(self.transaction, self.attempt, 0).as_bytes(),
+                rows_end(self.transaction, self.attempt).as_bytes(),
+                Direction::Backward,
+                1,
+            )
+            .await?;
+        let number = last
+            .first()
+            .and_then(|(key, _)| std::str::from_utf8(key.rsplit(|byte| *byte == b'/').next()?).ok())
+            .and_then(|number| number.parse::<u32>().ok());
+        Ok(number.map_or(0, |number| number + 1))
+    }
+}
+
+/// Why a request that can move money did not leave.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JournalError {
+    #[error("this operation has no journal, so it may not send requests that can move money: mark the request as reading only")]
+    NoJournal,
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn row_key(transaction: TransactionId, attempt: AttemptId, number: u32) -> String {
+    format!("{transaction}/{attempt}/{number:010}")
+}
+
+/// Sorts behind all numbers and before the state.
+fn rows_end(transaction: TransactionId, attempt: AttemptId) -> String {
+    format!("{transaction}/{attempt}/:")
+}
+
+fn state_key(transaction: TransactionId, attempt: AttemptId) -> String {
+    format!("{transaction}/{attempt}/state")
+}
+
+fn written(row: &impl Serialize) -> Vec<u8> {
+    // Texts, numbers and JSON values, which always can be written; an empty row would read as "maybe sent".
+    serde_json::to_vec(row).unwrap_or_default()
+}
+
+fn unreadable() -> Exchange {
+    Exchange {
+        at: Timestamp::default(),
+        gateway: String::new(),
+        operation: String::new(),
+        method: String::new(),
+        url: String::new(),
+        request_headers: Vec::new(),
+        request_body: None,
+        mutates: true,
+        stage: Stage::MaybeSent,
+        status: None,
+        response_headers: Vec::new(),
+        response_body: None,
+        error: Some("this row of the journal cannot be read".into()),
+        duration_ms: None,
+    }
+}
+
+/// Rows of one attempt that are read at once: hourly queries for days are some hundred.
+const ROWS: usize = 10_000;

@@ -1,0 +1,178 @@
+//! A loaded library: the one place where the engine calls code that it did not compile.
+//!
+//! A library is copied to `<dir>/<sha256>.so` before it is opened, because overwriting an open library in place crashes the
+//! process. It is never closed: a thread-local destructor inside it may run when any thread ends.
+
+use std::ffi::c_void;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use libloading::os::unix;
+use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
+
+use super::inspect::{Inspected, Refused, sha256};
+use crate::limits::GATEWAY_ANSWER_BYTES;
+
+/// Keeps the bytes as `<dir>/<sha256>.so`, durably, and answers where. A file that is there already and whole is left alone.
+pub(super) fn keep(dir: &Path, path: &Path, inspected: &Inspected) -> Result<PathBuf, Refused> {
+    let hash = &inspected.inspection.sha256;
+    let kept = dir.join(format!("{hash}.so"));
+    let not_kept = |source| Refused::NotKept {
+        path: path.to_owned(),
+        dir: dir.to_owned(),
+        source,
+    };
+    let is_whole = |at: &Path| fs::read(at).is_ok_and(|bytes| sha256(&bytes) == *hash);
+    if is_whole(&kept) {
+        return Ok(kept);
+    }
+    fs::create_dir_all(dir).map_err(not_kept)?;
+    write_durably(dir, &kept, &inspected.bytes).map_err(not_kept)?;
+    if !is_whole(&kept) {
+        return Err(Refused::Changed {
+            path: path.to_owned(),
+        });
+    }
+    Ok(kept)
+}
+
+fn write_durably(dir: &Path, kept: &Path, bytes: &[u8]) -> io::Result<()> {
+    let partial = kept.with_extension(format!("{}.partial", std::process::id()));
+    let mut file = File::create(&partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&partial, kept)?;
+    File::open(dir)?.sync_all()
+}
+
+/// The entries of a library that stays mapped for the life of the process.
+#[derive(Clone, Copy)]
+pub(super) struct Library(&'static Plugin);
+
+impl Library {
+    /// Opens the engine's own copy of an inspected file.
+    pub(super) fn open(kept: &Path) -> Result<Self, Refused> {
+        let not_loadable = |error: libloading::Error| Refused::NotLoadable {
+            path: kept.to_owned(),
+            reason: error.to_string(),
+        };
+        let flags = unix::RTLD_NOW | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
+        // SAFETY: the file passed the inspection, nobody writes to the engine's copy, and an in-process gateway is trusted code: its
+        // initialisers run here.
+        let library = unsafe { unix::Library::open(Some(kept), flags) }.map_err(not_loadable)?;
+        // SAFETY: the inspection saw that the symbol is data of at least this size.
+        let symbol = unsafe { library.get::<*const Plugin>(abi::SYMBOL.as_bytes()) };
+        let table: *const Plugin = symbol.map_err(not_loadable)?.into_raw().cast();
+        std::mem::forget(library); // never closed
+        // SAFETY: `table` points into the library's data, which stays mapped and is not written to. These two fields are the first of
+        // every ABI generation.
+        let (abi_major, size) = unsafe { ((*table).abi_major, (*table).size) };
+        if abi_major != abi::ABI_MAJOR {
+            return Err(Refused::OtherAbi {
+                path: kept.to_owned(),
+                found: abi_major,
+            });
+        }
+        if (size as usize) < size_of::<Plugin>() {
+            return Err(Refused::ShortTable {
+                path: kept.to_owned(),
+                found: size,
+            });
+        }
+        // SAFETY: of this generation and long enough, so it is a `Plugin`; mapped for ever, so `'static`.
+        Ok(Self(unsafe { &*table }))
+    }
+
+    /// Starts an operation. The second part is there as long as the library holds something for the call.
+    pub(super) fn begin(self, message: &[u8]) -> (Step, Option<Running>) {
+        let mut answer = Answer::default();
+        let mut call: *mut c_void = std::ptr::null_mut();
+        // SAFETY: message, sink and the place for the call are valid until `begin` returns, as the ABI asks.
+        let code = unsafe { (self.0.begin)(Bytes::lend(message), answer.sink(), &mut call) };
+        let running = (!call.is_null()).then_some(Running {
+            library: self,
+            call,
+        });
+        (answer.step(code), running)
+    }
+}
+
+/// What a step said, by its code.
+#[derive(Debug)]
+pub(super) enum Step {
+    Ready(Vec<u8>),
+    Pending(Vec<u8>),
+    Failed(Vec<u8>),
+    /// A code that the ABI does not have, or more bytes than are allowed.
+    Nonsense(String),
+}
+
+/// A call that the library holds something for; ended exactly once, when this is dropped.
+pub(super) struct Running {
+    library: Library,
+    call: *mut c_void,
+}
+
+// SAFETY: the ABI says that steps of one call may come from different threads as long as they do not overlap, and `resume` takes `&mut`.
+unsafe impl Send for Running {}
+
+impl Running {
+    /// Brings the result of one effect.
+    pub(super) fn resume(&mut self, message: &[u8]) -> Step {
+        let mut answer = Answer::default();
+        // SAFETY: `call` came from this library's `begin` and is ended only by our drop; the rest is valid until `resume` returns.
+        let code =
+            unsafe { (self.library.0.resume)(self.call, Bytes::lend(message), answer.sink()) };
+        answer.step(code)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // SAFETY: `call` came from this library's `begin`, and this is the one time that it is ended.
+        unsafe { (self.library.0.end)(self.call) }
+    }
+}
+
+/// Collects what a library says, up to the limit.
+#[derive(Default)]
+struct Answer {
+    bytes: Vec<u8>,
+    is_too_long: bool,
+}
+
+impl Answer {
+    fn sink(&mut self) -> Sink {
+        Sink {
+            ctx: std::ptr::from_mut(self).cast(),
+            put,
+        }
+    }
+
+    fn step(self, code: i32) -> Step {
+        match code {
+            _ if self.is_too_long => {
+                Step::Nonsense(format!("it said more than {GATEWAY_ANSWER_BYTES} bytes"))
+            }
+            abi::READY => Step::Ready(self.bytes),
+            abi::PENDING => Step::Pending(self.bytes),
+            abi::FAILED => Step::Failed(self.bytes),
+            other => Step::Nonsense(format!("it answered with the code {other}")),
+        }
+    }
+}
+
+/// # Safety
+/// `ctx` is the `Answer` of the step that runs, and `part` is readable.
+unsafe extern "C" fn put(ctx: *mut c_void, part: Bytes) {
+    // SAFETY: `ctx` was made of a `&mut Answer` that nobody else uses during the step.
+    let answer = unsafe { &mut *ctx.cast::<Answer>() };
+    // SAFETY: the library lends `part` for the duration of this call.
+    let part = unsafe { part.as_slice() };
+    if part.len() > GATEWAY_ANSWER_BYTES - answer.bytes.len() {
+        answer.is_too_long = true;
+    } else if !answer.is_too_long {
+        answer.bytes.extend_from_slice(part);
+    }
+}

@@ -1,0 +1,272 @@
+//! Translates what a gateway said into the engine's own outcome, by the money rule: a fault never means declined, and what cannot
+//! be understood is unknown.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use switchyard_gateway::{
+    Amount as WireAmount, DeclineReason as WireReason, Operation, Outcome as WireOutcome,
+    PayerAction as WireAction, Prompt,
+};
+
+use super::redact::Redactor;
+use crate::money::{Amount, Currency};
+use crate::transaction::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+
+/// A call that came to no outcome. Only an operation that submits something can be "not sent"; a query, say, speaks of an attempt
+/// that is out already, and its own failure proves nothing about that.
+pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: String) -> Outcome {
+    if operation.submits() && !maybe_sent {
+        Outcome::NotSent { why }
+    } else {
+        Outcome::Unknown { why }
+    }
+}
+
+/// `currency` is the one that was asked for. A `NotFound` is [`Outcome::Unknown`] here: what it proves is for the caller to say.
+pub(super) fn translate(
+    outcome: WireOutcome,
+    currency: Option<&str>,
+    redactor: &Redactor,
+) -> Outcome {
+    let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));
+    match outcome {
+        WireOutcome::Succeeded {
+            provider_id,
+            amount,
+            fees,
+            provider_status,
+        } => match amount.map(|amount| captured(&amount, currency)).transpose() {
+            Ok(amount) => Outcome::Succeeded {
+                provider_id: said(provider_id),
+                amount,
+                fees: fees.and_then(|fees| fee(&fees)),
+                provider_status: said(provider_status),
+            },
+            Err(why) => Outcome::Unknown {
+                why: redactor.sentence(&why),
+            },
+        },
+        WireOutcome::Declined {
+            reason,
+            retryable,
+            provider_code,
+            provider_message,
+            provider_id,
+        } => Outcome::Declined(Decline {
+            reason: decline_reason(reason),
+            retryable,
+            provider_id: said(provider_id),
+            provider_code: said(provider_code),
+            provider_message: said(provider_message),
+        }),
+        WireOutcome::Pending {
+            provider_id,
+            payer_action,
+            poll_after,
+        } => Outcome::Pending {
+            provider_id: said(provider_id),
+            payer_action: payer_action.and_then(action),
+            poll_after: poll_after.map(|seconds| Duration::from_secs(seconds.into())),
+            provider_status: None,
+        },
+        WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => Outcome::Unknown {
+            why: redactor.sentence(&why),
+        },
+    }
+}
+
+/// What the provider says was captured: an amount that adds up, in the currency that was asked for.
+fn captured(said: &WireAmount, asked: Option<&str>) -> Result<Amount, String> {
+    if asked.is_some_and(|asked| !asked.eq_ignore_ascii_case(&said.currency)) {
+        return Err(format!(
+            "the provider says success in {}, and {} was asked for",
+            said.currency,
+            asked.unwrap_or_default()
+        ));
+    }
+    let strange = || format!("the provider says success of an amount that cannot be read: {said:?}");
+    let currency = currency(&said.currency).ok_or_else(strange)?;
+    let by_decimal = match &said.decimal {
+        Some(decimal) => Some(Amount::parse_major(decimal, currency).map_err(|_| strange())?),
+        None => None,
+    };
+    let by_minor = said.minor.map(|minor| Amount::from_minor(minor, currency));
+    match (by_minor, by_decimal) {
+        (Some(one), Some(other)) if one != other => Err(strange()),
+        (Some(amount), _) | (None, Some(amount)) if amount.minor() > 0 => Ok(amount),
+        _ => Err(strange()),
+    }
+}
+
+/// A fee may be nothing. One that cannot be read is left out: no decision hangs on it.
+fn fee(said: &WireAmount) -> Option<Amount> {
+    let currency = currency(&said.currency)?;
+    match (said.minor, &said.decimal) {
+        (Some(minor), _) => (minor >= 0).then(|| Amount::from_minor(minor, currency)),
+        (None, Some(decimal)) => Amount::parse_major(decimal, currency).ok(),
+        (None, None) => None,
+    }
+}
+
+fn currency(code: &str) -> Option<Currency> {
+    Currency::from_code(&code.to_ascii_uppercase())
+}
+
+fn decline_reason(reason: WireReason) -> DeclineReason {
+    match reason {
+        WireReason::InsufficientFunds => DeclineReason::InsufficientFunds,
+        WireReason::PayerDeclined => DeclineReason::PayerDeclined,
+        WireReason::PayerTimeout => DeclineReason::PayerTimeout,
+        WireReason::PayerBusy => DeclineReason::PayerBusy,
+        WireReason::InvalidAccount => DeclineReason::InvalidAccount,
+        WireReason::LimitExceeded => DeclineReason::LimitExceeded,
+        WireReason::AmountOutOfRange => DeclineReason::AmountOutOfRange,
+        WireReason::Expired => DeclineReason::Expired,
+        WireReason::NotPermitted => DeclineReason::NotPermitted,
+        WireReason::MerchantFunds => DeclineReason::MerchantFunds,
+        WireReason::ProviderUnavailable => DeclineReason::ProviderUnavailable,
+        WireReason::Misconfigured => DeclineReason::Misconfigured,
+        _ => DeclineReason::Other,
+    }
+}
+
+/// What the payer is to do. An address that a browser must not follow is no action: the attempt is pending, and is asked about.
+fn action(action: WireAction) -> Option<PayerAction> {
+    Some(match action {
+        WireAction::Redirect { url } => {
+            let scheme = url::Url::parse(&url).ok()?.scheme().to_owned();
+            if scheme != "https" && scheme != "http" {
+                return None;
+            }
+            PayerAction::Redirect { url }
+        }
+        WireAction::ConfirmOnPhone {
+            prompt,
+            steps,
+            ussd,
+        } => PayerAction::ConfirmOnPhone {
+            auto: prompt == Prompt::Auto,
+            steps: steps
+                .into_iter()
+                .flat_map(|(lang, texts)| texts.into_iter().map(move |text| (lang.clone(), text)))
+                .map(|(lang, text)| Translated { lang, text })
+                .collect(),
+            ussd,
+        },
+        WireAction::EnterCode { label, length, how } => PayerAction::EnterCode {
+            label,
+            length,
+            how: translated(how),
+        },
+        WireAction::Dial { ussd } => PayerAction::Dial { ussd },
+        WireAction::Transfer {
+            bank,
+            account,
+            name,
+            amount,
+            reference,
+            expires,
+        } => PayerAction::Transfer {
+            bank,
+            account,
+            name,
+            amount: captured(&amount, None).ok()?.format(),
+            reference: reference.unwrap_or_default(),
+            expires,
+        },
+        WireAction::ShowQr { text, image } => PayerAction::ShowQr { text, image },
+        WireAction::SendCrypto {
+            address,
+            chain,
+            token,
+            amount,
+            uri,
+            expires,
+        } => PayerAction::SendCrypto {
+            address,
+            chain,
+            token,
+            amount,
+            uri,
+            expires,
+        },
+    })
+}
+
+fn translated(texts: BTreeMap<String, String>) -> Vec<Translated> {
+    texts
+        .into_iter()
+        .map(|(lang, text)| Translated { lang, text })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use switchyard_gateway::manifest::Manifest;
+
+    use super::*;
+
+    fn translated(outcome: WireOutcome) -> Outcome {
+        let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
+        let redactor = Redactor::new(&manifest.unwrap(), &Value::Null);
+        translate(outcome, Some("USD"), &redactor)
+    }
+
+    #[test]
+    fn a_success_counts_only_in_the_currency_and_with_an_amount_that_adds_up() {
+        let both = |minor, decimal: &str| WireAmount {
+            minor: Some(minor),
+            ..WireAmount::decimal(decimal, "USD")
+        };
+        for good in [
+            WireAmount::decimal("25.00", "USD"),
+            WireAmount::decimal("25", "usd"),
+            WireAmount::minor(2_500, "USD"),
+            both(2_500, "25.0"),
+        ] {
+            let Outcome::Succeeded { amount: Some(amount), .. } = translated(WireOutcome::succeeded(good)) else {
+                panic!("no success");
+            };
+            assert_eq!((amount.minor(), amount.currency().code()), (2_500, "USD"));
+        }
+        for bad in [
+            WireAmount::decimal("25.00", "XOF"),
+            WireAmount::decimal("25.001", "USD"),
+            WireAmount::decimal("25,00", "USD"),
+            WireAmount::decimal("-25", "USD"),
+            WireAmount::decimal("", "USD"),
+            WireAmount::minor(0, "USD"),
+            WireAmount::minor(-1, "USD"),
+            both(2_500, "2500"),
+            WireAmount { currency: "USD".into(), minor: None, decimal: None },
+        ] {
+            let outcome = translated(WireOutcome::succeeded(bad.clone()));
+            assert!(matches!(outcome, Outcome::Unknown { .. }), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_not_sent_only_of_an_operation_that_submits_and_before_the_first_write() {
+        for operation in Operation::ALL {
+            let why = || "x".to_owned();
+            let before = without_outcome(operation, false, why());
+            let may_be_not_sent = matches!(operation, Operation::Collect | Operation::Payout | Operation::Refund);
+            assert_eq!(matches!(before, Outcome::NotSent { .. }), may_be_not_sent, "{operation:?}");
+            let after = without_outcome(operation, true, why());
+            assert!(matches!(after, Outcome::Unknown { .. }), "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_that_is_no_web_address_is_no_action() {
+        for (url, is_kept) in [("https://a.example/x", true), ("javascript:alert(1)", false), ("/x", false)] {
+            let action = WireAction::Redirect { url: url.into() };
+            let Outcome::Pending { payer_action, .. } = translated(WireOutcome::awaiting(action)) else {
+                panic!("not pending");
+            };
+            assert_eq!(payer_action.is_some(), is_kept, "{url}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The one redactor: takes secrets out of whatever is written down about a provider's exchange.
+//!
+//! A header's value is secret unless its name is listed here. A field of a JSON body or a form is secret when its name sounds like
+//! one. And whatever the name, a text that contains a secret of the connection's configuration, or a token that the gateway cached,
+//! loses it. What is left is cut to a length that a person reads.
+
+use std::sync::{Mutex, PoisonError};
+
+use reqwest::Url;
+use serde_json::Value;
+use switchyard_gateway::manifest::Manifest;
+use switchyard_gateway::wire::Body;
+
+use crate::limits::{GATEWAY_TEXT_BYTES, JOURNAL_BODY_BYTES};
+
+/// Knows the secrets of one call.
+pub(super) struct Redactor {
+    secrets: Mutex<Vec<String>>,
+}
+
+impl Redactor {
+    /// The manifest says which fields are secret; without a schema all of them are.
+    pub(super) fn new(manifest: &Manifest, config: &Value) -> Self {
+        let listed = manifest.config.is_object().then(|| manifest.secret_fields());
+        let mut secrets = Vec::new();
+        for (name, value) in config.as_object().into_iter().flatten() {
+            if listed.as_ref().is_none_or(|listed| listed.contains(&name.as_str())) {
+                collect(value, &mut secrets);
+            }
+        }
+        Self {
+            secrets: Mutex::new(secrets),
+        }
+    }
+
+    /// From now on this text is a secret, too: a token that the gateway cached.
+    pub(super) fn learn(&self, secret: &str) {
+        if secret.len() >= SHORTEST_SECRET {
+            self.secrets
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(secret.to_owned());
+        }
+    }
+
+    /// A sentence: secrets out, control characters out, cut.
+    pub(super) fn sentence(&self, text: &str) -> String {
+        let mut text: String = self
+            .without_secrets(text)
+            .chars()
+            .map(|char| if char.is_control() { ' ' } else { char })
+            .collect();
+        cut(&mut text, GATEWAY_TEXT_BYTES);
+        text
+    }
+
+    /// A URL: secrets out of its path, and the values of its query that sound like one.
+    pub(super) fn url(&self, url: &str) -> String {
+        let Ok(mut parsed) = Url::parse(url) else {
+            return self.sentence(url);
+        };
+        if parsed.query().is_some() {
+            let pairs: Vec<(String, String)> = parsed
+                .query_pairs()
+                .map(|(name, value)| (name.clone().into_owned(), self.field(&name, &value)))
+                .collect();
+            parsed.query_pairs_mut().clear().extend_pairs(pairs);
+        }
+        let mut text = self.without_secrets(parsed.as_str());
+        cut(&mut text, GATEWAY_TEXT_BYTES);
+        text
+    }
+
+    pub(super) fn headers(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        headers
+            .iter()
+            .map(|(name, value)| {
+                let name = name.to_ascii_lowercase();
+                let value = if OPEN_HEADERS.contains(&name.as_str()) {
+                    self.sentence(value)
+                } else {
+                    MASK.to_owned()
+                };
+                (name, value)
+            })
+            .collect()
+    }
+
+    pub(super) fn body(&self, body: &Body) -> String {
+        let mut text = match body {
+            Body::Base64(encoded) => format!("({} bytes, no text)", encoded.len() / 4 * 3),
+            Body::Form(fields) => fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", self.field(name, value)))
+                .collect::<Vec<_>>()
+                .join("&"),
+            Body::Text(text) => match serde_json::from_str::<Value>(text) {
+                Ok(mut json) => {
+                    self.mask(&mut json);
+                    json.to_string()
+                }
+                // Half a JSON document may hold half a secret under a name that is not seen.
+                Err(_) if text.trim_start().starts_with(['{', '[']) => {
+                    format!("({} bytes of broken JSON)", text.len())
+                }
+                Err(_) => self.without_secrets(text),
+            },
+        };
+        cut(&mut text, JOURNAL_BODY_BYTES);
+        text
+    }
+
+    fn mask(&self, json: &mut Value) {
+        match json {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if sounds_secret(name) && !matches!(value, Value::Null | Value::Bool(_)) {
+                        *value = Value::from(MASK);
+                    } else {
+                        self.mask(value);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::String(text) => *text = self.without_secrets(text),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn field(&self, name: &str, value: &str) -> String {
+        if sounds_secret(name) {
+            MASK.to_owned()
+        } else {
+            self.without_secrets(value)
+        }
+    }
+
+    fn without_secrets(&self, text: &str) -> String {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = text.to_owned();
+        for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), MASK);
+            }
+        }
+        text
+    }
+}
+
+fn collect(value: &Value, secrets: &mut Vec<String>) {
+    match value {
+        Value::String(text) if text.len() >= SHORTEST_SECRET => secrets.push(text.clone()),
+        Value::Number(number) if number.to_string().len() >= SHORTEST_SECRET => {
+            secrets.push(number.to_string());
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, secrets)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, secrets)),
+        _ => {}
+    }
+}
+
+/// `clientSecret`, `client_secret` and `Client-Secret` alike have the word `secret`.
+fn sounds_secret(name: &str) -> bool {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for char in name.chars() {
+        if !char.is_alphanumeric() || (char.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if char.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(char.to_lowercase());
+        }
+        was_lower = char.is_lowercase();
+    }
+    words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+}
+
+fn cut(text: &mut String, bytes: usize) {
+    if text.len() > bytes {
+        let mut end = bytes;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
+const MASK: &str = "***";
+/// Shorter texts are words of the protocol ("on", "XOF") rather than secrets, and would riddle every body with masks.
+const SHORTEST_SECRET: usize = 5;
+const SECRET_WORDS: [&str; 22] = [
+    "secret", "secrets", "token", "password", "passwd", "passphrase", "pwd", "pass", "pin", "otp", "cvv", "cvc", "cvv2",
+    "authorization", "auth", "credential", "credentials", "key", "apikey", "signature", "bearer", "accesstoken",
+];
+const OPEN_HEADERS: [&str; 18] = [
+    "accept", "accept-language", "cache-control", "connection", "content-encoding", "content-language", "content-length", "content-type", "date",
+    "idempotency-key", "request-id", "retry-after", "server", "user-agent", "vary", "x-correlation-id", "x-request-id", "x-reference-id",
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn redactor() -> Redactor {
+        let manifest = Manifest::parse(
+            json!({
+                "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme", "operations": ["collect", "query"],
+                "methods": [{"code": "acme", "direction": "collect", "currency": "USD", "countries": ["US"]}],
+                "config": {"type": "object", "properties": {
+                    "api": {"type": "string", "writeOnly": true}, "shop": {"type": "string"}
+                }}
+            })
+            .to_string()
+            .as_bytes(),
+        )
+        .unwrap();
+        Redactor::new(&manifest, &json!({ "api": "sk_live_12345", "shop": "my-shop" }))
+    }
+
+    #[test]
+    fn a_header_is_secret_unless_it_is_listed() {
+        let seen = redactor().headers(&[
+            ("Authorization".into(), "Bearer abc".into()),
+            ("X-Whatever".into(), "v".into()),
+            ("Content-Type".into(), "application/json".into()),
+            ("X-Request-Id".into(), "r sk_live_12345".into()),
+        ]);
+        let expected = [
+            ("authorization", "***"),
+            ("x-whatever", "***"),
+            ("content-type", "application/json"),
+            ("x-request-id", "r ***"),
+        ];
+        assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    #[test]
+    fn a_body_loses_what_sounds_secret_and_what_is_secret() {
+        let redactor = redactor();
+        redactor.learn("cached-token-1");
+        let json = json!({
+            "amount": "25.00", "clientSecret": "s", "card": {"cvv": 123, "pin_code": "0000"}, "shipping": "s", "shop": "my-shop",
+            "list": [{"access_token": "t"}], "text": "with sk_live_12345 and cached-token-1", "token": null
+        });
+        let expected = json!({
+            "amount": "25.00", "clientSecret": "***", "card": {"cvv": "***", "pin_code": "***"}, "shipping": "s", "shop": "my-shop",
+            "list": [{"access_token": "***"}], "text": "with *** and ***", "token": null
+        });
+        let seen = redactor.body(&Body::Text(json.to_string()));
+        assert_eq!(serde_json::from_str::<Value>(&seen).unwrap(), expected);
+        let form = Body::Form(vec![
+            ("grant_type".into(), "client".into()),
+            ("client_secret".into(), "abc".into()),
+        ]);
+        assert_eq!(redactor.body(&form), "grant_type=client&client_secret=***");
+        assert_eq!(redactor.body(&Body::Text("<p>sk_live_12345</p>".into())), "<p>***</p>");
+        assert_eq!(redactor.body(&Body::of(vec![0xff; 6])), "(6 bytes, no text)");
+        assert_eq!(redactor.body(&Body::Text("{\"token\":\"abc".into())), "(13 bytes of broken JSON)");
+    }
+
+    #[test]
+    fn a_url_and_a_sentence_lose_their_secrets_and_their_length() {
+        let redactor = redactor();
+        let url = redactor.url("https://a.example/sk_live_12345/x?api_key=abc&shop=my-shop");
+        assert_eq!(url, "https://a.example/***/x?api_key=***&shop=my-shop");
+        assert_eq!(redactor.sentence("bad\nkey sk_live_12345"), "bad key ***");
+        let long = redactor.sentence(&"é".repeat(GATEWAY_TEXT_BYTES));
+        assert!(long.len() <= GATEWAY_TEXT_BYTES + '…'.len_utf8());
+    }
+
+    #[test]
+    fn without_a_schema_every_configured_text_is_secret() {
+        let mut manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json")).unwrap();
+        manifest.config = Value::Null;
+        let redactor = Redactor::new(&manifest, &json!({ "anything": "my-shop" }));
+        assert_eq!(redactor.sentence("my-shop"), "***");
+    }
+}

@@ -1,0 +1,77 @@
+//! The gateways that are loaded: for each name the current version, and all versions by their hash.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use super::version::Version;
+
+/// Read without a lock by every call; changed by one adder at a time.
+#[derive(Default)]
+pub(super) struct Registry {
+    gateways: ArcSwap<BTreeMap<String, Arc<Slot>>>,
+    changing: Mutex<()>,
+}
+
+struct Slot {
+    /// None as long as only versions were loaded that earlier attempts ask for.
+    current: ArcSwap<Option<Arc<Version>>>,
+    versions: ArcSwap<Vec<Arc<Version>>>,
+}
+
+impl Registry {
+    /// The current version of each gateway, in order of name.
+    pub(super) fn list(&self) -> Vec<Arc<Version>> {
+        let gateways = self.gateways.load();
+        gateways.values().filter_map(|slot| slot.current()).collect()
+    }
+
+    pub(super) fn current(&self, name: &str) -> Option<Arc<Version>> {
+        self.gateways.load().get(name)?.current()
+    }
+
+    pub(super) fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
+        let gateways = self.gateways.load();
+        let versions = gateways.get(name)?.versions.load();
+        versions.iter().find(|version| version.sha256 == sha256).cloned()
+    }
+
+    /// Takes a version in, and answers the one that is kept: the same file twice is one version.
+    pub(super) fn add(&self, version: Arc<Version>, is_current: bool) -> Arc<Version> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.slot(version.name());
+        let known = self.version(version.name(), &version.sha256);
+        let kept = known.unwrap_or_else(|| {
+            let mut versions = Vec::clone(&slot.versions.load());
+            versions.push(Arc::clone(&version));
+            slot.versions.store(Arc::new(versions));
+            version
+        });
+        if is_current {
+            slot.current.store(Arc::new(Some(Arc::clone(&kept))));
+        }
+        kept
+    }
+
+    fn slot(&self, name: &str) -> Arc<Slot> {
+        let gateways = self.gateways.load_full();
+        if let Some(slot) = gateways.get(name) {
+            return Arc::clone(slot);
+        }
+        let slot = Arc::new(Slot {
+            current: ArcSwap::from_pointee(None),
+            versions: ArcSwap::from_pointee(Vec::new()),
+        });
+        let mut more = BTreeMap::clone(&gateways);
+        more.insert(name.to_owned(), Arc::clone(&slot));
+        self.gateways.store(Arc::new(more));
+        slot
+    }
+}
+
+impl Slot {
+    fn current(&self) -> Option<Arc<Version>> {
+        Option::clone(&self.current.load())
+    }
+}

@@ -1,0 +1,116 @@
+//! A version of a gateway: one file, known by its hash, loaded for the life of the process.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use switchyard_gateway::manifest::{Manifest, Method};
+use switchyard_gateway::{Direction, Operation};
+
+use super::library::Library;
+use crate::clock::Timestamp;
+use crate::limits::GATEWAY_PANICS_A_MINUTE;
+
+/// One loaded gateway. A call holds its version, so a swap under it changes nothing for it.
+pub struct Version {
+    /// With the installation's own code in place of `{service}`.
+    pub manifest: Arc<Manifest>,
+    /// Of the file, in lower-case hexadecimal.
+    pub sha256: String,
+    pub(super) library: Library,
+    is_slow: AtomicBool,
+    is_suspended: AtomicBool,
+    panics: Mutex<VecDeque<Timestamp>>,
+}
+
+impl Version {
+    pub(super) fn new(manifest: Manifest, sha256: String, library: Library) -> Self {
+        Self {
+            manifest: Arc::new(manifest),
+            sha256,
+            library,
+            is_slow: AtomicBool::new(false),
+            is_suspended: AtomicBool::new(false),
+            panics: Mutex::default(),
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    pub fn has(&self, operation: Operation) -> bool {
+        self.manifest.has(operation)
+    }
+
+    /// The method's row in the manifest. A test gateway serves methods without one: see [`Version::serves`].
+    pub fn method(&self, direction: Direction, code: &str) -> Option<&Method> {
+        self.manifest
+            .methods
+            .iter()
+            .find(|method| method.direction == direction && method.code == code)
+    }
+
+    /// Can it move money this way by this method?
+    pub fn serves(&self, direction: Direction, code: &str) -> bool {
+        let operation = match direction {
+            Direction::Collect => Operation::Collect,
+            Direction::Payout => Operation::Payout,
+        };
+        self.has(operation)
+            && (self.manifest.any_method || self.method(direction, code).is_some())
+    }
+
+    /// Did it panic so often that it is not called any more?
+    pub fn is_suspended(&self) -> bool {
+        self.is_suspended.load(Ordering::Relaxed)
+    }
+
+    /// Calls it again after a suspension.
+    pub(super) fn give_another_chance(&self) {
+        self.panics().clear();
+        self.is_suspended.store(false, Ordering::Relaxed);
+    }
+
+    /// Counts a panic; suspends the version when there were too many within a minute.
+    pub(super) fn panicked(&self, now: Timestamp) {
+        let mut panics = self.panics();
+        panics.push_back(now);
+        while panics.front().is_some_and(|first| now.since(*first) > MINUTE) {
+            panics.pop_front();
+        }
+        if panics.len() >= GATEWAY_PANICS_A_MINUTE && !self.is_suspended.swap(true, Ordering::Relaxed) {
+            tracing::error!(
+                gateway.name = self.name(),
+                gateway.sha256 = %self.sha256,
+                "gateway suspended after {GATEWAY_PANICS_A_MINUTE} panics within a minute: its calls are refused until it is added again"
+            );
+        }
+    }
+
+    pub(super) fn is_slow(&self) -> bool {
+        self.is_slow.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mark_slow(&self, took: Duration) {
+        tracing::warn!(
+            gateway.name = self.name(),
+            duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "a step of a gateway took long: it may only compute, and send by `http`"
+        );
+        self.is_slow.store(true, Ordering::Relaxed);
+    }
+
+    fn panics(&self) -> std::sync::MutexGuard<'_, VecDeque<Timestamp>> {
+        self.panics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} ({})", self.name(), self.manifest.version, self.sha256)
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
