@@ -2,12 +2,14 @@
 //! request. Nothing here but `store` knows the engine's code: these tests see what a merchant and an operator see.
 
 pub mod client;
+pub mod gateways;
 pub mod receiver;
 pub mod server;
 pub mod store;
 pub mod tidy;
 
 pub use client::{Answer, Client};
+pub use gateways::{c_gateway, demo_gateway, misbehaving_gateway};
 pub use receiver::{Delivery, Manner, Receiver};
 pub use server::{Dev, Server, Setup};
 

@@ -4,6 +4,7 @@
 //! anything; requests wait in the port's queue until everything is ready.
 
 mod development;
+mod gateways;
 mod routes;
 
 use std::fs;
@@ -19,7 +20,6 @@ use switchyard_engine::access::{Access, Fingerprint, MasterKey, MasterKeyError, 
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
-use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::{self, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
@@ -82,10 +82,11 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
         true => Some(development::seed(&access, &settings).await?),
         false => None,
     };
+    let gateways = gateways::load(&settings, &clock, &ids).await?;
     let engine = Engine::start(Equipment {
         store,
         access,
-        gateways: Gateways::default(),
+        gateways,
         directory: Arc::new(Directory::new(&settings.service.code)),
         clock,
         ids,

@@ -79,7 +79,7 @@ fn gateway(public_url: &str, manifest: &Manifest) -> GatewayInList {
     GatewayInList {
         name: manifest.title.clone(),
         short_code: manifest.name.clone(),
-        description: manifest.title.clone(),
+        description: manifest.description.clone(),
         icon_url: format!("{public_url}/icons/gateways/{}.svg", manifest.name),
     }
 }

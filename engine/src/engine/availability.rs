@@ -62,11 +62,7 @@ impl Engine {
     /// The gateways that are loaded now and serve `method`.
     pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
         let mut versions = self.gateways.list();
-        versions.retain(|version| {
-            version
-                .manifest
-                .serves(direction(kind), method, &self.settings.service_code)
-        });
+        versions.retain(|version| version.serves(direction(kind), method));
         versions
     }
 
@@ -167,16 +163,11 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> Standing {
-        let code = &self.settings.service_code;
-        if !chosen || !version.manifest.serves(direction(kind), method, code) {
+        if !chosen || !version.serves(direction(kind), method) {
             return Standing::MethodNotServed;
         }
         match amount {
-            Some(amount)
-                if !version
-                    .manifest
-                    .takes(direction(kind), method, code, amount) =>
-            {
+            Some(amount) if !version.takes(direction(kind), method, amount) => {
                 Standing::AmountOutOfRange
             }
             _ => Standing::CanServe,
@@ -186,10 +177,7 @@ impl Engine {
     /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
     fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways.current(&self.settings.sandbox_gateway)?;
-        if !version
-            .manifest
-            .serves(direction(kind), method, &self.settings.service_code)
-        {
+        if !version.serves(direction(kind), method) {
             return None;
         }
         let candidate = Candidate {

@@ -33,7 +33,14 @@ impl Cache {
     }
 
     /// Too long a value is not kept. When there is no room, what has expired goes, and if that is nothing, all of it.
-    pub(super) fn put(&self, connection: &str, name: &str, value: &str, keep: Duration, now: Timestamp) {
+    pub(super) fn put(
+        &self,
+        connection: &str,
+        name: &str,
+        value: &str,
+        keep: Duration,
+        now: Timestamp,
+    ) {
         if value.len() + name.len() > GATEWAY_CACHE_VALUE_BYTES {
             return;
         }
@@ -73,8 +80,17 @@ mod tests {
         let later = now.plus(Duration::from_secs(59));
         assert_eq!(cache.get("a", "token", later).as_deref(), Some("t"));
         assert_eq!(cache.get("b", "token", later), None);
-        assert_eq!(cache.get("a", "token", now.plus(Duration::from_secs(60))), None);
-        cache.put("a", "long", &"x".repeat(GATEWAY_CACHE_VALUE_BYTES), Duration::from_secs(60), now);
+        assert_eq!(
+            cache.get("a", "token", now.plus(Duration::from_secs(60))),
+            None
+        );
+        cache.put(
+            "a",
+            "long",
+            &"x".repeat(GATEWAY_CACHE_VALUE_BYTES),
+            Duration::from_secs(60),
+            now,
+        );
         assert_eq!(cache.get("a", "long", now), None);
     }
 

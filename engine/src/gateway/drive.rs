@@ -14,8 +14,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use switchyard_gateway::wire::{
-    Begin, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest, HttpResponse, LogLevel,
-    LogLine, Operation, Pending, Resume, Sent,
+    Begin, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest, HttpResponse,
+    LogLevel, LogLine, Operation, Pending, Resume, Sent,
 };
 use switchyard_gateway::{Environment as WireEnvironment, FaultKind};
 use tokio::time::Instant;
@@ -54,7 +54,9 @@ type Performing<'c> = Pin<Box<dyn Future<Output = Resume> + Send + 'c>>;
 /// How long a call of this operation may take: what its manifest says, within the limit.
 pub(super) fn deadline(version: &Version, operation: Operation) -> Instant {
     let asked = version.manifest.deadline_ms.get(&operation);
-    let limit = asked.map_or(GATEWAY_CALL, |ms| Duration::from_millis(*ms).min(GATEWAY_CALL));
+    let limit = asked.map_or(GATEWAY_CALL, |ms| {
+        Duration::from_millis(*ms).min(GATEWAY_CALL)
+    });
     Instant::now() + limit
 }
 
@@ -87,7 +89,9 @@ impl Drive<'_> {
             }
             count += pending.effects.len();
             if count > GATEWAY_EFFECTS {
-                return Err(self.no_outcome(&format!("it asked for more than {GATEWAY_EFFECTS} effects")));
+                return Err(
+                    self.no_outcome(&format!("it asked for more than {GATEWAY_EFFECTS} effects"))
+                );
             }
             for request in pending.effects {
                 effects.push(Box::pin(async move {
@@ -120,7 +124,10 @@ impl Drive<'_> {
         }
     }
 
-    pub(super) fn read<T: serde::de::DeserializeOwned>(&self, message: &[u8]) -> Result<T, NoOutcome> {
+    pub(super) fn read<T: serde::de::DeserializeOwned>(
+        &self,
+        message: &[u8],
+    ) -> Result<T, NoOutcome> {
         serde_json::from_slice(message)
             .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
     }
@@ -174,7 +181,10 @@ impl Drive<'_> {
                 EffectResult::Slept {}
             }
             Effect::CacheGet { key } => {
-                let value = self.inner.cache.get(self.connection(), &key, self.inner.clock.now());
+                let value = self
+                    .inner
+                    .cache
+                    .get(self.connection(), &key, self.inner.clock.now());
                 if let Some(value) = &value {
                     self.redactor.learn(value);
                 }
@@ -183,7 +193,9 @@ impl Drive<'_> {
             Effect::CachePut { key, value, ttl_s } => {
                 self.redactor.learn(&value);
                 let (now, keep) = (self.inner.clock.now(), Duration::from_secs(ttl_s));
-                self.inner.cache.put(self.connection(), &key, &value, keep, now);
+                self.inner
+                    .cache
+                    .put(self.connection(), &key, &value, keep, now);
                 EffectResult::Cache { value: Some(value) }
             }
         }
@@ -191,7 +203,11 @@ impl Drive<'_> {
 
     /// Check, write down, send, write down.
     async fn http(&self, request: &HttpRequest) -> Result<HttpResponse, EffectError> {
-        let hosts = self.version.manifest.hosts.of(wire_environment(self.environment));
+        let hosts = self
+            .version
+            .manifest
+            .hosts
+            .of(wire_environment(self.environment));
         let left = self.until.saturating_duration_since(Instant::now());
         let checked = self.inner.egress.check(request, hosts, left)?;
         let begun = self
@@ -210,7 +226,12 @@ impl Drive<'_> {
 
     fn connection(&self) -> &str {
         self.connection.get_or_init(|| {
-            let named = format!("{} {} {}", self.version.name(), self.environment, self.config);
+            let named = format!(
+                "{} {} {}",
+                self.version.name(),
+                self.environment,
+                self.config
+            );
             sha256(named.as_bytes())
         })
     }
@@ -230,7 +251,11 @@ impl Drive<'_> {
     }
 
     fn no_outcome(&self, why: &str) -> NoOutcome {
-        let sentence = format!("gateway {}, {}: {why}", self.version.name(), self.operation.as_str());
+        let sentence = format!(
+            "gateway {}, {}: {why}",
+            self.version.name(),
+            self.operation.as_str()
+        );
         NoOutcome(self.redactor.sentence(&sentence))
     }
 

@@ -74,9 +74,12 @@ impl Egress {
                 builder.body(bytes.into_owned())
             }
         };
-        let request = builder
-            .build()
-            .map_err(|error| refused(format!("the gateway's request cannot be built: {}", reason(&error))))?;
+        let request = builder.build().map_err(|error| {
+            refused(format!(
+                "the gateway's request cannot be built: {}",
+                reason(&error)
+            ))
+        })?;
         Ok(Checked(request))
     }
 
@@ -92,7 +95,12 @@ impl Egress {
         let headers = response
             .headers()
             .iter()
-            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .map(|(name, value)| {
+                (
+                    name.to_string(),
+                    String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                )
+            })
             .collect();
         let mut body = Vec::new();
         while let Some(part) = response.chunk().await.map_err(|error| EffectError {
@@ -121,14 +129,19 @@ impl Egress {
             .host_str()
             .ok_or_else(|| refused("the gateway's URL has no host".into()))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(refused("the gateway's URL has credentials in it: use a header".into()));
+            return Err(refused(
+                "the gateway's URL has credentials in it: use a header".into(),
+            ));
         }
         let is_http = url.scheme() == "http" && self.development;
         if url.scheme() != "https" && !is_http {
             return Err(refused(format!("{host} is asked for without https")));
         }
         let port = url.port_or_known_default().unwrap_or(443);
-        if !hosts.iter().any(|listed| self.is_listed(listed, host, port)) {
+        if !hosts
+            .iter()
+            .any(|listed| self.is_listed(listed, host, port))
+        {
             return Err(refused(format!(
                 "{host}:{port} is not among the hosts that the gateway's manifest lists for this environment"
             )));
@@ -288,21 +301,52 @@ mod tests {
 
     #[test]
     fn only_addresses_on_the_public_internet_are_public() {
-        for public in ["8.8.8.8", "196.1.2.3", "2606:4700::1111", "2a00::1", "::ffff:8.8.8.8"] {
+        for public in [
+            "8.8.8.8",
+            "196.1.2.3",
+            "2606:4700::1111",
+            "2a00::1",
+            "::ffff:8.8.8.8",
+        ] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for private in [
-            "10.0.0.1", "127.0.0.1", "0.0.0.0", "169.254.169.254", "172.16.0.1", "192.168.1.1",
-            "100.64.0.1", "192.0.0.8", "198.18.0.1", "203.0.113.1", "224.0.0.1", "255.255.255.255",
-            "::1", "::", "fe80::1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::",
-            "2001:db8::1", "2001::1", "ff02::1", "5f00::1",
+            "10.0.0.1",
+            "127.0.0.1",
+            "0.0.0.0",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "192.0.0.8",
+            "198.18.0.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "fe80::1",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "2002:a00:1::",
+            "2001:db8::1",
+            "2001::1",
+            "ff02::1",
+            "5f00::1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }
     }
 
     fn check(development: bool, url: &str) -> Result<(), String> {
-        let hosts = ["api.acme.example", "*.acme.example", "acme.example:8443", "127.0.0.1", "*.1"];
+        let hosts = [
+            "api.acme.example",
+            "*.acme.example",
+            "acme.example:8443",
+            "127.0.0.1",
+            "*.1",
+        ];
         Egress::new(development)
             .unwrap()
             .check_url(&Url::parse(url).unwrap(), &hosts.map(String::from))
@@ -312,7 +356,9 @@ mod tests {
     #[test]
     fn a_request_goes_to_listed_hosts_over_https_only() {
         for allowed in [
-            "https://api.acme.example/charges", "https://API.acme.example:443/", "https://eu.acme.example/",
+            "https://api.acme.example/charges",
+            "https://API.acme.example:443/",
+            "https://eu.acme.example/",
             "https://acme.example:8443/",
         ] {
             assert_eq!(check(false, allowed), Ok(()), "{allowed}");
@@ -322,7 +368,10 @@ mod tests {
             ("https://api.acme.example:8080/", "not among the hosts"),
             ("https://acme.example/", "not among the hosts"),
             ("https://evilacme.example/", "not among the hosts"),
-            ("https://api.acme.example.evil.example/", "not among the hosts"),
+            (
+                "https://api.acme.example.evil.example/",
+                "not among the hosts",
+            ),
             ("https://key@api.acme.example/", "credentials"),
             ("https://127.0.0.1/", "not a public address"),
             ("https://2130706433/", "not a public address"),

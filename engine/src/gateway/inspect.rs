@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use object::{
+    Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind, elf,
+};
 use sha2::{Digest, Sha256};
 use switchyard_gateway::abi;
 use switchyard_gateway::manifest::{Manifest, ManifestError};
@@ -28,13 +30,22 @@ pub struct Inspection {
 /// Why a file is not taken on as a gateway. The engine goes on as before.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    #[error("{path} cannot be read ({source}): check that it is a file and that this user may read it")]
+    #[error(
+        "{path} cannot be read ({source}): check that it is a file and that this user may read it"
+    )]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{path} has more than {GATEWAY_FILE_BYTES} bytes, which is no gateway: build it with `cargo build --release`")]
+    #[error(
+        "{path} has more than {GATEWAY_FILE_BYTES} bytes, which is no gateway: build it with `cargo build --release`"
+    )]
     TooLarge { path: PathBuf },
-    #[error("{path} is not a whole ELF file ({reason}): copy it again, or build it again as a `cdylib`")]
+    #[error(
+        "{path} is not a whole ELF file ({reason}): copy it again, or build it again as a `cdylib`"
+    )]
     NotElf { path: PathBuf, reason: String },
-    #[error("{path} is {found}, and a gateway is a shared library for {}: build it on and for this kind of machine, as a `cdylib`", std::env::consts::ARCH)]
+    #[error(
+        "{path} is {found}, and a gateway is a shared library for {}: build it on and for this kind of machine, as a `cdylib`",
+        std::env::consts::ARCH
+    )]
     NotALibraryForThisMachine { path: PathBuf, found: String },
     #[error(
         "{path} does not export `{}`: it is no gateway, or its `gateway!(…)` line is missing",
@@ -57,17 +68,26 @@ pub enum Refused {
     )]
     NoManifest { path: PathBuf },
     #[error("the manifest of {path} {source}")]
-    Manifest { path: PathBuf, source: ManifestError },
+    Manifest {
+        path: PathBuf,
+        source: ManifestError,
+    },
     #[error(
         "{path} says ABI {found} when it is loaded, and this engine has ABI {}: build it with a `switchyard-gateway` of that ABI",
         abi::ABI_MAJOR
     )]
     OtherAbi { path: PathBuf, found: u32 },
-    #[error("{path} has an entry table of {found} bytes, which is too short: build it again with a current `switchyard-gateway`")]
+    #[error(
+        "{path} has an entry table of {found} bytes, which is too short: build it again with a current `switchyard-gateway`"
+    )]
     ShortTable { path: PathBuf, found: u32 },
-    #[error("{path} cannot be loaded ({reason}): it may need a library that this machine does not have")]
+    #[error(
+        "{path} cannot be loaded ({reason}): it may need a library that this machine does not have"
+    )]
     NotLoadable { path: PathBuf, reason: String },
-    #[error("{path} cannot be kept in {dir} ({source}): make that a directory that this user may write in, on a disk with room")]
+    #[error(
+        "{path} cannot be kept in {dir} ({source}): make that a directory that this user may write in, on a disk with room"
+    )]
     NotKept {
         path: PathBuf,
         dir: PathBuf,
@@ -146,7 +166,10 @@ fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
     check_segments(&file, bytes.len()).map_err(|reason| not_elf(reason.into()))?;
 
     let mut is_there = false;
-    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+    for symbol in file
+        .dynamic_symbols()
+        .filter(|symbol| symbol.is_definition())
+    {
         let name = symbol.name().map_err(|error| not_elf(error.to_string()))?;
         if name != abi::SYMBOL {
             return Err(Refused::MoreSymbols {

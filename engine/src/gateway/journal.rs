@@ -325,7 +325,9 @@ impl Journal {
 /// Why a request that can move money did not leave.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JournalError {
-    #[error("this operation has no journal, so it may not send requests that can move money: mark the request as reading only")]
+    #[error(
+        "this operation has no journal, so it may not send requests that can move money: mark the request as reading only"
+    )]
     NoJournal,
     #[error(transparent)]
     Commit(#[from] CommitError),

@@ -90,7 +90,8 @@ impl Library {
         let mut call: *mut c_void = std::ptr::null_mut();
         // SAFETY: message, sink and the place for the call are valid until `begin` returns, as the ABI asks.
         let code = unsafe { (self.0.begin)(Bytes::lend(message), answer.sink(), &mut call) };
-        let running = (!call.is_null()).then_some(Running {
+        // Built only when there is a call: dropping a `Running` ends it.
+        let running = (!call.is_null()).then(|| Running {
             library: self,
             call,
         });

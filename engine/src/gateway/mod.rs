@@ -26,16 +26,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+pub use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::wire::Ready;
 pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
-use switchyard_gateway::manifest::Manifest;
 
 use self::cache::Cache;
 use self::drive::{Drive, NoOutcome};
 use self::egress::Egress;
 pub use self::inspect::{Inspection, Refused};
-pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
 use self::journal::Scribe;
+pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
 use self::library::Library;
 use self::redact::Redactor;
 use self::registry::Registry;
@@ -58,6 +58,16 @@ pub struct GatewaySettings {
     pub development: bool,
     /// The installation's code, in place of `{service}` in method codes.
     pub service_code: String,
+}
+
+impl Default for GatewaySettings {
+    fn default() -> Self {
+        Self {
+            dir: PathBuf::from("data/gateways"),
+            development: false,
+            service_code: "switchyard".to_owned(),
+        }
+    }
 }
 
 /// The engine's client for providers could not be made.
@@ -157,7 +167,10 @@ impl Gateways {
         match self.0.load(&kept, false) {
             Ok(version) => (version.name() == name && version.sha256 == sha256).then_some(version),
             Err(refused) => {
-                tracing::error!(gateway.name = name, "an earlier version of a gateway cannot be loaded: {refused}");
+                tracing::error!(
+                    gateway.name = name,
+                    "an earlier version of a gateway cannot be loaded: {refused}"
+                );
                 None
             }
         }
@@ -166,9 +179,23 @@ impl Gateways {
     /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too.
     pub async fn call(&self, call: Call) -> CallEnd {
         let since = tokio::time::Instant::now();
-        let Call { gateway, operation, journal, now, environment, config, mut state, input } = call;
+        let Call {
+            gateway,
+            operation,
+            journal,
+            now,
+            environment,
+            config,
+            mut state,
+            input,
+        } = call;
         let redactor = Redactor::new(&gateway.manifest, &config);
-        let scribe = Scribe::new(Some(&journal), &redactor, gateway.name(), operation.as_str());
+        let scribe = Scribe::new(
+            Some(&journal),
+            &redactor,
+            gateway.name(),
+            operation.as_str(),
+        );
         let drive = Drive {
             inner: &self.0,
             version: &gateway,
@@ -190,7 +217,8 @@ impl Gateways {
         scribe.finish().await;
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
-                self.not_found(&gateway, operation, &journal, redactor.sentence(&why)).await
+                self.not_found(&gateway, operation, &journal, redactor.sentence(&why))
+                    .await
             }
             Ok(said) => {
                 let currency = input.pointer("/amount/currency").and_then(Value::as_str);
@@ -198,7 +226,7 @@ impl Gateways {
             }
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
-        count(&gateway, operation, &outcome, since.elapsed());
+        measure(&gateway, operation, since.elapsed());
         CallEnd { outcome, state }
     }
 
@@ -225,7 +253,10 @@ impl Gateways {
             connection: OnceLock::new(),
             until: drive::deadline(gateway, operation),
         };
-        let ready = drive.run(&mut Value::Null).await.and_then(|message| drive.read(&message));
+        let ready = drive
+            .run(&mut Value::Null)
+            .await
+            .and_then(|message| drive.read(&message));
         let ready: Ready<ConfigCheck> = ready.map_err(|NoOutcome(why)| why)?;
         Ok(match ready.outcome {
             ConfigCheck::Works { account } => ConfigCheck::Works {
@@ -253,12 +284,15 @@ impl Gateways {
         let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
             return Outcome::Unknown { why };
         };
-        let sent = rows.iter().filter(|row| row.mutates && row.stage != Stage::NotSent);
-        let is_final = match (sent.map(|row| row.at).max(), gateway.manifest.capabilities.not_found_is_final_after_s) {
+        let sent = rows
+            .iter()
+            .filter(|row| row.mutates && row.stage != Stage::NotSent);
+        let is_final = match (
+            sent.map(|row| row.at).max(),
+            gateway.manifest.capabilities.not_found_is_final_after_s,
+        ) {
             (None, _) => true,
-            (Some(last), Some(seconds)) => {
-                self.0.clock.now().since(last).as_secs() >= seconds
-            }
+            (Some(last), Some(seconds)) => self.0.clock.now().since(last).as_secs() >= seconds,
             (Some(_), None) => false,
         };
         if is_final {
@@ -272,7 +306,9 @@ impl Gateways {
 impl Inner {
     fn load(&self, path: &Path, is_current: bool) -> Result<Arc<Version>, Refused> {
         let inspected = inspect::inspect(path)?;
-        let Inspection { manifest, sha256, .. } = &inspected.inspection;
+        let Inspection {
+            manifest, sha256, ..
+        } = &inspected.inspection;
         let version = match self.registry.version(&manifest.name, sha256) {
             Some(loaded) => loaded,
             None => {
@@ -288,25 +324,27 @@ impl Inner {
     fn substituted(&self, manifest: &Manifest) -> Manifest {
         let mut manifest = manifest.clone();
         for method in &mut manifest.methods {
-            method.code = method.code.replace("{service}", &self.settings.service_code);
+            method.code = method
+                .code
+                .replace("{service}", &self.settings.service_code);
         }
         manifest
     }
 }
 
-fn count(gateway: &Version, operation: Operation, outcome: &Outcome, took: std::time::Duration) {
-    let word = match outcome {
-        Outcome::Succeeded { .. } => "succeeded",
-        Outcome::Declined(_) => "declined",
-        Outcome::NotSent { .. } => "not_sent",
-        Outcome::Pending { .. } => "pending",
-        Outcome::Unknown { .. } => "unknown",
-    };
-    let labels = [
-        ("gateway", gateway.name().to_owned()),
-        ("operation", operation.as_str().to_owned()),
-        ("outcome", word.to_owned()),
-    ];
-    metrics::counter!("switchyard_gateway_calls_total", &labels).increment(1);
-    metrics::histogram!("switchyard_gateway_call_seconds", &labels[..2]).record(took.as_secs_f64());
+impl Default for Gateways {
+    /// No gateway yet, on the wall clock, with the default settings.
+    fn default() -> Self {
+        Self::new(GatewaySettings::default(), Clock::wall(), Ids::system())
+            .expect("ring is compiled in, and that is all a client without files or proxies needs")
+    }
+}
+
+fn measure(gateway: &Version, operation: Operation, took: std::time::Duration) {
+    metrics::histogram!(
+        "switchyard_gateway_call_seconds",
+        "gateway" => gateway.name().to_owned(),
+        "operation" => operation.as_str()
+    )
+    .record(took.as_secs_f64());
 }

@@ -85,7 +85,8 @@ fn captured(said: &WireAmount, asked: Option<&str>) -> Result<Amount, String> {
             asked.unwrap_or_default()
         ));
     }
-    let strange = || format!("the provider says success of an amount that cannot be read: {said:?}");
+    let strange =
+        || format!("the provider says success of an amount that cannot be read: {said:?}");
     let currency = currency(&said.currency).ok_or_else(strange)?;
     let by_decimal = match &said.decimal {
         Some(decimal) => Some(Amount::parse_major(decimal, currency).map_err(|_| strange())?),
@@ -226,7 +227,11 @@ mod tests {
             WireAmount::minor(2_500, "USD"),
             both(2_500, "25.0"),
         ] {
-            let Outcome::Succeeded { amount: Some(amount), .. } = translated(WireOutcome::succeeded(good)) else {
+            let Outcome::Succeeded {
+                amount: Some(amount),
+                ..
+            } = translated(WireOutcome::succeeded(good))
+            else {
                 panic!("no success");
             };
             assert_eq!((amount.minor(), amount.currency().code()), (2_500, "USD"));
@@ -240,7 +245,11 @@ mod tests {
             WireAmount::minor(0, "USD"),
             WireAmount::minor(-1, "USD"),
             both(2_500, "2500"),
-            WireAmount { currency: "USD".into(), minor: None, decimal: None },
+            WireAmount {
+                currency: "USD".into(),
+                minor: None,
+                decimal: None,
+            },
         ] {
             let outcome = translated(WireOutcome::succeeded(bad.clone()));
             assert!(matches!(outcome, Outcome::Unknown { .. }), "{bad:?}");
@@ -252,8 +261,15 @@ mod tests {
         for operation in Operation::ALL {
             let why = || "x".to_owned();
             let before = without_outcome(operation, false, why());
-            let may_be_not_sent = matches!(operation, Operation::Collect | Operation::Payout | Operation::Refund);
-            assert_eq!(matches!(before, Outcome::NotSent { .. }), may_be_not_sent, "{operation:?}");
+            let may_be_not_sent = matches!(
+                operation,
+                Operation::Collect | Operation::Payout | Operation::Refund
+            );
+            assert_eq!(
+                matches!(before, Outcome::NotSent { .. }),
+                may_be_not_sent,
+                "{operation:?}"
+            );
             let after = without_outcome(operation, true, why());
             assert!(matches!(after, Outcome::Unknown { .. }), "{operation:?}");
         }
@@ -261,9 +277,14 @@ mod tests {
 
     #[test]
     fn a_redirect_that_is_no_web_address_is_no_action() {
-        for (url, is_kept) in [("https://a.example/x", true), ("javascript:alert(1)", false), ("/x", false)] {
+        for (url, is_kept) in [
+            ("https://a.example/x", true),
+            ("javascript:alert(1)", false),
+            ("/x", false),
+        ] {
             let action = WireAction::Redirect { url: url.into() };
-            let Outcome::Pending { payer_action, .. } = translated(WireOutcome::awaiting(action)) else {
+            let Outcome::Pending { payer_action, .. } = translated(WireOutcome::awaiting(action))
+            else {
                 panic!("not pending");
             };
             assert_eq!(payer_action.is_some(), is_kept, "{url}");

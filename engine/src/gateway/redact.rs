@@ -21,10 +21,16 @@ pub(super) struct Redactor {
 impl Redactor {
     /// The manifest says which fields are secret; without a schema all of them are.
     pub(super) fn new(manifest: &Manifest, config: &Value) -> Self {
-        let listed = manifest.config.is_object().then(|| manifest.secret_fields());
+        let listed = manifest
+            .config
+            .is_object()
+            .then(|| manifest.secret_fields());
         let mut secrets = Vec::new();
         for (name, value) in config.as_object().into_iter().flatten() {
-            if listed.as_ref().is_none_or(|listed| listed.contains(&name.as_str())) {
+            if listed
+                .as_ref()
+                .is_none_or(|listed| listed.contains(&name.as_str()))
+            {
                 collect(value, &mut secrets);
             }
         }
@@ -174,7 +180,9 @@ fn sounds_secret(name: &str) -> bool {
         }
         was_lower = char.is_lowercase();
     }
-    words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+    words
+        .iter()
+        .any(|word| SECRET_WORDS.contains(&word.as_str()))
 }
 
 fn cut(text: &mut String, bytes: usize) {
@@ -192,12 +200,48 @@ const MASK: &str = "***";
 /// Shorter texts are words of the protocol ("on", "XOF") rather than secrets, and would riddle every body with masks.
 const SHORTEST_SECRET: usize = 5;
 const SECRET_WORDS: [&str; 22] = [
-    "secret", "secrets", "token", "password", "passwd", "passphrase", "pwd", "pass", "pin", "otp", "cvv", "cvc", "cvv2",
-    "authorization", "auth", "credential", "credentials", "key", "apikey", "signature", "bearer", "accesstoken",
+    "secret",
+    "secrets",
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "pass",
+    "pin",
+    "otp",
+    "cvv",
+    "cvc",
+    "cvv2",
+    "authorization",
+    "auth",
+    "credential",
+    "credentials",
+    "key",
+    "apikey",
+    "signature",
+    "bearer",
+    "accesstoken",
 ];
 const OPEN_HEADERS: [&str; 18] = [
-    "accept", "accept-language", "cache-control", "connection", "content-encoding", "content-language", "content-length", "content-type", "date",
-    "idempotency-key", "request-id", "retry-after", "server", "user-agent", "vary", "x-correlation-id", "x-request-id", "x-reference-id",
+    "accept",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "date",
+    "idempotency-key",
+    "request-id",
+    "retry-after",
+    "server",
+    "user-agent",
+    "vary",
+    "x-correlation-id",
+    "x-request-id",
+    "x-reference-id",
 ];
 
 #[cfg(test)]
@@ -219,7 +263,10 @@ mod tests {
             .as_bytes(),
         )
         .unwrap();
-        Redactor::new(&manifest, &json!({ "api": "sk_live_12345", "shop": "my-shop" }))
+        Redactor::new(
+            &manifest,
+            &json!({ "api": "sk_live_12345", "shop": "my-shop" }),
+        )
     }
 
     #[test]
@@ -236,7 +283,10 @@ mod tests {
             ("content-type", "application/json"),
             ("x-request-id", "r ***"),
         ];
-        assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(
+            seen,
+            expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
     }
 
     #[test]
@@ -258,9 +308,18 @@ mod tests {
             ("client_secret".into(), "abc".into()),
         ]);
         assert_eq!(redactor.body(&form), "grant_type=client&client_secret=***");
-        assert_eq!(redactor.body(&Body::Text("<p>sk_live_12345</p>".into())), "<p>***</p>");
-        assert_eq!(redactor.body(&Body::of(vec![0xff; 6])), "(6 bytes, no text)");
-        assert_eq!(redactor.body(&Body::Text("{\"token\":\"abc".into())), "(13 bytes of broken JSON)");
+        assert_eq!(
+            redactor.body(&Body::Text("<p>sk_live_12345</p>".into())),
+            "<p>***</p>"
+        );
+        assert_eq!(
+            redactor.body(&Body::of(vec![0xff; 6])),
+            "(6 bytes, no text)"
+        );
+        assert_eq!(
+            redactor.body(&Body::Text("{\"token\":\"abc".into())),
+            "(13 bytes of broken JSON)"
+        );
     }
 
     #[test]
@@ -275,7 +334,8 @@ mod tests {
 
     #[test]
     fn without_a_schema_every_configured_text_is_secret() {
-        let mut manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json")).unwrap();
+        let mut manifest =
+            Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json")).unwrap();
         manifest.config = Value::Null;
         let redactor = Redactor::new(&manifest, &json!({ "anything": "my-shop" }));
         assert_eq!(redactor.sentence("my-shop"), "***");

@@ -24,7 +24,10 @@ impl Registry {
     /// The current version of each gateway, in order of name.
     pub(super) fn list(&self) -> Vec<Arc<Version>> {
         let gateways = self.gateways.load();
-        gateways.values().filter_map(|slot| slot.current()).collect()
+        gateways
+            .values()
+            .filter_map(|slot| slot.current())
+            .collect()
     }
 
     pub(super) fn current(&self, name: &str) -> Option<Arc<Version>> {
@@ -34,7 +37,10 @@ impl Registry {
     pub(super) fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
         let gateways = self.gateways.load();
         let versions = gateways.get(name)?.versions.load();
-        versions.iter().find(|version| version.sha256 == sha256).cloned()
+        versions
+            .iter()
+            .find(|version| version.sha256 == sha256)
+            .cloned()
     }
 
     /// Takes a version in, and answers the one that is kept: the same file twice is one version.

@@ -11,6 +11,7 @@ use switchyard_gateway::{Direction, Operation};
 use super::library::Library;
 use crate::clock::Timestamp;
 use crate::limits::GATEWAY_PANICS_A_MINUTE;
+use crate::money::Amount;
 
 /// One loaded gateway. A call holds its version, so a swap under it changes nothing for it.
 pub struct Version {
@@ -58,8 +59,26 @@ impl Version {
             Direction::Collect => Operation::Collect,
             Direction::Payout => Operation::Payout,
         };
-        self.has(operation)
-            && (self.manifest.any_method || self.method(direction, code).is_some())
+        self.has(operation) && (self.manifest.any_method || self.method(direction, code).is_some())
+    }
+
+    /// Does the method's row, if it has one, allow this amount?
+    pub fn takes(&self, direction: Direction, code: &str, amount: Amount) -> bool {
+        let Some(method) = self.method(direction, code) else {
+            return true;
+        };
+        // A limit that this currency cannot have is none that anyone meant.
+        let limit =
+            |text: &Option<String>| Amount::parse_major(text.as_deref()?, amount.currency()).ok();
+        let fits = limit(&method.min).is_none_or(|min| amount >= min)
+            && limit(&method.max).is_none_or(|max| amount <= max);
+        let unit = 10_i64.checked_pow(u32::from(
+            amount
+                .currency()
+                .decimals()
+                .saturating_sub(method.decimals.unwrap_or(u8::MAX)),
+        ));
+        fits && unit.is_some_and(|unit| amount.minor() % unit == 0)
     }
 
     /// Did it panic so often that it is not called any more?
@@ -77,10 +96,15 @@ impl Version {
     pub(super) fn panicked(&self, now: Timestamp) {
         let mut panics = self.panics();
         panics.push_back(now);
-        while panics.front().is_some_and(|first| now.since(*first) > MINUTE) {
+        while panics
+            .front()
+            .is_some_and(|first| now.since(*first) > MINUTE)
+        {
             panics.pop_front();
         }
-        if panics.len() >= GATEWAY_PANICS_A_MINUTE && !self.is_suspended.swap(true, Ordering::Relaxed) {
+        if panics.len() >= GATEWAY_PANICS_A_MINUTE
+            && !self.is_suspended.swap(true, Ordering::Relaxed)
+        {
             tracing::error!(
                 gateway.name = self.name(),
                 gateway.sha256 = %self.sha256,
@@ -109,7 +133,13 @@ impl Version {
 
 impl std::fmt::Debug for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} ({})", self.name(), self.manifest.version, self.sha256)
+        write!(
+            f,
+            "{} {} ({})",
+            self.name(),
+            self.manifest.version,
+            self.sha256
+        )
     }
 }
 

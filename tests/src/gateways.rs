@@ -1,0 +1,102 @@
+//! Gateways as files: the bundled and the misbehaving one, built by cargo; the one in C and crafted ones, built by `cc`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use anyhow::{Context, ensure};
+
+use crate::tidy::root;
+
+/// The test gateway, as a shared library.
+///
+/// # Panics
+/// When it cannot be built: then no test that needs it can go on.
+pub fn demo_gateway() -> PathBuf {
+    built("gateway-demo").expect("the test gateway builds")
+}
+
+/// The gateway that does on request what none should.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn misbehaving_gateway() -> PathBuf {
+    built("gateway-misbehaving").expect("the misbehaving gateway builds")
+}
+
+/// The gateway in C, built into `folder`.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn c_gateway(folder: &Path) -> PathBuf {
+    let source = root().join("examples/gateway-c/gateway.c");
+    cc(&source, folder, "gateway_c", &[]).expect("the gateway in C builds")
+}
+
+/// Builds one file of C as a shared library in `folder`, where what it includes is looked for beside it.
+pub fn cc(source: &Path, folder: &Path, name: &str, more: &[&str]) -> anyhow::Result<PathBuf> {
+    let library = folder.join(format!("lib{name}.so"));
+    let output = Command::new("cc")
+        .args([
+            "-std=c11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-fvisibility=hidden",
+        ])
+        .args(more)
+        .arg("-o")
+        .args([&library, source])
+        .current_dir(source.parent().context("the source lies in a folder")?)
+        .output()
+        .context("cc is needed: install a C compiler (Debian: gcc)")?;
+    ensure!(
+        output.status.success(),
+        "cc: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(library)
+}
+
+/// Builds a package of this workspace with the profile and the target folder of the running test, once a process.
+fn built(package: &str) -> anyhow::Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT
+        .lock()
+        .map_err(|_| anyhow::anyhow!("an earlier build panicked"))?;
+    if let Some(library) = built.get(package) {
+        return Ok(library.clone());
+    }
+    // target/<profile>/deps/<this test>
+    let test = std::env::current_exe()?;
+    let folder = test
+        .ancestors()
+        .nth(2)
+        .context("the test lies in a target folder")?;
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo
+        .args(["build", "--quiet", "--package", package, "--target-dir"])
+        .arg(
+            folder
+                .parent()
+                .context("the profile lies in a target folder")?,
+        )
+        .current_dir(root());
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let output = cargo.output()?;
+    ensure!(
+        output.status.success(),
+        "cargo build: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let library = folder.join(format!("lib{}.so", package.replace('-', "_")));
+    ensure!(library.is_file(), "{} was not built", library.display());
+    built.insert(package.to_owned(), library.clone());
+    Ok(library)
+}

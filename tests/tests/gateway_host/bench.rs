@@ -1,0 +1,129 @@
+//! What the tests of the host share: gateways in a folder of their own, a store in memory, and calls.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{
+    Call, CallEnd, Exchange, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
+    exchanges, recover,
+};
+use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
+use switchyard_engine::store::Store;
+use tempfile::TempDir;
+
+pub struct Bench {
+    pub gateways: Gateways,
+    pub store: Store,
+    pub clock: Clock,
+    ids: Ids,
+    folder: TempDir,
+}
+
+/// One attempt of a transaction.
+#[derive(Clone, Copy)]
+pub struct Try {
+    pub transaction: TransactionId,
+    pub attempt: AttemptId,
+}
+
+impl Bench {
+    /// In development mode: local providers are allowed.
+    pub fn new() -> Self {
+        Self::with(true)
+    }
+
+    pub fn with(development: bool) -> Self {
+        let folder = TempDir::new().unwrap();
+        // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a manual clock.
+        let clock = Clock::manual(Timestamp::from_seconds(1_795_168_800));
+        let ids = Ids::seeded(7);
+        let settings = GatewaySettings {
+            dir: folder.path().join("gateways"),
+            development,
+            service_code: "switchyard".into(),
+        };
+        Self {
+            gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
+            store: Store::memory(),
+            clock,
+            ids,
+            folder,
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn kept(&self) -> PathBuf {
+        self.folder.path().join("gateways")
+    }
+
+    pub fn attempt(&self) -> Try {
+        let now = self.clock.now();
+        Try {
+            transaction: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
+            attempt: AttemptId::new(self.ids.ulid(now)),
+        }
+    }
+
+    pub fn call(
+        &self,
+        gateway: &Arc<Version>,
+        of: Try,
+        operation: Operation,
+        config: Value,
+        input: Value,
+    ) -> Call {
+        Call {
+            gateway: Arc::clone(gateway),
+            operation,
+            journal: Journal {
+                store: self.store.clone(),
+                transaction: of.transaction,
+                attempt: of.attempt,
+            },
+            now: self.clock.now(),
+            environment: Environment::Sandbox,
+            config,
+            state: Value::Null,
+            input,
+        }
+    }
+
+    /// A collection at `url` whose description says what the misbehaving gateway is to do.
+    pub async fn collect(&self, gateway: &Arc<Version>, of: Try, url: &str, what: &str) -> CallEnd {
+        let config = json!({ "url": url, "key": KEY });
+        let call = self.call(gateway, of, Operation::Collect, config, collection(what));
+        self.gateways.call(call).await
+    }
+
+    pub async fn recovered(&self, of: Try) -> Recovered {
+        recover(&self.store, of.transaction, of.attempt)
+            .await
+            .unwrap()
+    }
+
+    pub async fn exchanges(&self, of: Try) -> Vec<Exchange> {
+        exchanges(&self.store, of.transaction, of.attempt)
+            .await
+            .unwrap()
+    }
+}
+
+/// The input of a collection of 25.00 USD.
+pub fn collection(description: &str) -> Value {
+    json!({
+        "reference": REFERENCE, "transaction": "py_1", "method": "misbehaving_usd", "country": "US",
+        "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
+        "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {}, "description": description,
+        "return_url": null, "callback_url": null, "environment": "sandbox"
+    })
+}
+
+pub const REFERENCE: &str = "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d";
+/// The secret of the connection: it may stand nowhere but in the request itself.
+pub const KEY: &str = "sk_test_do_not_show_me";

@@ -1,0 +1,119 @@
+//! The gateway in C, and libraries in C that keep the letter of the ABI and not its meaning.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+use switchyard_engine::gateway::{Operation, Recovered};
+use switchyard_engine::transaction::Outcome;
+use switchyard_tests::c_gateway;
+
+use crate::bench::{Bench, collection};
+use crate::loading::craft;
+use crate::provider::Provider;
+
+#[tokio::test]
+async fn the_gateway_in_c_serves_a_payment() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = bench
+        .gateways
+        .add(&c_gateway(bench.folder()))
+        .await
+        .unwrap();
+    assert_eq!(gateway.manifest.title, "Example in C");
+    let call = |mood: &str, operation| {
+        let config = json!({ "url": provider.in_mood(mood) });
+        let call = bench.call(&gateway, bench.attempt(), operation, config, collection(""));
+        bench.gateways.call(call)
+    };
+    let end = call("paid", Operation::Collect).await;
+    let Outcome::Succeeded {
+        amount: Some(amount),
+        ..
+    } = end.outcome
+    else {
+        panic!("{:?}", end.outcome);
+    };
+    assert_eq!((amount.minor(), amount.currency().code()), (2_500, "USD"));
+    for operation in [Operation::Collect, Operation::Query] {
+        let outcome = call("waiting", operation).await.outcome;
+        assert!(
+            matches!(
+                outcome,
+                Outcome::Pending {
+                    poll_after: Some(_),
+                    ..
+                }
+            ),
+            "{outcome:?}"
+        );
+        let outcome = call("refused", operation).await.outcome;
+        assert!(matches!(outcome, Outcome::Declined(_)), "{outcome:?}");
+        let outcome = call("riddle", operation).await.outcome;
+        assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn nonsense_of_a_library_is_not_sent_and_the_engine_goes_on() {
+    let bench = Bench::new();
+    let cases = [
+        ("no_json", "say(answer, \"hello\"); return 0;"),
+        ("no_outcome", "say(answer, \"{}\"); return 0;"),
+        ("silence", "(void)answer; return 0;"),
+        ("other_code", "say(answer, \"{}\"); return 7;"),
+        ("fault_without_words", "say(answer, \"\"); return 2;"),
+        (
+            "waits_without_a_call",
+            "say(answer, \"{\\\"do\\\":[]}\"); return 1;",
+        ),
+        (
+            "waits_for_nothing",
+            "say(answer, \"{\\\"do\\\":[]}\"); *call = &dummy; return 1;",
+        ),
+        (
+            "other_effect",
+            "say(answer, \"{\\\"do\\\":[{\\\"id\\\":1,\\\"fork\\\":{}}]}\"); *call = &dummy; return 1;",
+        ),
+        (
+            "endless",
+            "for (int i = 0; i < 100; i++) { put_zeros(answer); } return 0;",
+        ),
+    ];
+    for (name, begin) in cases {
+        let gateway = bench
+            .gateways
+            .add(&speaking(&bench, name, begin))
+            .await
+            .unwrap();
+        let of = bench.attempt();
+        let call = bench.call(&gateway, of, Operation::Collect, json!({}), collection(""));
+        let outcome = bench.gateways.call(call).await.outcome;
+        assert!(
+            matches!(outcome, Outcome::NotSent { .. }),
+            "{name}: {outcome:?}"
+        );
+        assert_eq!(bench.recovered(of).await, Recovered::NothingSent, "{name}");
+    }
+}
+
+/// A gateway whose `begin` is this.
+fn speaking(bench: &Bench, name: &str, begin: &str) -> PathBuf {
+    let folder = bench.folder().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    craft(
+        &folder,
+        name,
+        |source| {
+            source.replace(
+                "*call = NULL;
+  return fail(answer);",
+                &format!(
+                    "*call = NULL;
+  {begin}"
+                ),
+            )
+        },
+        |_| {},
+    )
+}

@@ -1,0 +1,353 @@
+//! What is taken on as a gateway and what is refused: each refusal with a sentence that says what to do, and the engine goes on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use switchyard_engine::gateway::{Operation, Refused};
+use switchyard_tests::demo_gateway;
+use switchyard_tests::gateways::cc;
+
+use crate::bench::{Bench, collection};
+
+#[tokio::test]
+async fn a_gateway_is_inspected_copied_by_its_hash_and_loaded() {
+    let bench = Bench::new();
+    let seen = bench.gateways.inspect(&demo_gateway()).unwrap();
+    assert_eq!(seen.manifest.name, "switchyard_demo");
+    assert_eq!(seen.sha256.len(), 64);
+    assert!(bench.gateways.list().is_empty(), "to look is not to load");
+
+    let version = bench.gateways.add(&demo_gateway()).await.unwrap();
+    assert_eq!(version.sha256, seen.sha256);
+    let kept = bench.kept().join(format!("{}.so", seen.sha256));
+    assert_eq!(fs::read(&kept).unwrap(), fs::read(demo_gateway()).unwrap());
+    assert_eq!(
+        fs::read_dir(bench.kept()).unwrap().count(),
+        1,
+        "nothing half-written is left"
+    );
+
+    let again = bench.gateways.add(&demo_gateway()).await.unwrap();
+    assert!(
+        std::sync::Arc::ptr_eq(&version, &again),
+        "the same file is the same version"
+    );
+    assert_eq!(bench.gateways.list().len(), 1);
+}
+
+#[tokio::test]
+async fn another_file_of_the_same_name_takes_over_and_the_old_version_stays() {
+    let bench = Bench::new();
+    let file = |number: &str| {
+        let number = number.to_owned();
+        let folder = bench.folder().join(&number);
+        fs::create_dir_all(&folder).unwrap();
+        craft(
+            &folder,
+            "crafted",
+            |source| source,
+            |manifest| manifest["version"] = json!(number),
+        )
+    };
+    let old = bench.gateways.add(&file("1.0.0")).await.unwrap();
+    let new = bench.gateways.add(&file("2.0.0")).await.unwrap();
+    assert_ne!(old.sha256, new.sha256);
+    assert_eq!(
+        bench.gateways.current("crafted").unwrap().manifest.version,
+        "2.0.0"
+    );
+    let found = bench.gateways.version("crafted", &old.sha256).unwrap();
+    assert_eq!(found.manifest.version, "1.0.0");
+    // The operator's files may go: the engine has its own.
+    fs::remove_dir_all(bench.folder().join("1.0.0")).unwrap();
+    let call = bench.call(
+        &found,
+        bench.attempt(),
+        Operation::Collect,
+        json!({}),
+        collection(""),
+    );
+    bench.gateways.call(call).await;
+    // Going back is the same swap.
+    bench
+        .gateways
+        .add(&bench.kept().join(format!("{}.so", old.sha256)))
+        .await
+        .unwrap();
+    assert_eq!(
+        bench.gateways.current("crafted").unwrap().manifest.version,
+        "1.0.0"
+    );
+}
+
+#[tokio::test]
+async fn a_version_that_an_attempt_began_on_is_loaded_from_the_engines_own_copy() {
+    let bench = Bench::new();
+    let hash = bench.gateways.inspect(&demo_gateway()).unwrap().sha256;
+    assert!(bench.gateways.version("switchyard_demo", &hash).is_none());
+    fs::create_dir_all(bench.kept()).unwrap();
+    fs::copy(demo_gateway(), bench.kept().join(format!("{hash}.so"))).unwrap();
+    assert!(bench.gateways.version("another", &hash).is_none());
+    assert!(
+        bench
+            .gateways
+            .version("switchyard_demo", "../gateways")
+            .is_none()
+    );
+    assert!(bench.gateways.version("switchyard_demo", &hash).is_some());
+    assert!(
+        bench.gateways.current("switchyard_demo").is_none(),
+        "it is no choice for new attempts"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_gateway_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    let demo = fs::read(demo_gateway()).unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = bench.folder().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let crafted = craft(bench.folder(), "good", |source| source, |_| {});
+    let machine = {
+        let mut other = fs::read(&crafted).unwrap();
+        other[18] = 0x28; // e_machine: 32-bit ARM
+        write("machine.so", &other)
+    };
+    let c = |name: &str, from: &str, to: &str| {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        craft(
+            bench.folder(),
+            name,
+            move |source| source.replace(&from, &to),
+            |_| {},
+        )
+    };
+    let cases: Vec<(&str, PathBuf, &str)> = vec![
+        (
+            "nothing there",
+            bench.folder().join("none.so"),
+            "check that it is a file",
+        ),
+        ("a folder", bench.folder().to_owned(), "no regular file"),
+        ("empty", write("empty.so", b""), "not a whole ELF file"),
+        (
+            "a script",
+            write("script.so", b"#!/bin/sh\necho hello\n"),
+            "build it again as a `cdylib`",
+        ),
+        (
+            "half",
+            write("half.so", &demo[..demo.len() / 2]),
+            "copy it again",
+        ),
+        (
+            "all but the end",
+            write("tail.so", &demo[..demo.len() - 64]),
+            "copy it again",
+        ),
+        (
+            "only a header",
+            write("header.so", &demo[..64]),
+            "copy it again",
+        ),
+        (
+            "another machine",
+            machine,
+            "build it on and for this kind of machine",
+        ),
+        (
+            "no library",
+            std::env::current_exe().unwrap(),
+            "does not export `gateway_plugin_v1`",
+        ),
+        (
+            "no symbol",
+            c("no_symbol", "visibility(\"default\")", "used"),
+            "does not export `gateway_plugin_v1`",
+        ),
+        (
+            "two symbols",
+            c(
+                "two_symbols",
+                "static void end(",
+                "__attribute__((visibility(\"default\"))) void extra(void) {}\nstatic void end(",
+            ),
+            "exports `extra` besides",
+        ),
+        (
+            "a function",
+            c(
+                "function",
+                "const gw_plugin_v1 gateway_plugin_v1 =",
+                "int gateway_plugin_v1(void) { return 1; }\nconst gw_plugin_v1 unused =",
+            ),
+            "something that is not the structure",
+        ),
+        (
+            "no manifest",
+            c(
+                "no_manifest",
+                ".pushsection .gateway",
+                ".pushsection .another",
+            ),
+            "has no section `.gateway`",
+        ),
+        (
+            "another ABI when loaded",
+            c("abi_2", ".abi_major = 1", ".abi_major = 2"),
+            "says ABI 2 when it is loaded",
+        ),
+        (
+            "a short table",
+            c("short", ".size = sizeof(gw_plugin_v1)", ".size = 16"),
+            "an entry table of 16 bytes",
+        ),
+        (
+            "a library that is not here",
+            craft(
+                bench.folder(),
+                "unresolved",
+                |source| unresolved(&source),
+                |_| {},
+            ),
+            "cannot be loaded",
+        ),
+    ];
+    for (what, path, sentence) in cases {
+        let refused = bench.gateways.add(&path).await.expect_err(what);
+        assert!(refused.to_string().contains(sentence), "{what}: {refused}");
+        let looked = bench.gateways.inspect(&path);
+        let is_seen_before_loading = !matches!(
+            refused,
+            Refused::OtherAbi { .. } | Refused::ShortTable { .. } | Refused::NotLoadable { .. }
+        );
+        assert_eq!(looked.is_err(), is_seen_before_loading, "{what}");
+    }
+    assert!(bench.gateways.list().is_empty());
+    bench
+        .gateways
+        .add(&crafted)
+        .await
+        .expect("a good one is still taken on");
+}
+
+#[tokio::test]
+async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
+    let bench = Bench::new();
+    type Lie = fn(&mut Value);
+    let lies: [(&str, Lie, &str); 5] = [
+        (
+            "abi",
+            |manifest| manifest["abi"] = json!(2),
+            "build the gateway with",
+        ),
+        (
+            "path",
+            |manifest| manifest["name"] = json!("../../etc/passwd"),
+            "a name is 1 to 40",
+        ),
+        (
+            "operations",
+            |manifest| manifest["operations"] = json!(["query"]),
+            "add it to `operations`",
+        ),
+        (
+            "methods",
+            |manifest| manifest["methods"][0]["currency"] = json!("dollars"),
+            "ISO 4217",
+        ),
+        (
+            "no_json",
+            |manifest| *manifest = json!("a text"),
+            "correct gateway.json",
+        ),
+    ];
+    for (name, lie, sentence) in lies {
+        let path = craft(bench.folder(), name, |source| source, lie);
+        let refused = bench.gateways.add(&path).await.expect_err(name);
+        assert!(
+            matches!(refused, Refused::Manifest { .. }),
+            "{name}: {refused}"
+        );
+        assert!(refused.to_string().contains(sentence), "{name}: {refused}");
+    }
+    assert!(!bench.kept().exists(), "nothing was copied");
+}
+
+/// A small gateway in C that refuses every call; `change` rewrites its source, `lie` its manifest.
+pub fn craft(
+    folder: &Path,
+    name: &str,
+    change: impl FnOnce(String) -> String,
+    lie: impl FnOnce(&mut Value),
+) -> PathBuf {
+    let folder = folder.join(format!("{name}.d"));
+    fs::create_dir_all(&folder).unwrap();
+    let mut manifest = json!({
+        "name": "crafted", "version": "1.0.0", "abi": 1, "title": "Crafted", "operations": ["collect", "query"],
+        "methods": [{"code": "crafted_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
+    });
+    lie(&mut manifest);
+    fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();
+    let source = folder.join("gateway.c");
+    fs::write(&source, change(SOURCE.to_owned())).unwrap();
+    cc(&source, &folder, name, &["-Wno-unused"]).unwrap()
+}
+
+/// Calls a function that no library has.
+fn unresolved(source: &str) -> String {
+    source
+        .replace(
+            "static int32_t fail(",
+            "extern int not_there(void);\nstatic int32_t fail(",
+        )
+        .replace("return 2;", "return not_there();")
+}
+
+const SOURCE: &str = r#"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+typedef struct { const uint8_t *ptr; size_t len; } gw_bytes;
+typedef struct { void *ctx; void (*put)(void *ctx, gw_bytes part); } gw_sink;
+typedef struct {
+  uint32_t abi_major;
+  uint32_t size;
+  int32_t (*begin)(gw_bytes message, gw_sink answer, void **call);
+  int32_t (*resume)(void *call, gw_bytes message, gw_sink answer);
+  void (*end)(void *call);
+} gw_plugin_v1;
+__asm__(".pushsection .gateway,\"a\"\n.incbin \"gateway.json\"\n.popsection");
+static int dummy;
+static const uint8_t zeros[65536];
+static void say(gw_sink answer, const char *text) {
+  gw_bytes part = { (const uint8_t *)text, strlen(text) };
+  answer.put(answer.ctx, part);
+}
+static void put_zeros(gw_sink answer) {
+  gw_bytes part = { zeros, sizeof zeros };
+  answer.put(answer.ctx, part);
+}
+static int32_t fail(gw_sink answer) {
+  say(answer, "{\"fault\":{\"kind\":\"provider\",\"message\":\"crafted\"}}");
+  return 2;
+}
+static int32_t begin(gw_bytes message, gw_sink answer, void **call) {
+  (void)message;
+  *call = NULL;
+  return fail(answer);
+}
+static int32_t resume(void *call, gw_bytes message, gw_sink answer) {
+  (void)call;
+  (void)message;
+  return fail(answer);
+}
+static void end(void *call) { (void)call; }
+__attribute__((visibility("default"))) const gw_plugin_v1 gateway_plugin_v1 = {
+  .abi_major = 1, .size = sizeof(gw_plugin_v1), .begin = begin, .resume = resume, .end = end,
+};
+"#;

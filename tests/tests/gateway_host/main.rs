@@ -1,0 +1,7 @@
+//! The host of gateways against real libraries: the test gateway, one that misbehaves, one in C, and crafted files that are none.
+
+mod bench;
+mod calls;
+mod in_c;
+mod loading;
+mod provider;
