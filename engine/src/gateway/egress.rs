@@ -221,8 +221,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
     let [a, b, c, d, e, f, ..] = address.segments();
     let is_global = a & 0xe000 == 0x2000; // 2000::/3 is all that is given out
-    let set_aside = (a == 0x2001 && b < 0x0200) // Teredo, ORCHID, benchmarks
-        || (a == 0x2001 && b == 0x0db8) // documentation
+    // Teredo, ORCHID, benchmarks; documentation.
+    let set_aside = (a == 0x2001 && (b < 0x0200 || b == 0x0db8))
         || a == 0x2002 // 6to4: an IPv4 address in disguise
         || (a == 0x3fff && b < 0x1000); // documentation
     let is_nat64 = (a, b, c, d, e, f) == (0x64, 0xff9b, 0, 0, 0, 0);

@@ -103,7 +103,7 @@ async fn a_version_that_an_attempt_began_on_is_loaded_from_the_engines_own_copy(
 }
 
 #[tokio::test]
-async fn what_is_no_gateway_is_refused_with_what_to_do() {
+async fn a_file_that_is_no_whole_library_is_refused_with_what_to_do() {
     let bench = Bench::new();
     let demo = fs::read(demo_gateway()).unwrap();
     let write = |name: &str, bytes: &[u8]| {
@@ -111,128 +111,127 @@ async fn what_is_no_gateway_is_refused_with_what_to_do() {
         fs::write(&path, bytes).unwrap();
         path
     };
-    let crafted = craft(bench.folder(), "good", |source| source, |_| {});
-    let machine = {
-        let mut other = fs::read(&crafted).unwrap();
-        other[18] = 0x28; // e_machine: 32-bit ARM
-        write("machine.so", &other)
-    };
-    let c = |name: &str, from: &str, to: &str| {
-        let (from, to) = (from.to_owned(), to.to_owned());
-        craft(
-            bench.folder(),
-            name,
-            move |source| source.replace(&from, &to),
-            |_| {},
-        )
-    };
-    let cases: Vec<(&str, PathBuf, &str)> = vec![
+    let mut other_machine = demo.clone();
+    other_machine[18] = 0x28; // e_machine: 32-bit ARM
+    let cases = [
+        (bench.folder().join("none.so"), "check that it is a file"),
+        (bench.folder().to_owned(), "no regular file"),
+        (write("empty.so", b""), "not a whole ELF file"),
         (
-            "nothing there",
-            bench.folder().join("none.so"),
-            "check that it is a file",
-        ),
-        ("a folder", bench.folder().to_owned(), "no regular file"),
-        ("empty", write("empty.so", b""), "not a whole ELF file"),
-        (
-            "a script",
             write("script.so", b"#!/bin/sh\necho hello\n"),
             "build it again as a `cdylib`",
         ),
+        (write("half.so", &demo[..demo.len() / 2]), "copy it again"),
         (
-            "half",
-            write("half.so", &demo[..demo.len() / 2]),
+            write("all_but_the_end.so", &demo[..demo.len() - 64]),
             "copy it again",
         ),
+        (write("header.so", &demo[..64]), "copy it again"),
         (
-            "all but the end",
-            write("tail.so", &demo[..demo.len() - 64]),
-            "copy it again",
-        ),
-        (
-            "only a header",
-            write("header.so", &demo[..64]),
-            "copy it again",
-        ),
-        (
-            "another machine",
-            machine,
+            write("other_machine.so", &other_machine),
             "build it on and for this kind of machine",
         ),
         (
-            "no library",
             std::env::current_exe().unwrap(),
             "does not export `gateway_plugin_v1`",
         ),
+    ];
+    for (path, sentence) in cases {
+        assert_refused(&bench, &path, sentence).await;
+    }
+}
+
+#[tokio::test]
+async fn a_library_that_is_no_gateway_is_refused_before_anything_of_it_runs() {
+    let bench = Bench::new();
+    let cases = [
         (
-            "no symbol",
-            c("no_symbol", "visibility(\"default\")", "used"),
+            "no_symbol",
+            "visibility(\"default\")",
+            "used",
             "does not export `gateway_plugin_v1`",
         ),
         (
-            "two symbols",
-            c(
-                "two_symbols",
-                "static void end(",
-                "__attribute__((visibility(\"default\"))) void extra(void) {}\nstatic void end(",
-            ),
+            "two_symbols",
+            "static void end(",
+            EXTRA,
             "exports `extra` besides",
         ),
         (
-            "a function",
-            c(
-                "function",
-                "const gw_plugin_v1 gateway_plugin_v1 =",
-                "int gateway_plugin_v1(void) { return 1; }\nconst gw_plugin_v1 unused =",
-            ),
-            "something that is not the structure",
+            "function",
+            "const gw_plugin_v1 gateway_plugin_v1 =",
+            FUNCTION,
+            "not the structure",
         ),
         (
-            "no manifest",
-            c(
-                "no_manifest",
-                ".pushsection .gateway",
-                ".pushsection .another",
-            ),
+            "no_manifest",
+            ".pushsection .gateway",
+            ".pushsection .another",
             "has no section `.gateway`",
         ),
+    ];
+    for (name, from, to, sentence) in cases {
+        let path = craft(
+            bench.folder(),
+            name,
+            |source| source.replace(from, to),
+            |_| {},
+        );
+        bench.gateways.inspect(&path).expect_err(name);
+        assert_refused(&bench, &path, sentence).await;
+    }
+    assert!(!bench.kept().exists(), "nothing was copied");
+}
+
+#[tokio::test]
+async fn what_only_loading_shows_is_refused_too_and_the_engine_goes_on() {
+    let bench = Bench::new();
+    let cases = [
         (
-            "another ABI when loaded",
-            c("abi_2", ".abi_major = 1", ".abi_major = 2"),
+            "abi_2",
+            ".abi_major = 1",
+            ".abi_major = 2",
             "says ABI 2 when it is loaded",
         ),
         (
-            "a short table",
-            c("short", ".size = sizeof(gw_plugin_v1)", ".size = 16"),
+            "short",
+            ".size = sizeof(gw_plugin_v1)",
+            ".size = 16",
             "an entry table of 16 bytes",
         ),
         (
-            "a library that is not here",
-            craft(
-                bench.folder(),
-                "unresolved",
-                |source| unresolved(&source),
-                |_| {},
-            ),
+            "unresolved",
+            "return 2;",
+            "extern int not_there(void); return not_there();",
             "cannot be loaded",
         ),
     ];
-    for (what, path, sentence) in cases {
-        let refused = bench.gateways.add(&path).await.expect_err(what);
-        assert!(refused.to_string().contains(sentence), "{what}: {refused}");
-        let looked = bench.gateways.inspect(&path);
-        let is_seen_before_loading = !matches!(
-            refused,
-            Refused::OtherAbi { .. } | Refused::ShortTable { .. } | Refused::NotLoadable { .. }
+    for (name, from, to, sentence) in cases {
+        let path = craft(
+            bench.folder(),
+            name,
+            |source| source.replace(from, to),
+            |_| {},
         );
-        assert_eq!(looked.is_err(), is_seen_before_loading, "{what}");
+        bench.gateways.inspect(&path).expect(name);
+        assert_refused(&bench, &path, sentence).await;
     }
     assert!(bench.gateways.list().is_empty());
+    let good = craft(bench.folder(), "good", |source| source, |_| {});
     bench
         .gateways
-        .add(&crafted)
+        .add(&good)
         .await
         .expect("a good one is still taken on");
+}
+
+async fn assert_refused(bench: &Bench, path: &Path, sentence: &str) {
+    let refused = bench.gateways.add(path).await.expect_err(sentence);
+    assert!(
+        refused.to_string().contains(sentence),
+        "{}: {refused}",
+        path.display()
+    );
 }
 
 #[tokio::test]
@@ -298,16 +297,9 @@ pub fn craft(
     cc(&source, &folder, name, &["-Wno-unused"]).unwrap()
 }
 
-/// Calls a function that no library has.
-fn unresolved(source: &str) -> String {
-    source
-        .replace(
-            "static int32_t fail(",
-            "extern int not_there(void);\nstatic int32_t fail(",
-        )
-        .replace("return 2;", "return not_there();")
-}
-
+const EXTRA: &str =
+    "__attribute__((visibility(\"default\"))) void extra(void) {}\nstatic void end(";
+const FUNCTION: &str = "int gateway_plugin_v1(void) { return 1; }\nconst gw_plugin_v1 unused =";
 const SOURCE: &str = r#"
 #include <stddef.h>
 #include <stdint.h>
