@@ -15,7 +15,7 @@ use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{operator, routes};
+use crate::{checkout, operator, routes};
 
 /// Outermost first: the frame (id, log, metrics, panics), the client's address, the time limit, the size limit, the routes.
 pub fn all(
@@ -32,12 +32,14 @@ pub fn all(
         ),
         country_header: country_header.map(HeaderName::try_from).transpose()?,
     };
+    let checkout = checkout::router(state.clone(), draining.clone());
     let rooms = routes::routes()
         .nest(
             "/operator/v1",
             operator::routes(state.clone(), draining.clone()),
         )
         .merge(operations.router())
+        .merge(checkout.with_state(()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(from_fn_with_state(
             settings.server.request_timeout.0,

@@ -7,6 +7,7 @@ mod confirm;
 mod error;
 mod initialize;
 mod lookups;
+mod prospect;
 mod settings;
 mod verify;
 
@@ -21,6 +22,7 @@ use tokio::sync::{broadcast, watch};
 pub use confirm::Choice;
 pub use error::EngineError;
 pub use initialize::{NewPayment, NewPayout};
+pub use prospect::Prospect;
 pub use settings::EngineSettings;
 
 use crate::access::Access;

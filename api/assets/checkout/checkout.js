@@ -1,0 +1,117 @@
+// What script adds to pages that work without it: live status, a countdown, a search box, and a button that is pressed once.
+(() => {
+  'use strict';
+  const one = (selector) => document.querySelector(selector);
+  const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
+
+  // A form is sent once. Coming back to the page, from the browser's own store as well, makes it ready again.
+  each('form[data-once]', (form) => form.addEventListener('submit', (event) => {
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = 'yes';
+    form.querySelector('[type=submit]').classList.add('sent');
+    form.setAttribute('aria-busy', 'true');
+  }));
+  addEventListener('pageshow', () => each('form[data-once]', (form) => {
+    delete form.dataset.sent;
+    form.removeAttribute('aria-busy');
+    form.querySelector('[type=submit]').classList.remove('sent');
+  }));
+
+  const search = one('[data-search]');
+  if (search) {
+    search.hidden = false;
+    const rows = [...document.querySelectorAll('[data-methods] li')];
+    const plain = (text) => text.normalize('NFD').replace(/[\u0300-\u036f]/g, '').toLowerCase();
+    search.querySelector('input').addEventListener('input', (event) => {
+      const wanted = plain(event.target.value.trim());
+      rows.forEach((row) => { row.hidden = !plain(row.textContent).includes(wanted); });
+      one('#found').textContent = rows.filter((row) => !row.hidden).length;
+    });
+  }
+
+  // Time is counted from the server's word at loading, not from this device's clock.
+  const left = one('[data-left]');
+  if (left) {
+    const start = performance.now();
+    const total = Number(left.dataset.left);
+    const face = document.createElement('b');
+    const words = left.textContent.split(/\d+/);
+    left.textContent = words[0];
+    left.append(face);
+    const warning = one('[data-warning]');
+    const tick = () => {
+      const seconds = Math.max(0, Math.round(total - (performance.now() - start) / 1000));
+      face.textContent = Math.floor(seconds / 60) + ':' + String(seconds % 60).padStart(2, '0');
+      if (seconds <= 60 && !warning.textContent) warning.textContent = warning.dataset.warning;
+      if (seconds === 0) { clearInterval(timer); setTimeout(() => location.reload(), 1500); }
+    };
+    const timer = setInterval(tick, 1000);
+    tick();
+  }
+
+  each('[data-copy]', (value) => {
+    if (!navigator.clipboard) return;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copier';
+    button.textContent = value.dataset.copy;
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(value.textContent);
+      button.textContent = value.dataset.copied;
+    });
+    value.after(button);
+  });
+
+  // To the provider's page by itself, but once: whoever comes back by the back button stays here.
+  const go = one('[data-go]');
+  if (go) {
+    let been = true;
+    try {
+      been = sessionStorage.getItem(go.dataset.go);
+      sessionStorage.setItem(go.dataset.go, 'yes');
+    } catch { /* without storage the payer presses the button */ }
+    if (!been) setTimeout(() => location.assign(go.href), 1200);
+  }
+
+  const live = one('[data-live]');
+  if (live) {
+    const { live: seen, events, status, next } = live.dataset;
+    const look = (now) => { if (now && now !== seen) location.replace(next); };
+    let wait = 3000;
+    const poll = async () => {
+      try {
+        const answer = await fetch(status, { cache: 'no-store' });
+        if (answer.ok) look((await answer.json()).stand);
+      } catch { /* no network now; there is a next time */ }
+      wait = Math.min(wait * 1.3, 10000);
+      setTimeout(poll, wait);
+    };
+    let polling = false;
+    const fallBack = () => { if (!polling) { polling = true; setTimeout(poll, wait); } };
+    if ('EventSource' in window) {
+      const source = new EventSource(events);
+      source.onmessage = (event) => look(event.data);
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) fallBack(); };
+      // A proxy that holds the stream back must not hold the payer back.
+      setTimeout(() => { if (source.readyState !== EventSource.OPEN) { source.close(); fallBack(); } }, 6000);
+      addEventListener('pagehide', () => source.close());
+    } else {
+      fallBack();
+    }
+    addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
+  }
+
+  const leave = one('[data-leave]');
+  if (leave) {
+    const stay = one('[data-stay]');
+    const says = one('[data-leaving]');
+    const timer = setTimeout(() => location.assign(leave.href), Number(leave.dataset.leave) * 1000);
+    stay.hidden = false;
+    stay.addEventListener('click', () => {
+      clearTimeout(timer);
+      says.textContent = says.dataset.leaving;
+      stay.hidden = true;
+    });
+    addEventListener('pagehide', () => clearTimeout(timer));
+  }
+})();

@@ -1,0 +1,260 @@
+//! What the payer has to do before the provider can finish, made into things to read, press, copy or scan.
+
+use switchyard_engine::transaction::{PayerAction, Translated};
+use url::Url;
+
+use super::leave::{shown_host, web_address};
+use super::qr;
+use super::scene::{Row, Scene};
+use super::wait::masked;
+
+#[derive(Default)]
+pub struct ActionView {
+    pub link: Option<Link>,
+    pub qr: Option<Qr>,
+    pub steps: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+pub struct Link {
+    pub url: String,
+    pub label: String,
+    /// Script follows it by itself, once.
+    pub go: bool,
+}
+
+pub struct Qr {
+    pub svg: String,
+    pub text: String,
+}
+
+/// Title and sentence of the waiting page for this action.
+pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
+    let word = match action {
+        PayerAction::ConfirmOnPhone { auto, .. } => return phone_words(scene, *auto),
+        PayerAction::Redirect { .. } => "redirect",
+        PayerAction::EnterCode { .. } => "code",
+        PayerAction::Dial { .. } => "dial",
+        PayerAction::Transfer { .. } => "transfer",
+        PayerAction::ShowQr { .. } => "qr",
+        PayerAction::SendCrypto { .. } => "crypto",
+    };
+    (
+        scene.say(&format!("wait-{word}-title")),
+        scene.say(&format!("wait-{word}-text")),
+    )
+}
+
+fn phone_words(scene: &Scene, auto: bool) -> (String, String) {
+    let attempt = scene.tx.current_attempt();
+    let code = attempt.map_or("", |attempt| &attempt.method);
+    let method = scene.directory.payment_method(code);
+    let method = method.map_or(code, |method| &method.name);
+    let number = attempt
+        .and_then(|attempt| attempt.phone.as_deref())
+        .map(masked)
+        .unwrap_or_default();
+    let text = if auto {
+        scene.say_with(
+            "wait-phone-auto",
+            &[("method", method), ("number", &number)],
+        )
+    } else {
+        scene.say_with("wait-phone-manual", &[("method", method)])
+    };
+    (scene.say("wait-phone-title"), text)
+}
+
+pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
+    match action {
+        PayerAction::Redirect { url } => ActionView {
+            link: provider_page(scene, url),
+            ..ActionView::default()
+        },
+        PayerAction::ConfirmOnPhone { steps, ussd, .. } => ActionView {
+            steps: translated(scene, steps),
+            link: ussd.as_deref().and_then(|ussd| dial(scene, ussd)),
+            ..ActionView::default()
+        },
+        PayerAction::EnterCode { label, how, .. } => ActionView {
+            steps: translated(scene, how),
+            rows: vec![scene.row("wait-code-title", label)],
+            ..ActionView::default()
+        },
+        PayerAction::Dial { ussd } => ActionView {
+            link: dial(scene, ussd),
+            rows: vec![scene.row("kind-ussd", ussd).strong()],
+            ..ActionView::default()
+        },
+        PayerAction::ShowQr { text, .. } => ActionView {
+            qr: drawn(scene, text),
+            ..ActionView::default()
+        },
+        PayerAction::Transfer { .. } => transfer(scene, action),
+        PayerAction::SendCrypto { .. } => crypto(scene, action),
+    }
+}
+
+fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
+    let PayerAction::Transfer {
+        bank,
+        account,
+        name,
+        amount,
+        reference,
+        expires,
+    } = action
+    else {
+        return ActionView::default();
+    };
+    let mut rows = vec![
+        scene.row("row-amount", amount).strong(),
+        scene.row("row-bank", bank),
+        scene.row("row-account", account).strong(),
+        scene.row("row-name", name),
+        scene.row("row-reference", reference).strong(),
+    ];
+    rows.extend(expires.as_ref().map(|until| scene.row("row-until", until)));
+    ActionView {
+        rows,
+        ..ActionView::default()
+    }
+}
+
+fn crypto(scene: &Scene, action: &PayerAction) -> ActionView {
+    let PayerAction::SendCrypto {
+        address,
+        chain,
+        token,
+        amount,
+        uri,
+        expires,
+    } = action
+    else {
+        return ActionView::default();
+    };
+    let mut rows = vec![
+        scene.row("row-amount", amount).strong(),
+        scene.row("row-chain", chain),
+    ];
+    rows.extend(token.as_ref().map(|token| scene.row("row-token", token)));
+    rows.push(scene.row("row-address", address).strong());
+    rows.extend(expires.as_ref().map(|until| scene.row("row-until", until)));
+    ActionView {
+        link: is_wallet_address(uri).then(|| Link {
+            url: uri.clone(),
+            label: scene.say("wait-crypto-link"),
+            go: false,
+        }),
+        qr: drawn(scene, uri),
+        rows,
+        steps: Vec::new(),
+    }
+}
+
+/// A gateway is trusted with money, not with the page: only a web address becomes a link.
+fn provider_page(scene: &Scene, url: &str) -> Option<Link> {
+    let url = web_address(url)?;
+    let host = shown_host(&url)?;
+    Some(Link {
+        label: scene.say_with("wait-redirect-link", &[("host", &host)]),
+        url: url.into(),
+        go: true,
+    })
+}
+
+fn dial(scene: &Scene, ussd: &str) -> Option<Link> {
+    let plain = |letter: char| letter.is_ascii_digit() || matches!(letter, '*' | '#' | '+');
+    if ussd.is_empty() || !ussd.chars().all(plain) {
+        return None;
+    }
+    Some(Link {
+        url: format!("tel:{}", ussd.replace('#', "%23")),
+        label: scene.say_with("wait-dial-link", &[("code", ussd)]),
+        go: false,
+    })
+}
+
+/// `bitcoin:…`, `ethereum:…` and their kin: an address that can run nothing in this page.
+fn is_wallet_address(uri: &str) -> bool {
+    let hostile = [
+        "javascript",
+        "data",
+        "vbscript",
+        "file",
+        "blob",
+        "about",
+        "filesystem",
+    ];
+    Url::parse(uri).is_ok_and(|url| !hostile.contains(&url.scheme()))
+}
+
+fn drawn(scene: &Scene, text: &str) -> Option<Qr> {
+    Some(Qr {
+        svg: qr::svg(text, &scene.say("qr-label"))?,
+        text: text.to_owned(),
+    })
+}
+
+/// The sentences in the visitor's language, else in English, else in whichever the gateway has.
+fn translated(scene: &Scene, texts: &[Translated]) -> Vec<String> {
+    let wanted = [scene.visitor.language.code(), "en"];
+    let has = |lang: &&str| texts.iter().any(|text| text.lang == **lang);
+    let lang = wanted
+        .iter()
+        .find(|lang| has(lang))
+        .copied()
+        .or_else(|| texts.first().map(|text| text.lang.as_str()));
+    let chosen = texts.iter().filter(|text| Some(text.lang.as_str()) == lang);
+    chosen.map(|text| text.text.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::tests::samples;
+
+    #[test]
+    fn a_gateway_cannot_make_a_link_that_runs_something() {
+        let scene = samples::scene(samples::waiting(None), Language::English);
+        for hostile in [
+            "javascript:alert(1)",
+            "data:text/html,<script>",
+            " javascript:x",
+            "JaVaScRiPt:x",
+        ] {
+            let redirect = PayerAction::Redirect {
+                url: hostile.to_owned(),
+            };
+            assert!(view(&scene, &redirect).link.is_none(), "{hostile}");
+            assert!(!is_wallet_address(hostile), "{hostile}");
+            assert!(dial(&scene, hostile).is_none(), "{hostile}");
+        }
+        assert!(is_wallet_address("bitcoin:bc1qxyz?amount=0.01"));
+        assert_eq!(dial(&scene, "*126#").unwrap().url, "tel:*126%23");
+        let redirect = PayerAction::Redirect {
+            url: "https://pay.example/3ds?x=1".to_owned(),
+        };
+        let link = view(&scene, &redirect).link.unwrap();
+        assert_eq!(link.label, "Continue to pay.example");
+    }
+
+    #[test]
+    fn steps_come_in_the_visitors_language_or_in_english() {
+        let text = |lang: &str, text: &str| Translated {
+            lang: lang.into(),
+            text: text.into(),
+        };
+        let both = [
+            text("en", "Dial"),
+            text("fr", "Composez"),
+            text("fr", "Confirmez"),
+        ];
+        let french = samples::scene(samples::waiting(None), Language::French);
+        assert_eq!(translated(&french, &both), ["Composez", "Confirmez"]);
+        assert_eq!(translated(&french, &both[..1]), ["Dial"]);
+        assert_eq!(translated(&french, &[text("sw", "Piga")]), ["Piga"]);
+        assert!(translated(&french, &[]).is_empty());
+    }
+}

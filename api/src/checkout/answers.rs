@@ -1,0 +1,53 @@
+//! What the payer has answered so far, carried from page to page in the address, sealed: a phone number in clear would stay in the
+//! browser's history and in every log on the way.
+//!
+//! There are no sessions. Two tabs carry two sets of answers and do not disturb each other; a link that is too old to open, or that
+//! belongs to another payment, is as good as none.
+
+use serde::{Deserialize, Serialize};
+use switchyard_engine::access::{Sealed, Vault};
+use switchyard_engine::ids::{AccountId, TransactionId};
+
+use super::needs::Values;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    pub payment: TransactionId,
+    pub method: String,
+    /// ISO 3166-1 alpha-2.
+    pub country: String,
+    pub given: Values,
+    /// How many attempts the payment had when the payer began to answer. A form that is sent twice, or that lay open while another
+    /// tab paid, is told by it from a new wish to pay.
+    pub attempts: usize,
+    /// The form has been sent, so its mistakes are shown.
+    pub sent: bool,
+}
+
+const PURPOSE: &str = "checkout answers";
+
+impl Answers {
+    /// A text for an address. `None` when the account has no key, which a stored account always has.
+    pub fn seal(&self, vault: &Vault, account: AccountId) -> Option<String> {
+        let plain = serde_json::to_vec(self).ok()?;
+        let sealed = vault.seal(account, PURPOSE, &plain).ok()?;
+        match serde_json::to_value(sealed).ok()? {
+            serde_json::Value::String(text) => Some(text.replace('+', "-").replace('/', "_")),
+            _ => None,
+        }
+    }
+
+    /// The answers of this payment that were sealed so.
+    pub fn open(
+        text: &str,
+        vault: &Vault,
+        account: AccountId,
+        payment: TransactionId,
+    ) -> Option<Self> {
+        let text = text.replace('-', "+").replace('_', "/");
+        let sealed: Sealed = serde_json::from_value(serde_json::Value::String(text)).ok()?;
+        let plain = vault.open(account, PURPOSE, &sealed).ok()?;
+        let answers: Self = serde_json::from_slice(plain.expose()).ok()?;
+        (answers.payment == payment).then_some(answers)
+    }
+}

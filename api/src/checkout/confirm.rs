@@ -1,0 +1,213 @@
+//! Step 3: everything that matters once more, before money moves (WCAG 3.3.4).
+
+use askama::Template;
+use axum::response::Response;
+use switchyard_engine::directory::Category;
+use switchyard_engine::engine::{Choice, EngineError};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::transaction::Refusal;
+
+use super::answers::Answers;
+use super::form::Form;
+use super::menu::{PHONE, Way, country_name};
+use super::needs::{Checked, check, needs, of_customer};
+use super::scene::{Frame, Row, Scene};
+use super::stand::{Stand, stand};
+use super::visit::{Chosen, Visit};
+
+#[derive(Template)]
+#[template(path = "checkout/confirm.html")]
+struct Page {
+    frame: Frame,
+    rows: Vec<Row>,
+    next: String,
+    action: String,
+    hidden: Vec<(&'static str, String)>,
+    pay: String,
+    back: String,
+}
+
+/// Answers that are complete, for a way that works now.
+struct Ready {
+    answers: Answers,
+    chosen: Chosen,
+    checked: Checked,
+}
+
+/// `GET /checkout/{id}/confirm?a=…`
+pub async fn get(visit: Visit) -> Response {
+    match ready(&visit, visit.answers()) {
+        Ok(ready) => {
+            let Some(sealed) = visit.seal(&ready.answers) else {
+                return visit.unavailable();
+            };
+            page(&visit.scene, &ready.chosen, &ready.checked, &sealed)
+        }
+        Err(elsewhere) => *elsewhere,
+    }
+}
+
+/// `POST /checkout/{id}/confirm`: starts the attempt, once, however often the button was pressed.
+pub async fn post(visit: Visit, form: Form) -> Response {
+    let ready = match ready(&visit, visit.open(form.get("a"))) {
+        Ok(ready) => ready,
+        Err(elsewhere) => return *elsewhere,
+    };
+    // The same form twice at once: the first one pays, the second goes to see how it fares.
+    let Some(_alone) = visit.alone() else {
+        return visit.scene.go("wait", &[]);
+    };
+    // Read again, now that nobody else confirms: another tab may have been quicker.
+    let visit = match visit.again().await {
+        Ok(visit) => visit,
+        Err(trouble) => return trouble,
+    };
+    if visit.scene.tx.attempts.len() != ready.answers.attempts {
+        return visit.scene.go(stand(&visit.scene).step(), &[]);
+    }
+    let choice = choice(&visit, ready);
+    match visit.engine().confirm(visit.scene.tx.id, choice).await {
+        Ok(tx) => {
+            let scene = Scene { tx, ..visit.scene };
+            scene.go(stand(&scene).step(), &[])
+        }
+        Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
+        Err(error) => visit.trouble(&error),
+    }
+}
+
+/// The answers, if they can be acted on; otherwise the page that fits.
+fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>> {
+    let scene = &visit.scene;
+    if stand(scene) != Stand::Choosing {
+        return Err(Box::new(scene.go(stand(scene).step(), &[])));
+    }
+    let Some(answers) = answers.filter(|answers| answers.attempts == scene.tx.attempts.len())
+    else {
+        return Err(Box::new(scene.go("", &[("notice", "stale")])));
+    };
+    let Some(chosen) = visit.chosen(&answers.method, &answers.country) else {
+        return Err(Box::new(scene.go("", &[("notice", "method")])));
+    };
+    let needs = needs(scene, &chosen.way, chosen.country);
+    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
+    if checked.errors.is_empty() {
+        return Ok(Ready {
+            answers,
+            chosen,
+            checked,
+        });
+    }
+    let answers = Answers {
+        sent: true,
+        ..answers
+    };
+    Err(Box::new(visit.go_with(&answers, "details")))
+}
+
+pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &str) -> Response {
+    let amount = scene.tx.amount.format();
+    let method = &chosen.way.method;
+    let mut rows = vec![
+        scene.row("confirm-amount", &amount).strong(),
+        scene.row("confirm-merchant", &scene.app.name),
+        scene.row("confirm-for", &scene.tx.description),
+        scene.row("confirm-method", &method.name),
+    ];
+    if let Some(number) = checked.values.get(PHONE) {
+        rows.push(scene.row("confirm-number", number).strong());
+    }
+    for (name, value) in checked.values.iter().filter(|(name, _)| *name != PHONE) {
+        let message = format!("field-{name}");
+        let label = if is_customers(name) {
+            scene.say(&message)
+        } else {
+            name.replace('_', " ")
+        };
+        rows.push(Row {
+            name: label,
+            value: value.clone(),
+            look: "",
+        });
+    }
+    let country = country_name(chosen.country, scene.visitor.language);
+    rows.push(scene.row("confirm-country", country));
+    rows.push(scene.row("confirm-email", &scene.tx.customer.email));
+    scene.show(&Page {
+        frame: scene.frame_of_step("confirm-title", 3),
+        rows,
+        next: scene.say(next(&chosen.way)),
+        action: scene.link("confirm", &[]),
+        hidden: scene.hidden(&[("a", sealed)]),
+        pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
+        back: scene.link("details", &[("a", sealed)]),
+    })
+}
+
+/// What comes after the button.
+fn next(way: &Way) -> &'static str {
+    match way.method.category {
+        _ if way.is_test => "next-test",
+        Category::MobileMoney => "next-phone",
+        Category::Card | Category::Wallet => "next-provider",
+        Category::BankTransfer
+        | Category::Qr
+        | Category::Ussd
+        | Category::Crypto
+        | Category::Test => "next-instructions",
+    }
+}
+
+fn is_customers(name: &str) -> bool {
+    matches!(
+        name,
+        "first_name" | "last_name" | "email" | "phone" | "address" | "city" | "state" | "zip"
+    )
+}
+
+fn choice(visit: &Visit, ready: Ready) -> Choice {
+    let customer = &visit.scene.tx.customer;
+    let given = ready.checked.values;
+    let alpha2 = ready.chosen.country.alpha2.to_owned();
+    let mut fields = given.clone();
+    // A gateway that asks for a customer's field finds it among the fields, whoever gave it.
+    for asked in &ready.chosen.way.asks {
+        let known = match asked.name.as_str() {
+            "country" => Some(alpha2.as_str()),
+            name => of_customer(customer, name),
+        };
+        if let Some(known) = known {
+            fields
+                .entry(asked.name.clone())
+                .or_insert_with(|| known.to_owned());
+        }
+    }
+    let value = |name: &str| given.get(name).cloned();
+    Choice {
+        method: ready.answers.method,
+        country: Some(alpha2),
+        phone: value(PHONE),
+        missing: NewCustomer {
+            first_name: customer.first_name.clone(),
+            last_name: customer.last_name.clone(),
+            email: customer.email.clone(),
+            phone: value("phone"),
+            address: value("address"),
+            city: value("city"),
+            state: value("state"),
+            country_code: None,
+            zip_code: value("zip"),
+        },
+        fields,
+        context: visit.client_context(),
+    }
+}
+
+/// The engine said no, and nothing was begun: to the page that fits, with a word where the payer has to choose again.
+fn refused(scene: &Scene, refusal: &Refusal) -> Response {
+    match refusal {
+        Refusal::AttemptUnderWay => scene.go("wait", &[]),
+        Refusal::AlreadyEnded(_) | Refusal::Expired => scene.go("result", &[]),
+        _ => scene.go("", &[("notice", "method")]),
+    }
+}

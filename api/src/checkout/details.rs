@@ -1,0 +1,152 @@
+//! Step 2: what the method and the customer's missing fields need.
+
+use askama::Template;
+use axum::response::Response;
+use switchyard_engine::directory::{Icon, icon_svg};
+
+use super::answers::Answers;
+use super::form::Form;
+use super::menu::{PHONE, country_name};
+use super::needs::{Input, Need, Values, check, needs};
+use super::scene::{Frame, Scene};
+use super::stand::{Stand, stand};
+use super::visit::{Chosen, Visit};
+
+#[derive(Template)]
+#[template(path = "checkout/details.html")]
+struct Page {
+    frame: Frame,
+    icon: String,
+    method: String,
+    country: String,
+    back: String,
+    action: String,
+    hidden: Vec<(&'static str, String)>,
+    fields: Vec<Field>,
+    wrong: usize,
+    test_numbers: bool,
+}
+
+struct Field {
+    name: String,
+    label: String,
+    required: bool,
+    fixed: bool,
+    input: Input,
+    value: String,
+    hint: Option<String>,
+    error: Option<String>,
+}
+
+impl Field {
+    /// The ids of what explains the field, error first.
+    fn described_by(&self) -> Option<String> {
+        let error = self.error.as_ref().map(|_| format!("e-{}", self.name));
+        let hint = self.hint.as_ref().map(|_| format!("h-{}", self.name));
+        let ids: Vec<_> = error.into_iter().chain(hint).collect();
+        (!ids.is_empty()).then(|| ids.join(" "))
+    }
+}
+
+/// `GET /checkout/{id}/details?country=…&method=…`, or with the answers so far.
+pub async fn get(visit: Visit) -> Response {
+    if stand(&visit.scene) != Stand::Choosing {
+        return visit.scene.go(stand(&visit.scene).step(), &[]);
+    }
+    let answers = visit.answers();
+    let method = answers
+        .as_ref()
+        .map(|answers| answers.method.as_str())
+        .or(visit.query("method"));
+    let country = answers
+        .as_ref()
+        .map(|answers| answers.country.as_str())
+        .or(visit.query("country"));
+    let Some(chosen) = visit.chosen(method.unwrap_or_default(), country.unwrap_or_default()) else {
+        return visit.scene.go("", &[("notice", "method")]);
+    };
+    let needs = needs(&visit.scene, &chosen.way, chosen.country);
+    if needs.is_empty() {
+        let answers = answers.unwrap_or_else(|| visit.first_answers(&chosen));
+        return visit.go_with(&answers, "confirm");
+    }
+    page(&visit.scene, &chosen, &needs, answers.as_ref())
+}
+
+/// `POST /checkout/{id}/details`: to the next step, or back with what is wrong beside each field.
+pub async fn post(visit: Visit, form: Form) -> Response {
+    if stand(&visit.scene) != Stand::Choosing {
+        return visit.scene.go(stand(&visit.scene).step(), &[]);
+    }
+    let Some(chosen) = visit.chosen(form.get("method"), form.get("country")) else {
+        return visit.scene.go("", &[("notice", "method")]);
+    };
+    let needs = needs(&visit.scene, &chosen.way, chosen.country);
+    let given: Values = needs
+        .iter()
+        .map(|need| (need.name.clone(), form.text(&need.name)))
+        .collect();
+    let checked = check(&visit.scene, &chosen.way, chosen.country, &needs, &given);
+    let answers = Answers {
+        given,
+        sent: true,
+        ..visit.first_answers(&chosen)
+    };
+    let next = if checked.errors.is_empty() {
+        "confirm"
+    } else {
+        "details"
+    };
+    visit.go_with(&answers, next)
+}
+
+pub(super) fn page(
+    scene: &Scene,
+    chosen: &Chosen,
+    needs: &[Need],
+    answers: Option<&Answers>,
+) -> Response {
+    let given = answers
+        .map(|answers| answers.given.clone())
+        .unwrap_or_default();
+    let mut errors = match answers {
+        Some(answers) if answers.sent => {
+            check(scene, &chosen.way, chosen.country, needs, &given).errors
+        }
+        _ => Values::new(),
+    };
+    let wrong = errors.len();
+    let fields = needs
+        .iter()
+        .map(|need| field(need, &given, errors.remove(&need.name)))
+        .collect();
+    let method = &chosen.way.method;
+    let alpha2 = chosen.country.alpha2;
+    scene.show(&Page {
+        frame: scene.frame_of_step("details-title", 2),
+        icon: icon_svg(&method.name, Icon::Method(method.category)),
+        method: method.name.clone(),
+        country: country_name(chosen.country, scene.visitor.language).to_owned(),
+        back: scene.link("", &[("country", alpha2)]),
+        action: scene.link("details", &[]),
+        hidden: scene.hidden(&[("country", alpha2), ("method", &method.code)]),
+        fields,
+        wrong,
+        test_numbers: chosen.way.is_test
+            && needs.iter().any(|need| need.name == PHONE && !need.fixed),
+    })
+}
+
+fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
+    let typed = given.get(&need.name).filter(|_| !need.fixed);
+    Field {
+        name: need.name.clone(),
+        label: need.label.clone(),
+        required: need.required,
+        fixed: need.fixed,
+        input: need.input,
+        value: typed.or(need.known.as_ref()).cloned().unwrap_or_default(),
+        hint: need.hint.clone(),
+        error,
+    }
+}

@@ -1,0 +1,80 @@
+//! A form as a browser sends it: names and values, read leniently. What it lacks is empty.
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::Uri;
+use axum::response::Response;
+
+use super::desk::Desk;
+use super::needs::MOST_CHARACTERS;
+use super::trouble::{self, Trouble};
+use super::visit::visitor;
+
+/// Bytes of a form. The largest of ours has a dozen short fields and the sealed answers.
+pub const FORM_BYTES: usize = 16 * 1024;
+
+#[derive(Clone, Debug, Default)]
+pub struct Form(BTreeMap<String, String>);
+
+impl Form {
+    pub fn parse(body: &[u8]) -> Self {
+        let pairs = url::form_urlencoded::parse(body);
+        Self(
+            pairs
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect(),
+        )
+    }
+
+    pub fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// What a person typed, without control characters, and never much longer than is allowed: a sealed copy of it is carried along.
+    pub fn text(&self, name: &str) -> String {
+        let letters = self.get(name).chars().filter(|letter| !letter.is_control());
+        letters.take(MOST_CHARACTERS + 1).collect()
+    }
+}
+
+impl FromRequest<Desk> for Form {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, desk: &Desk) -> Result<Self, Response> {
+        let (uri, headers): (Uri, _) = (request.uri().clone(), request.headers().clone());
+        match Bytes::from_request(request, desk).await {
+            Ok(body) => Ok(Self::parse(&body)),
+            Err(_) => {
+                let visitor = visitor(desk, &uri, &headers, None);
+                Err(trouble::page(&visitor, Trouble::TooLarge, None))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_bytes_are_a_form_and_what_is_missing_is_empty() {
+        let form = Form::parse(b"msisdn=%2B229+01%00&lang=fr&lang=en&&=x&%ff=%ff");
+        assert_eq!(form.text("msisdn"), "+229 01");
+        assert_eq!(form.get("nothing"), "");
+        assert!(
+            Form::parse("msisdn=".repeat(3000).as_bytes())
+                .text("msisdn")
+                .len()
+                < 1000
+        );
+        assert_eq!(
+            Form::parse(format!("a={}", "é".repeat(5000)).as_bytes())
+                .text("a")
+                .chars()
+                .count(),
+            201
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Live status: server-sent events for pages with script, and a small answer for those whose network lets no stream through.
+//!
+//! Both say one short mark that changes whenever the page would show something else. The page then asks for itself again: what it
+//! shows is made in one place.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, Stream, StreamExt};
+use switchyard_engine::engine::Engine;
+use switchyard_engine::ids::TransactionId;
+
+use super::headers;
+use super::stand::{Stand, mark, stand};
+use super::visit::Visit;
+
+/// How long one stream lives. The browser opens the next one by itself.
+const STREAM_LIFE: Duration = Duration::from_secs(10 * 60);
+/// Proxies close what is silent for a minute.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// `GET /checkout/{id}/status`
+pub async fn status(visit: Visit) -> Response {
+    let body = serde_json::json!({ "stand": mark(&visit.scene.tx) });
+    (headers::of_anything(visit.scene.visitor.https), Json(body)).into_response()
+}
+
+/// `GET /checkout/{id}/events`
+pub async fn events(visit: Visit) -> Response {
+    let headers = headers::of_anything(visit.scene.visitor.https);
+    let Ok(place) = visit.desk().streams.clone().try_acquire_owned() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, headers).into_response();
+    };
+    let (engine, id) = (visit.engine().clone(), visit.scene.tx.id);
+    if stand(&visit.scene) == Stand::Waiting {
+        let engine = engine.clone();
+        // Somebody watches: the provider is asked, as often as the engine allows. Nobody waits for the answer; it comes as an event.
+        tokio::spawn(async move { engine.verify(id).await });
+    }
+    let draining = visit.desk().draining.clone();
+    let end = async move {
+        tokio::select! {
+            () = draining.begun() => {}
+            () = tokio::time::sleep(STREAM_LIFE) => {}
+        }
+    };
+    let events = marks(engine, id).take_until(end).map(move |mark| {
+        let _held = &place;
+        Ok::<_, Infallible>(Event::default().data(mark))
+    });
+    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(HEARTBEAT));
+    // Some proxies collect answers unless told not to.
+    (headers, [("x-accel-buffering", "no")], events).into_response()
+}
+
+/// The mark now, and again after each change.
+fn marks(engine: Engine, id: TransactionId) -> impl Stream<Item = String> {
+    let mut changes = engine.watch(id);
+    changes.mark_changed();
+    stream::unfold((engine, changes), move |(engine, mut changes)| async move {
+        changes.changed().await.ok()?;
+        changes.borrow_and_update();
+        let tx = engine.transaction(id).await.ok()??;
+        Some((mark(&tx), (engine, changes)))
+    })
+}

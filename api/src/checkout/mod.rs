@@ -1,0 +1,135 @@
+//! The hosted checkout: the pages on which a person pays.
+//!
+//! ```text
+//! GET  /checkout/{id}            choose    country and method            POST …/details → 303
+//! GET  …/details                 details   what is still missing         POST …/confirm → 303
+//! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
+//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status
+//! GET  …/result                  result    what came of it, and back to the merchant
+//! ```
+//!
+//! Promises: every page works without script, as plain forms and links; every page asks where the payment stands and leads to the one
+//! that fits, so that no button pressed twice, no old page and no second tab can do harm; what merchants and payers wrote is text and
+//! never markup; nothing is kept in the browser but the address. Left out: any decision about a payment, which is the engine's.
+
+mod action;
+mod answers;
+mod assets;
+mod cancel;
+mod choose;
+mod confirm;
+mod desk;
+mod details;
+mod form;
+mod headers;
+mod language;
+mod leave;
+mod live;
+mod menu;
+mod needs;
+mod offer;
+mod qr;
+mod result;
+mod scene;
+mod stand;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod visit;
+mod wait;
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, Uri};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{MethodRouter, get};
+use futures_util::FutureExt;
+use tower_http::compression::CompressionLayer;
+
+use crate::operations::Draining;
+use crate::state::ApiState;
+use desk::Desk;
+use scene::Visitor;
+use trouble::Trouble;
+
+/// How long one page may take. The longest step, a confirmation, waits 1.5 s for its gateway.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+/// The routes of the checkout. Open streams of events end when the server begins to.
+pub fn router(state: ApiState, draining: Draining) -> Router {
+    language::warm_up();
+    let desk = Desk::new(state, draining);
+    let pages = Router::new()
+        .route("/checkout/{id}", page(get(choose::get)))
+        .route(
+            "/checkout/{id}/details",
+            page(get(details::get).post(details::post)),
+        )
+        .route(
+            "/checkout/{id}/confirm",
+            page(get(confirm::get).post(confirm::post)),
+        )
+        .route(
+            "/checkout/{id}/cancel",
+            page(get(cancel::get).post(cancel::post)),
+        )
+        .route("/checkout/{id}/wait", page(get(wait::get)))
+        .route("/checkout/{id}/result", page(get(result::get)))
+        .route("/checkout/{id}/status", page(get(live::status)))
+        .route("/checkout/{id}/{nothing}", page(get(missing)))
+        .layer(CompressionLayer::new())
+        .layer(DefaultBodyLimit::max(form::FORM_BYTES));
+    // Events are no page: compressing would hold them back.
+    let events = Router::new().route("/checkout/{id}/events", page(get(live::events)));
+    pages
+        .merge(events)
+        .layer(middleware::from_fn_with_state(desk.clone(), in_time))
+        .with_state(desk)
+}
+
+/// A page that takes too long is given up, with a page that says so. A payment that was confirmed goes on.
+async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Response {
+    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    // Pages share nothing but what is guarded by locks or by the store, which a panic leaves whole.
+    let page = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(DEADLINE, page).await {
+        Ok(Ok(response)) => response,
+        failed => {
+            let why = if failed.is_err() {
+                "took too long"
+            } else {
+                "panicked"
+            };
+            tracing::error!(path = uri.path(), why, "A checkout page was given up.");
+            let visitor = visit::visitor(&desk, &uri, &headers, None);
+            let home = home(&visitor, &uri);
+            trouble::page(&visitor, Trouble::Unavailable, Some(home))
+        }
+    }
+}
+
+/// A route that also has a page for methods which no link or form of ours uses.
+fn page(route: MethodRouter<Desk>) -> MethodRouter<Desk> {
+    route.fallback(wrong_method)
+}
+
+async fn missing(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
+    let visitor = visit::visitor(&desk, &uri, &headers, None);
+    trouble::page(&visitor, Trouble::Missing, None)
+}
+
+async fn wrong_method(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
+    let visitor = visit::visitor(&desk, &uri, &headers, None);
+    let home = home(&visitor, &uri);
+    trouble::page(&visitor, Trouble::WrongMethod, Some(home))
+}
+
+/// The payment's first page, whatever step the address names.
+fn home(visitor: &Visitor, uri: &Uri) -> String {
+    let path: Vec<_> = uri.path().split('/').take(3).collect();
+    format!("{}{}", visitor.prefix, path.join("/"))
+}

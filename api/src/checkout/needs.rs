@@ -1,0 +1,480 @@
+//! What the payer still has to give for a way to pay, and whether what they gave will do.
+//!
+//! Asked for is only what the method or its gateway needs and the merchant has not given. A number is always shown, filled in when it
+//! is known: many people pay with another wallet than the one that the shop knows.
+
+use std::collections::BTreeMap;
+
+use switchyard_engine::directory::{Country, phone};
+use switchyard_engine::transaction::{Customer, Restriction, Transaction};
+
+use super::language::Language;
+use super::menu::{Asked, PHONE, Way, country_name};
+use super::scene::Scene;
+
+/// Values by field name, as the payer typed them or as they will be used.
+pub type Values = BTreeMap<String, String>;
+
+/// One field of the form.
+#[derive(Clone, Debug)]
+pub struct Need {
+    pub name: String,
+    pub label: String,
+    pub required: bool,
+    pub input: Input,
+    pub hint: Option<String>,
+    /// Known to us before the payer says anything.
+    pub known: Option<String>,
+    /// What is known may not be changed.
+    pub fixed: bool,
+}
+
+/// How a browser should treat the field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub kind: &'static str,
+    pub autocomplete: &'static str,
+    pub mode: Option<&'static str>,
+}
+
+/// What came of a check: values in the form in which they will be used, and a sentence for each field that will not do.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    pub values: Values,
+    pub errors: Values,
+}
+
+/// Characters of one field. Longer is a mistake or an attack.
+pub const MOST_CHARACTERS: usize = 200;
+
+const TEXT: Input = Input {
+    kind: "text",
+    autocomplete: "on",
+    mode: None,
+};
+const TELEPHONE: Input = Input {
+    kind: "tel",
+    autocomplete: "tel",
+    mode: Some("tel"),
+};
+
+/// The customer's own fields, with the tokens by which browsers fill them in (WCAG 1.3.5).
+const CUSTOMER: [(&str, Input); 8] = [
+    (
+        "first_name",
+        Input {
+            autocomplete: "given-name",
+            ..TEXT
+        },
+    ),
+    (
+        "last_name",
+        Input {
+            autocomplete: "family-name",
+            ..TEXT
+        },
+    ),
+    (
+        "email",
+        Input {
+            kind: "email",
+            autocomplete: "email",
+            mode: Some("email"),
+        },
+    ),
+    ("phone", TELEPHONE),
+    (
+        "address",
+        Input {
+            autocomplete: "street-address",
+            ..TEXT
+        },
+    ),
+    (
+        "city",
+        Input {
+            autocomplete: "address-level2",
+            ..TEXT
+        },
+    ),
+    (
+        "state",
+        Input {
+            autocomplete: "address-level1",
+            ..TEXT
+        },
+    ),
+    (
+        "zip",
+        Input {
+            autocomplete: "postal-code",
+            ..TEXT
+        },
+    ),
+];
+
+/// What has to be asked, in the order of the form.
+pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
+    let mut needs = Vec::new();
+    if way.is_tied_to_a_phone() {
+        needs.push(number(scene, way, country));
+    }
+    let own = way.method.fields.iter().map(|field| Asked {
+        name: field.name.clone(),
+        label_en: Some(field.label.to_owned()),
+        label_fr: None,
+        required: field.required,
+    });
+    for asked in own.chain(way.asks.iter().cloned()) {
+        let done = needs.iter().any(|need: &Need| need.name == asked.name);
+        // The country is chosen before the method.
+        if !done
+            && asked.name != "country"
+            && of_customer(&scene.tx.customer, &asked.name).is_none()
+        {
+            needs.push(text(scene.visitor.language, asked));
+        }
+    }
+    needs
+}
+
+/// What the merchant gave of the customer, by the name of its field. The outer `None`: it is missing, or is no field of a customer.
+pub fn of_customer<'a>(customer: &'a Customer, name: &str) -> Option<&'a str> {
+    match name {
+        "first_name" => Some(&customer.first_name),
+        "last_name" => Some(&customer.last_name),
+        "email" => Some(&customer.email),
+        "phone" => customer.phone.as_ref(),
+        "address" => customer.address.as_ref(),
+        "city" => customer.city.as_ref(),
+        "state" => customer.state.as_ref(),
+        "zip" => customer.zip_code.as_ref(),
+        _ => None,
+    }
+    .map(String::as_str)
+    .filter(|value| !value.is_empty())
+}
+
+fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
+    let fixed = restricted_number(&scene.tx);
+    let home = format!("+{}", country.dial_code);
+    let known = fixed
+        .or(scene.tx.customer.phone.as_deref())
+        .filter(|number| number.starts_with(&home));
+    let hint = match fixed {
+        Some(_) => scene.say("field-msisdn-fixed"),
+        None => scene.say_with(
+            "field-msisdn-hint",
+            &[
+                ("country", country_name(country, scene.visitor.language)),
+                ("dial", country.dial_code),
+            ],
+        ),
+    };
+    Need {
+        name: PHONE.to_owned(),
+        label: scene.say(if way.is_test {
+            "field-msisdn-test"
+        } else {
+            "field-msisdn"
+        }),
+        required: true,
+        input: TELEPHONE,
+        hint: (!way.is_test || fixed.is_some()).then_some(hint),
+        known: fixed.or(known).map(str::to_owned),
+        fixed: fixed.is_some(),
+    }
+}
+
+fn restricted_number(tx: &Transaction) -> Option<&str> {
+    match &tx.payment()?.restriction {
+        Some(Restriction::Phone { number, .. }) => Some(number),
+        _ => None,
+    }
+}
+
+fn text(language: Language, asked: Asked) -> Need {
+    let of_customer = CUSTOMER.iter().find(|(name, _)| *name == asked.name);
+    let by_language = match language {
+        Language::English => asked.label_en.clone(),
+        Language::French => asked.label_fr.or(asked.label_en),
+    };
+    let label = match of_customer {
+        Some((name, _)) => language.say(&format!("field-{name}")),
+        None => by_language.unwrap_or_else(|| asked.name.replace('_', " ")),
+    };
+    Need {
+        label,
+        required: asked.required,
+        input: of_customer.map_or(
+            Input {
+                autocomplete: "off",
+                ..TEXT
+            },
+            |(_, input)| *input,
+        ),
+        hint: None,
+        known: None,
+        fixed: false,
+        name: asked.name,
+    }
+}
+
+/// Checks what the payer gave. What is fixed stays as it is, whatever a form says.
+pub fn check(
+    scene: &Scene,
+    way: &Way,
+    country: &'static Country,
+    needs: &[Need],
+    given: &Values,
+) -> Checked {
+    let mut checked = Checked::default();
+    for need in needs {
+        let typed = given.get(&need.name).map(|value| value.trim());
+        let value = match (&need.known, typed) {
+            (Some(known), _) if need.fixed => known,
+            (_, typed) => typed.unwrap_or_default(),
+        };
+        if value.is_empty() {
+            if need.required {
+                let error = scene.say_with("error-required", &[("field", &need.label)]);
+                checked.errors.insert(need.name.clone(), error);
+            }
+            continue;
+        }
+        let result = if value.chars().count() > MOST_CHARACTERS {
+            let most = MOST_CHARACTERS.to_string();
+            Err(scene.say_with("error-long", &[("most", &most)]))
+        } else if need.name == PHONE && !need.fixed {
+            wallet_number(scene, way, country, value)
+        } else {
+            ordinary(scene, need, country, value)
+        };
+        match result {
+            Ok(value) => checked.values.insert(need.name.clone(), value),
+            Err(error) => checked.errors.insert(need.name.clone(), error),
+        };
+    }
+    checked
+}
+
+fn ordinary(
+    scene: &Scene,
+    need: &Need,
+    country: &'static Country,
+    value: &str,
+) -> Result<String, String> {
+    match need.input.kind {
+        "email" if !looks_like_email(value) => Err(scene.say("error-email")),
+        "tel" if !need.fixed => {
+            phone::normalise(value, Some(country.alpha2)).ok_or_else(|| scene.say("error-phone"))
+        }
+        _ => Ok(value.to_owned()),
+    }
+}
+
+/// The number of a wallet: of the country that the payer chose. In sandbox providers have test numbers of their own that fit no plan.
+fn wallet_number(
+    scene: &Scene,
+    way: &Way,
+    country: &'static Country,
+    value: &str,
+) -> Result<String, String> {
+    if let Some(number) = test_number(value).filter(|_| way.is_test) {
+        return Ok(number);
+    }
+    let normal = phone::normalise(value, Some(country.alpha2));
+    if scene.is_sandbox() {
+        let digits = value.chars().filter(char::is_ascii_digit).count();
+        let plausible = (5..=20).contains(&digits) && !value.chars().any(char::is_alphabetic);
+        let number = normal.or_else(|| plausible.then(|| value.to_owned()));
+        return number.ok_or_else(|| scene.say("error-phone"));
+    }
+    let number = normal.ok_or_else(|| scene.say("error-phone"))?;
+    if number.starts_with(&format!("+{}", country.dial_code)) {
+        return Ok(number);
+    }
+    let values = [
+        ("country", country_name(country, scene.visitor.language)),
+        ("dial", country.dial_code),
+    ];
+    Err(scene.say_with("error-phone-country", &values))
+}
+
+/// The numbers that decide a test (decisions 5), however they are written. They are American, whatever the country of the method.
+fn test_number(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let national = digits
+        .strip_prefix('1')
+        .filter(|rest| rest.len() == 10)
+        .unwrap_or(&digits);
+    TEST_NUMBERS
+        .contains(&national)
+        .then(|| format!("+1{national}"))
+}
+
+pub const TEST_NUMBERS: [&str; 3] = ["4149518161", "4149518162", "4149518163"];
+
+fn looks_like_email(text: &str) -> bool {
+    let Some((name, host)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let plain = !text
+        .chars()
+        .any(|letter| letter.is_whitespace() || letter.is_control());
+    plain
+        && !name.is_empty()
+        && host.contains('.')
+        && !host.starts_with('.')
+        && !host.ends_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::tests::samples;
+    use switchyard_engine::directory::country;
+    use switchyard_engine::environment::Environment;
+
+    fn live() -> Scene {
+        let mut tx = samples::payment_in("XOF");
+        tx.environment = Environment::Live;
+        samples::scene(tx, Language::English)
+    }
+
+    fn number_of(scene: &Scene, is_test: bool, text: &str) -> Result<String, String> {
+        let way = samples::way("mtn_bj", is_test);
+        let benin = country("BJ").unwrap();
+        let needs = needs(scene, &way, benin);
+        let given = Values::from([(PHONE.to_owned(), text.to_owned())]);
+        let mut checked = check(scene, &way, benin, &needs, &given);
+        match checked.errors.remove(PHONE) {
+            Some(error) => Err(error),
+            None => Ok(checked.values.remove(PHONE).unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_wallets_number_is_one_of_its_country() {
+        let scene = live();
+        for text in [
+            "0197000000",
+            "01 97 00 00 00",
+            "+229 01 97 00 00 00",
+            "2290197000000",
+        ] {
+            assert_eq!(
+                number_of(&scene, false, text),
+                Ok("+2290197000000".to_owned()),
+                "{text}"
+            );
+        }
+        assert!(
+            number_of(&scene, false, "+33612345678")
+                .unwrap_err()
+                .contains("Benin")
+        );
+        assert!(
+            number_of(&scene, false, "12")
+                .unwrap_err()
+                .contains("phone number")
+        );
+        assert!(number_of(&scene, false, "<script>").is_err());
+        assert!(
+            number_of(&scene, false, "  ")
+                .unwrap_err()
+                .contains("fill this in")
+        );
+        assert!(
+            number_of(&scene, false, &"9".repeat(500))
+                .unwrap_err()
+                .contains("at most 200")
+        );
+    }
+
+    #[test]
+    fn the_test_numbers_are_american_whatever_the_country() {
+        let scene = samples::scene(samples::payment_in("XOF"), Language::English);
+        for text in ["4149518161", "+1 (414) 951-8161", "1 414 951 8161"] {
+            assert_eq!(
+                number_of(&scene, true, text),
+                Ok("+14149518161".to_owned()),
+                "{text}"
+            );
+        }
+        // Another gateway's sandbox has test numbers that fit no plan.
+        assert_eq!(
+            number_of(&scene, false, "46733123453999"),
+            Ok("46733123453999".to_owned())
+        );
+    }
+
+    #[test]
+    fn only_what_is_missing_is_asked_for() {
+        let mut way = samples::way("card_xof", false);
+        let asked = |name: &str| Asked {
+            name: name.into(),
+            label_en: None,
+            label_fr: None,
+            required: true,
+        };
+        way.asks = ["email", "first_name", "city", "country", "tax_number"]
+            .map(asked)
+            .to_vec();
+        let mut scene = live();
+        let benin = country("BJ").unwrap();
+        let names = |scene: &Scene| {
+            needs(scene, &way, benin)
+                .into_iter()
+                .map(|need| need.name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(&scene), ["city", "tax_number"]);
+        std::sync::Arc::make_mut(&mut scene.tx).customer.city = Some("Cotonou".into());
+        assert_eq!(names(&scene), ["tax_number"]);
+        way.asks.clear();
+        assert!(needs(&scene, &way, benin).is_empty());
+    }
+
+    #[test]
+    fn a_known_number_is_filled_in_only_where_it_can_be_a_wallet() {
+        let mut scene = live();
+        let way = samples::way("mtn_bj", false);
+        let known = |scene: &Scene| needs(scene, &way, country("BJ").unwrap())[0].known.clone();
+        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+33612345678".into());
+        assert_eq!(known(&scene), None);
+        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".into());
+        assert_eq!(known(&scene).as_deref(), Some("+2290197000000"));
+    }
+
+    #[test]
+    fn a_number_that_the_merchant_fixed_stays_whatever_the_form_says() {
+        let mut scene = live();
+        if let switchyard_engine::transaction::Details::Payment(payment) =
+            &mut std::sync::Arc::make_mut(&mut scene.tx).details
+        {
+            let number = "+2290197000000".to_owned();
+            payment.restriction = Some(Restriction::Phone {
+                number,
+                country_code: "BJ".into(),
+            });
+        }
+        assert_eq!(
+            number_of(&scene, false, "+2290196111111"),
+            Ok("+2290197000000".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_address_without_a_host_is_no_email() {
+        for (text, good) in [
+            ("ada@example.com", true),
+            ("ada@", false),
+            ("ada@host", false),
+            ("a b@c.d", false),
+            ("@x.y", false),
+        ] {
+            assert_eq!(looks_like_email(text), good, "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The end: what came of it, why if it did not work, and the way back to the merchant.
+
+use askama::Template;
+use axum::response::Response;
+use switchyard_engine::transaction::{DeclineReason, State};
+
+use super::language::Language;
+use super::leave::way_back;
+use super::scene::{Frame, Row, Scene};
+use super::stand::{Stand, is_expired, stand};
+use super::visit::Visit;
+use super::wait::masked;
+
+#[derive(Template)]
+#[template(path = "checkout/result.html")]
+struct Page {
+    frame: Frame,
+    kind: &'static str,
+    role: &'static str,
+    title: String,
+    text: String,
+    detail: Option<String>,
+    rows: Vec<Row>,
+    exit: Option<Exit>,
+}
+
+struct Exit {
+    url: String,
+    label: String,
+    explain: String,
+    stay: String,
+}
+
+/// `GET /checkout/{id}/result`
+pub async fn get(visit: Visit) -> Response {
+    match stand(&visit.scene) {
+        Stand::Ended => page(&visit.scene),
+        elsewhere => visit.scene.go(elsewhere.step(), &[]),
+    }
+}
+
+pub(super) fn page(scene: &Scene) -> Response {
+    let language = scene.visitor.language;
+    let mut detail = None;
+    let (kind, text) = match &scene.tx.state {
+        State::Succeeded => ("success", scene.say_merchant("result-success-text")),
+        State::Failed(failure) => {
+            // In sandbox the reader is a developer: the provider's own words say what to change.
+            detail = scene
+                .is_sandbox()
+                .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
+            ("failed", reason(language, Some(failure.reason)))
+        }
+        _ if is_expired(scene) => ("expired", scene.say_merchant("result-expired-text")),
+        _ => ("cancelled", scene.say("result-cancelled-text")),
+    };
+    let title = scene.say(&format!("result-{kind}-title"));
+    scene.show(&Page {
+        frame: scene.frame_titled(&title),
+        kind,
+        role: if kind == "failed" { "alert" } else { "status" },
+        title,
+        text,
+        detail,
+        rows: rows(scene),
+        exit: way_back(&scene.tx).map(|back| Exit {
+            label: scene.say_merchant("leave-button"),
+            explain: scene.say_with("leave-explain", &[("host", &back.host)]),
+            stay: scene.say_with("leave-stays", &[("host", &back.host)]),
+            url: back.url,
+        }),
+    })
+}
+
+/// What the payer should know, with the next step.
+pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> String {
+    let reason = reason.unwrap_or(DeclineReason::ProviderUnavailable);
+    language.say(&format!("reason-{}", reason.as_str()))
+}
+
+fn rows(scene: &Scene) -> Vec<Row> {
+    let mut rows = vec![
+        scene.row("row-amount", scene.tx.amount.format()).strong(),
+        scene.row("row-merchant", &scene.app.name),
+    ];
+    rows.extend(paid_with(scene));
+    rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
+    rows
+}
+
+/// The method and the number of the attempt that counts.
+pub(super) fn paid_with(scene: &Scene) -> Vec<Row> {
+    let Some(attempt) = scene.tx.current_attempt() else {
+        return Vec::new();
+    };
+    let method = scene.directory.payment_method(&attempt.method);
+    let name = method.map_or(attempt.method.as_str(), |method| method.name.as_str());
+    let mut rows = vec![scene.row("row-method", name)];
+    if let Some(phone) = &attempt.phone {
+        rows.push(scene.row("row-number", masked(phone)));
+    }
+    rows
+}

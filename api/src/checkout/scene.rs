@@ -1,0 +1,379 @@
+//! The scene of a page: one payment, one visitor, one moment. Pages are made of it and of nothing else, so that each can be looked at
+//! without a server.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use switchyard_engine::access::App;
+use switchyard_engine::clock::Timestamp;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::transaction::{State, Transaction};
+use url::form_urlencoded::Serializer;
+
+use super::assets;
+use super::headers::{self, Nonce};
+use super::language::Language;
+
+/// Who looks, in which language, and where they came in.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    pub language: Language,
+    /// The address names the language, so links and forms go on naming it.
+    pub chose_language: bool,
+    pub nonce: Nonce,
+    /// The service's name, as people read it.
+    pub service: String,
+    /// Path of the public URL, without a slash at its end: most often empty.
+    pub prefix: String,
+    pub https: bool,
+    /// The path and query of this page, for the links to the other languages. A form's target shows the page that it came from.
+    pub path: String,
+    pub query: Vec<(String, String)>,
+}
+
+/// A visitor before a payment.
+#[derive(Clone)]
+pub struct Scene {
+    pub visitor: Visitor,
+    pub tx: Arc<Transaction>,
+    pub app: Arc<App>,
+    pub directory: Directory,
+    pub now: Timestamp,
+}
+
+/// What all pages show around their own content.
+pub struct Frame {
+    pub lang: Language,
+    pub nonce: String,
+    pub title: String,
+    pub sandbox: bool,
+    pub languages: Vec<LanguageLink>,
+    pub order: Option<Order>,
+    /// 1 to 3 on the pages of the three steps.
+    pub step: Option<usize>,
+    pub notice: Option<String>,
+    pub time_left: Option<TimeLeft>,
+    /// Where the payment can be cancelled.
+    pub cancel: Option<String>,
+    service: String,
+    chose_language: bool,
+}
+
+pub struct LanguageLink {
+    pub code: &'static str,
+    pub name: &'static str,
+    pub short: String,
+    pub href: String,
+    pub current: bool,
+}
+
+/// What is paid, to whom.
+pub struct Order {
+    pub merchant: String,
+    pub initials: String,
+    pub amount: String,
+    pub description: String,
+}
+
+pub struct TimeLeft {
+    pub seconds: u64,
+    pub text: String,
+}
+
+/// A line of a summary.
+pub struct Row {
+    pub name: String,
+    pub value: String,
+    /// The class that it is shown in: `strong` for what must be seen, `fine` for what is long and seldom read, else none.
+    pub look: &'static str,
+}
+
+impl Visitor {
+    pub fn say(&self, message: &str) -> String {
+        self.language.say(message)
+    }
+
+    /// An address of the checkout. The language goes along when the visitor chose it.
+    pub fn link(&self, id: TransactionId, step: &str, query: &[(&str, &str)]) -> String {
+        let mut address = format!("{}/checkout/{id}", self.prefix);
+        if !step.is_empty() {
+            address.push('/');
+            address.push_str(step);
+        }
+        let mut pairs = Serializer::new(String::new());
+        for (name, value) in query {
+            pairs.append_pair(name, value);
+        }
+        if self.chose_language {
+            pairs.append_pair("lang", self.language.code());
+        }
+        let pairs = pairs.finish();
+        if !pairs.is_empty() {
+            address.push('?');
+            address.push_str(&pairs);
+        }
+        address
+    }
+
+    /// The frame of a page that belongs to no payment.
+    pub fn frame(&self, title: &str) -> Frame {
+        Frame {
+            lang: self.language,
+            nonce: self.nonce.as_str().to_owned(),
+            title: format!("{} – {}", self.say(title), self.service),
+            sandbox: false,
+            languages: self.languages(),
+            order: None,
+            step: None,
+            notice: None,
+            time_left: None,
+            cancel: None,
+            service: self.service.clone(),
+            chose_language: self.chose_language,
+        }
+    }
+
+    fn languages(&self) -> Vec<LanguageLink> {
+        let link = |language: Language| {
+            let mut pairs = Serializer::new(String::new());
+            for (name, value) in self.query.iter().filter(|(name, _)| name != "lang") {
+                pairs.append_pair(name, value);
+            }
+            pairs.append_pair("lang", language.code());
+            LanguageLink {
+                code: language.code(),
+                name: language.name(),
+                short: language.code().to_uppercase(),
+                href: format!("{}{}?{}", self.prefix, self.path, pairs.finish()),
+                current: language == self.language,
+            }
+        };
+        Language::ALL.into_iter().map(link).collect()
+    }
+
+    /// The answer that shows a page.
+    pub fn show(&self, status: StatusCode, page: &impl askama::Template) -> Response {
+        let headers = headers::of_page(&self.nonce, self.https);
+        match page.render() {
+            Ok(html) => (status, headers, axum::response::Html(html)).into_response(),
+            // A template writes into a String; only a value's own Display could fail, and none of ours does.
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, headers).into_response(),
+        }
+    }
+
+    /// The answer that leads elsewhere, by GET whatever was asked.
+    pub fn go(&self, address: &str) -> Response {
+        (headers::of_anything(self.https), Redirect::to(address)).into_response()
+    }
+}
+
+impl Scene {
+    pub fn say(&self, message: &str) -> String {
+        self.visitor.say(message)
+    }
+
+    pub fn say_with(&self, message: &str, values: &[(&'static str, &str)]) -> String {
+        self.visitor.language.say_with(message, values)
+    }
+
+    /// The message with the merchant's name in it.
+    pub fn say_merchant(&self, message: &str) -> String {
+        self.say_with(message, &[("merchant", &self.app.name)])
+    }
+
+    pub fn link(&self, step: &str, query: &[(&str, &str)]) -> String {
+        self.visitor.link(self.tx.id, step, query)
+    }
+
+    pub fn go(&self, step: &str, query: &[(&str, &str)]) -> Response {
+        self.visitor.go(&self.link(step, query))
+    }
+
+    pub fn show(&self, page: &impl askama::Template) -> Response {
+        self.visitor.show(StatusCode::OK, page)
+    }
+
+    pub fn is_sandbox(&self) -> bool {
+        self.tx.environment == Environment::Sandbox
+    }
+
+    /// The frame of one of this payment's pages, titled by a message.
+    pub fn frame(&self, title: &str) -> Frame {
+        self.frame_titled(&self.say(title))
+    }
+
+    pub fn frame_titled(&self, title: &str) -> Frame {
+        let values = [("page", title), ("merchant", self.app.name.as_str())];
+        Frame {
+            title: self.say_with("page-title", &values),
+            sandbox: self.is_sandbox(),
+            order: Some(Order {
+                merchant: self.app.name.clone(),
+                initials: initials(&self.app.name),
+                amount: self.tx.amount.format(),
+                description: self.tx.description.clone(),
+            }),
+            time_left: self.time_left(),
+            ..self.visitor.frame(title)
+        }
+    }
+
+    /// The frame of a step before the payment is confirmed: it can be cancelled there.
+    pub fn frame_of_step(&self, title: &str, step: usize) -> Frame {
+        Frame {
+            step: Some(step),
+            cancel: Some(self.link("cancel", &[])),
+            ..self.frame(title)
+        }
+    }
+
+    /// Counted down only while the payer has something to decide: an open attempt is never expired.
+    fn time_left(&self) -> Option<TimeLeft> {
+        if self.tx.state != State::AwaitingCustomer {
+            return None;
+        }
+        let seconds = self.tx.payment()?.expires_at.since(self.now).as_secs();
+        let minutes = seconds.div_ceil(60).max(1).to_string();
+        Some(TimeLeft {
+            seconds,
+            text: self.say_with("time-left", &[("minutes", &minutes)]),
+        })
+    }
+
+    /// Hidden fields of a form: its own, and the language when the visitor chose it.
+    pub fn hidden(&self, fields: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+        let mut hidden: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
+        if self.visitor.chose_language {
+            hidden.push(("lang", self.visitor.language.code().to_owned()));
+        }
+        hidden
+    }
+
+    /// A line of a summary, named by a message.
+    pub fn row(&self, name: &str, value: impl Into<String>) -> Row {
+        Row {
+            name: self.say(name),
+            value: value.into(),
+            look: "",
+        }
+    }
+}
+
+impl Row {
+    pub fn strong(self) -> Self {
+        Self {
+            look: "strong",
+            ..self
+        }
+    }
+
+    pub fn fine(self) -> Self {
+        Self {
+            look: "fine",
+            ..self
+        }
+    }
+
+    pub fn is_strong(&self) -> bool {
+        self.look == "strong"
+    }
+}
+
+impl Frame {
+    pub fn with_notice(self, notice: Option<String>) -> Self {
+        Self { notice, ..self }
+    }
+
+    /// The message of that name.
+    pub fn t(&self, message: &str) -> String {
+        self.lang.say(message)
+    }
+
+    pub fn lang_field(&self) -> Option<&'static str> {
+        self.chose_language.then(|| self.lang.code())
+    }
+
+    pub fn css(&self) -> &'static str {
+        &assets::STYLE
+    }
+
+    pub fn script(&self) -> &'static str {
+        &assets::SCRIPT
+    }
+
+    pub fn secured(&self) -> String {
+        self.lang.say_with("secured", &[("service", &self.service)])
+    }
+}
+
+/// Two letters that stand for a merchant without a picture.
+fn initials(name: &str) -> String {
+    let words = name
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter_map(|word| word.chars().next());
+    let letters: String = words.take(2).flat_map(char::to_uppercase).collect();
+    if letters.is_empty() {
+        "•".to_owned()
+    } else {
+        letters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::tests::samples;
+
+    #[test]
+    fn a_merchant_without_a_picture_has_two_letters() {
+        let table = [
+            ("Café Zola", "CZ"),
+            ("one", "O"),
+            ("ékla & co", "ÉC"),
+            ("***", "•"),
+            ("", "•"),
+        ];
+        for (name, letters) in table {
+            assert_eq!(initials(name), letters, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_chosen_language_goes_along_and_another_replaces_it() {
+        let mut scene = samples::scene(samples::payment(), Language::French);
+        let id = scene.tx.id;
+        scene.visitor.path = format!("/checkout/{id}");
+        scene.visitor.query = vec![
+            ("lang".into(), "fr".into()),
+            ("country".into(), "BJ".into()),
+        ];
+        assert_eq!(
+            scene.link("details", &[("method", "mtn_bj")]),
+            format!("/checkout/{id}/details?method=mtn_bj&lang=fr")
+        );
+        let links = scene.frame("choose-title").languages;
+        assert_eq!(links[0].href, format!("/checkout/{id}?country=BJ&lang=en"));
+        assert!(!links[0].current && links[1].current);
+        scene.visitor.chose_language = false;
+        assert_eq!(scene.link("", &[]), format!("/checkout/{id}"));
+        assert!(scene.hidden(&[]).is_empty());
+    }
+
+    #[test]
+    fn time_is_counted_down_only_while_the_payer_decides() {
+        let scene = samples::scene(samples::payment(), Language::English);
+        let left = scene.frame("choose-title").time_left.unwrap();
+        assert_eq!(
+            (left.seconds, left.text.as_str()),
+            (1790, "Time left to pay: 30 min")
+        );
+        let waiting = samples::scene(samples::waiting(None), Language::English);
+        assert!(waiting.frame("wait-title").time_left.is_none());
+    }
+}

@@ -1,0 +1,68 @@
+//! Where a payment stands, in the words of the pages: the one answer to double submits, the back button, second tabs and old links.
+//! Whatever page is asked for, the payer is led to the one that fits.
+
+use sha2::{Digest, Sha256};
+use switchyard_engine::transaction::{State, Transaction};
+
+use super::scene::Scene;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// The payer has something to decide.
+    Choosing,
+    /// An attempt is open.
+    Waiting,
+    /// It is over, or its time is.
+    Ended,
+}
+
+impl Stand {
+    /// The page that shows it.
+    pub const fn step(self) -> &'static str {
+        match self {
+            Self::Choosing => "",
+            Self::Waiting => "wait",
+            Self::Ended => "result",
+        }
+    }
+}
+
+pub fn stand(scene: &Scene) -> Stand {
+    match &scene.tx.state {
+        State::AwaitingCustomer if is_expired(scene) => Stand::Ended,
+        State::AwaitingCustomer | State::AwaitingDispatch => Stand::Choosing,
+        State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => Stand::Waiting,
+        State::Succeeded | State::Failed(_) | State::Cancelled => Stand::Ended,
+    }
+}
+
+/// Time is up, whether or not the engine has already let the payment go.
+pub fn is_expired(scene: &Scene) -> bool {
+    let Some(payment) = scene.tx.payment() else {
+        return false;
+    };
+    match (&scene.tx.state, scene.tx.cancelled_at) {
+        (State::AwaitingCustomer, _) => scene.now >= payment.expires_at,
+        (State::Cancelled, Some(at)) => at >= payment.expires_at,
+        _ => false,
+    }
+}
+
+/// A short text that changes whenever the waiting page would show something else. It tells nothing about the payment.
+pub fn mark(tx: &Transaction) -> String {
+    let mut hash = Sha256::new();
+    hash.update(tx.state.name());
+    hash.update(tx.attempts.len().to_be_bytes());
+    if let Some(action) = tx
+        .current_attempt()
+        .and_then(|attempt| attempt.payer_action.as_ref())
+    {
+        // A payer action is made of texts and numbers: it always becomes JSON.
+        hash.update(serde_json::to_vec(action).unwrap_or_default());
+    }
+    hash.finalize()
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,311 @@
+//! Every page in every state, as HTML. The tests look at them; so may a person, in `target/checkout-pages`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::response::Response;
+use switchyard_engine::directory::country;
+use switchyard_engine::transaction::{DeclineReason, PayerAction, State, Transaction, Translated};
+
+use super::samples;
+use crate::checkout::answers::Answers;
+use crate::checkout::language::Language;
+use crate::checkout::menu::{Asked, Menu};
+use crate::checkout::needs::{Values, check, needs};
+use crate::checkout::scene::Scene;
+use crate::checkout::trouble::{self, Trouble};
+use crate::checkout::visit::Chosen;
+use crate::checkout::{cancel, choose, confirm, details, result, wait};
+
+/// A page's name and its HTML.
+pub type Shown = (String, String);
+
+/// Every page there is, of payments that `change` made what a test wants them to be.
+pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown> {
+    let scene = |tx: Transaction| {
+        let mut scene = samples::scene(tx, language);
+        change(&mut scene);
+        scene
+    };
+    let mut pages = choosing(&scene);
+    pages.extend(answering(&scene(samples::payment_in("XOF"))));
+    for (name, action) in actions() {
+        let page = wait::page(&scene(samples::waiting(action)), None);
+        pages.push((format!("wait-{name}"), page));
+    }
+    pages.extend(ending(&scene));
+    let mut shown = Vec::new();
+    for (name, page) in pages {
+        let body = axum::body::to_bytes(page.into_body(), usize::MAX)
+            .await
+            .unwrap();
+        shown.push((name, String::from_utf8(body.to_vec()).unwrap()));
+    }
+    shown
+}
+
+fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+    let menu = |scene: &Scene| Menu::new(&scene.tx, samples::all_ways());
+    let francs = scene(samples::payment_in("XOF"));
+    let naira = scene(samples::payment_in("NGN"));
+    let dollars = scene(samples::payment());
+    let again = scene(samples::declined_once());
+    let show =
+        |scene: &Scene, country, notice| choose::page(scene, &menu(scene), country, None, notice);
+    vec![
+        ("choose-nowhere".to_owned(), show(&francs, None, None)),
+        ("choose".to_owned(), show(&francs, Some("BJ"), None)),
+        (
+            "choose-notice".to_owned(),
+            show(&francs, Some("CI"), Some("method")),
+        ),
+        ("choose-many".to_owned(), show(&naira, None, None)),
+        ("choose-world".to_owned(), show(&dollars, Some("US"), None)),
+        ("choose-declined".to_owned(), show(&again, Some("BJ"), None)),
+        (
+            "choose-empty".to_owned(),
+            choose::page(&dollars, &Menu::default(), None, None, None),
+        ),
+    ]
+}
+
+fn answering(scene: &Scene) -> Vec<(String, Response)> {
+    let details = |is_test, number| {
+        let (chosen, answers) = chosen(scene, is_test, number);
+        let needs = needs(scene, &chosen.way, chosen.country);
+        details::page(scene, &chosen, &needs, Some(&answers))
+    };
+    let (chosen, answers) = chosen(scene, true, "4149518161");
+    let needs = needs(scene, &chosen.way, chosen.country);
+    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
+    vec![
+        ("details".to_owned(), details(true, "")),
+        ("details-wrong".to_owned(), details(false, "12")),
+        (
+            "confirm".to_owned(),
+            confirm::page(scene, &chosen, &checked, "v1.sealed"),
+        ),
+        ("cancel".to_owned(), cancel::page(scene)),
+    ]
+}
+
+fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+    let ended = |state| scene(samples::ended(state));
+    let failed = scene(samples::failed(DeclineReason::PayerDeclined));
+    let mut pages = vec![
+        (
+            "wait-starting".to_owned(),
+            wait::page(&ended(State::AwaitingGateway), Some("under-way")),
+        ),
+        (
+            "wait-doubt".to_owned(),
+            wait::page(&ended(State::InDoubt), None),
+        ),
+        (
+            "result-success".to_owned(),
+            result::page(&ended(State::Succeeded)),
+        ),
+        ("result-failed".to_owned(), result::page(&failed)),
+        (
+            "result-cancelled".to_owned(),
+            result::page(&ended(State::Cancelled)),
+        ),
+        (
+            "result-expired".to_owned(),
+            result::page(&scene(samples::expired())),
+        ),
+    ];
+    for trouble in [
+        Trouble::Missing,
+        Trouble::Unavailable,
+        Trouble::TooLarge,
+        Trouble::WrongMethod,
+    ] {
+        let home = (trouble == Trouble::Unavailable).then(|| "/checkout/x".to_owned());
+        pages.push((
+            format!("trouble-{trouble:?}"),
+            trouble::page(&failed.visitor, trouble, home),
+        ));
+    }
+    pages
+}
+
+fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
+    let mut way = samples::way("mtn_bj", is_test);
+    if !is_test {
+        let asked = |name: &str, required| Asked {
+            name: name.to_owned(),
+            label_en: None,
+            label_fr: None,
+            required,
+        };
+        way.asks = vec![asked("city", true), asked("address", false)];
+    }
+    let answers = Answers {
+        payment: scene.tx.id,
+        method: "mtn_bj".to_owned(),
+        country: "BJ".to_owned(),
+        given: Values::from([("msisdn".to_owned(), number.to_owned())]),
+        attempts: 0,
+        sent: !number.is_empty(),
+    };
+    let country = country("BJ").unwrap();
+    (Chosen { way, country }, answers)
+}
+
+fn steps() -> Vec<Translated> {
+    let text = |lang: &str, text: &str| Translated {
+        lang: lang.to_owned(),
+        text: text.to_owned(),
+    };
+    vec![
+        text("en", "Dial *126# and press call."),
+        text("en", "Choose “Pending approvals” and then this payment."),
+        text("en", "Enter your PIN."),
+        text("fr", "Composez *126# et appelez."),
+        text(
+            "fr",
+            "Choisissez « Approbations en attente », puis ce paiement.",
+        ),
+        text("fr", "Saisissez votre code secret."),
+    ]
+}
+
+fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
+    let owned = str::to_owned;
+    let phone = |auto, steps, ussd| Some(PayerAction::ConfirmOnPhone { auto, steps, ussd });
+    let transfer = PayerAction::Transfer {
+        bank: owned("Wema Bank"),
+        account: owned("7821 0045 19"),
+        name: owned("Café Zola / Switchyard"),
+        amount: owned("NGN 12,500.00"),
+        reference: owned("SWY-8F2K-11"),
+        expires: Some(owned("2026-11-20 11:30 UTC")),
+    };
+    let qr = owned("00020101021226580011NG.NIBSS.QR0113SWY8F2K11998520441115303566");
+    let crypto = PayerAction::SendCrypto {
+        address: owned("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"),
+        chain: owned("Bitcoin"),
+        token: None,
+        amount: owned("0.00041230"),
+        uri: owned("bitcoin:bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq?amount=0.00041230"),
+        expires: None,
+    };
+    vec![
+        ("plain", None),
+        ("auto", phone(true, Vec::new(), None)),
+        ("manual", phone(false, steps(), Some(owned("*126#")))),
+        (
+            "redirect",
+            Some(PayerAction::Redirect {
+                url: owned("https://cards.example/pay/8f2k"),
+            }),
+        ),
+        (
+            "code",
+            Some(PayerAction::EnterCode {
+                label: owned("OTP"),
+                length: Some(6),
+                how: steps(),
+            }),
+        ),
+        (
+            "dial",
+            Some(PayerAction::Dial {
+                ussd: owned("*737*000*8271#"),
+            }),
+        ),
+        ("transfer", Some(transfer)),
+        (
+            "qr",
+            Some(PayerAction::ShowQr {
+                text: qr,
+                image: None,
+            }),
+        ),
+        ("crypto", Some(crypto)),
+    ]
+}
+
+fn folder() -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/checkout-pages");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn every_page_is_whole_in_both_languages() {
+    for language in Language::ALL {
+        for (name, html) in pages(language, &|_| {}).await {
+            let folder = folder();
+            std::fs::write(
+                folder.join(format!("{name}.{}.html", language.code())),
+                &html,
+            )
+            .unwrap();
+            assert!(html.ends_with("</html>"), "{name}");
+            assert!(
+                html.contains(&format!("<html lang=\"{}\">", language.code())),
+                "{name}"
+            );
+            assert!(
+                !html.contains("Unknown localization"),
+                "{name}: a message is missing"
+            );
+            assert!(
+                !html.contains(" style=") && !html.contains(" onclick="),
+                "{name}: the policy forbids inline style and script"
+            );
+            assert_eq!(html.matches("<h1").count(), 1, "{name}");
+            assert!(
+                html.contains("hreflang=\"fr\"") && html.contains("hreflang=\"en\""),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_merchants_and_payers_wrote_is_never_markup() {
+    let hostile = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'`{{7*7}}\u{202e}";
+    let pages = pages(Language::English, &|scene| {
+        let tx = Arc::make_mut(&mut scene.tx);
+        tx.description = hostile.to_owned();
+        tx.customer.email = hostile.to_owned();
+        tx.customer.phone = Some(hostile.to_owned());
+        tx.metadata = [(hostile.to_owned(), hostile.to_owned())].into();
+        if let switchyard_engine::transaction::Details::Payment(payment) = &mut tx.details {
+            payment.return_url = "javascript:alert(1)//https://shop.example".to_owned();
+        }
+        if let State::Failed(failure) = &mut tx.state {
+            failure.message = hostile.to_owned();
+        }
+        if let Some(attempt) = tx.attempts.first_mut() {
+            attempt.method = hostile.to_owned();
+            attempt.phone = Some(hostile.to_owned());
+        }
+        Arc::make_mut(&mut scene.app).name = hostile.to_owned();
+        scene.visitor.query = vec![(hostile.to_owned(), hostile.to_owned())];
+        scene.visitor.service = hostile.to_owned();
+    })
+    .await;
+    for (name, html) in pages {
+        assert!(
+            !html.contains("<script>alert") && !html.contains("<img src=x"),
+            "{name}"
+        );
+        assert!(!html.contains("javascript:"), "{name}");
+        assert_eq!(
+            html.matches("<script").count(),
+            1,
+            "{name}: our own script and no other"
+        );
+        if !name.starts_with("trouble") {
+            assert!(
+                html.contains("&lt;script&gt;alert(1)")
+                    || html.contains("&#60;script&#62;alert(1)"),
+                "{name}"
+            );
+        }
+    }
+}

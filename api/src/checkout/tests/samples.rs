@@ -1,0 +1,210 @@
+//! Payments in every state, and the scene around them.
+
+use std::sync::Arc;
+
+use switchyard_engine::access::{App, AppSettings};
+use switchyard_engine::clock::Timestamp;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::{
+    AccountId, AppId, AttemptId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
+};
+use switchyard_engine::money::{Amount, Currency};
+use switchyard_engine::transaction::{
+    Attempt, AttemptState, Candidate, ClientContext, Customer, Decision, Decline, DeclineReason,
+    Details, Failure, PayerAction, PaymentDetails, State, Transaction,
+};
+
+use crate::checkout::headers::Nonce;
+use crate::checkout::language::Language;
+use crate::checkout::menu::Way;
+use crate::checkout::scene::{Scene, Visitor};
+
+pub const NOW: Timestamp = Timestamp::from_seconds(1_795_168_800);
+
+pub fn payment() -> Transaction {
+    payment_in("USD")
+}
+
+pub fn payment_in(currency: &str) -> Transaction {
+    let ids = Ids::seeded(7);
+    let ulid = || ids.ulid(NOW);
+    let currency = Currency::from_code(currency).unwrap();
+    Transaction {
+        id: TransactionId::Payment(PaymentId::new(ulid())),
+        version: 1,
+        app: AppId::new(ulid()),
+        environment: Environment::Sandbox,
+        amount: Amount::from_minor(12_500, currency),
+        description: "Order 1047: two blue teapots".to_owned(),
+        customer: Customer {
+            id: CustomerId::new(ulid()),
+            first_name: "Ada".to_owned(),
+            last_name: "Lovelace".to_owned(),
+            email: "ada@example.com".to_owned(),
+            phone: None,
+            address: None,
+            city: None,
+            state: None,
+            country_code: None,
+            zip_code: None,
+            created_at: NOW,
+            updated_at: NOW,
+        },
+        metadata: [].into(),
+        details: Details::Payment(PaymentDetails {
+            return_url: "https://shop.example/done".to_owned(),
+            methods: Vec::new(),
+            restriction: None,
+            attempts_allowed: 1,
+            expires_at: NOW.plus(std::time::Duration::from_secs(1790)),
+        }),
+        context: ClientContext::default(),
+        state: State::AwaitingCustomer,
+        attempts: Vec::new(),
+        cases: Vec::new(),
+        created_at: NOW,
+        updated_at: NOW,
+        pending_at: None,
+        success_at: None,
+        failed_at: None,
+        cancelled_at: None,
+        processed_at: None,
+    }
+}
+
+fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
+    let ids = Ids::seeded(9);
+    Attempt {
+        id: AttemptId::new(ids.ulid(NOW)),
+        reference: ids.uuid(),
+        candidate: Candidate {
+            connection: ConnectionId::new(ids.ulid(NOW)),
+            gateway: "switchyard_demo".to_owned(),
+            gateway_title: "Test".to_owned(),
+            gateway_hash: String::new(),
+            account_name: "Test".to_owned(),
+        },
+        follows: None,
+        method: "mtn_bj".to_owned(),
+        country: Some("BJ".to_owned()),
+        phone: Some("+2290197001234".to_owned()),
+        fields: [].into(),
+        amount: tx.amount,
+        state: AttemptState::Pending,
+        decision: Decision::default(),
+        started_at: NOW,
+        ended_at: None,
+        provider_id: None,
+        provider_status: None,
+        payer_action: action,
+        decline: None,
+        why: None,
+        captured: None,
+        fees: None,
+        queries: 0,
+        last_query_at: None,
+        next_query_at: None,
+        gateway_state: serde_json::Value::Null,
+        remaining: Vec::new(),
+    }
+}
+
+/// A payment whose provider has it.
+pub fn waiting(action: Option<PayerAction>) -> Transaction {
+    let mut tx = payment_in("XOF");
+    tx.attempts.push(attempt(&tx, action));
+    tx.state = State::AwaitingProvider;
+    tx.pending_at = Some(NOW);
+    tx
+}
+
+pub fn ended(state: State) -> Transaction {
+    let mut tx = waiting(None);
+    tx.state = state;
+    tx
+}
+
+pub fn failed(reason: DeclineReason) -> Transaction {
+    ended(State::Failed(Failure {
+        reason,
+        message: "The payer declined, as this test number always does.".to_owned(),
+    }))
+}
+
+pub fn expired() -> Transaction {
+    let mut tx = payment();
+    tx.state = State::Cancelled;
+    tx.cancelled_at = Some(NOW.plus(std::time::Duration::from_secs(1790)));
+    tx
+}
+
+/// Declined once, with attempts left.
+pub fn declined_once() -> Transaction {
+    let mut tx = waiting(None);
+    tx.state = State::AwaitingCustomer;
+    tx.attempts[0].state = AttemptState::Declined;
+    tx.attempts[0].decline = Some(Decline {
+        reason: DeclineReason::InsufficientFunds,
+        retryable: false,
+        provider_id: None,
+        provider_code: None,
+        provider_message: None,
+    });
+    if let Details::Payment(payment) = &mut tx.details {
+        payment.attempts_allowed = 3;
+    }
+    tx
+}
+
+pub fn scene(tx: Transaction, language: Language) -> Scene {
+    let app = App {
+        id: tx.app,
+        account: AccountId::new(Ids::seeded(3).ulid(NOW)),
+        name: "Café Zola".to_owned(),
+        icon_url: None,
+        website_url: None,
+        created_at: NOW,
+        updated_at: NOW,
+        is_enabled: true,
+        settings: AppSettings::default(),
+    };
+    Scene {
+        visitor: Visitor {
+            language,
+            chose_language: true,
+            nonce: Nonce::new(&Ids::seeded(1)),
+            service: "Switchyard".to_owned(),
+            prefix: String::new(),
+            https: false,
+            path: format!("/checkout/{}", tx.id),
+            query: Vec::new(),
+        },
+        tx: Arc::new(tx),
+        app: Arc::new(app),
+        directory: Directory::new("switchyard"),
+        now: NOW,
+    }
+}
+
+pub fn way(code: &str, is_test: bool) -> Way {
+    let method = Directory::new("switchyard")
+        .payment_method(code)
+        .unwrap()
+        .clone();
+    Way {
+        method,
+        asks: Vec::new(),
+        is_test,
+    }
+}
+
+/// Every method of the catalogue, as if each had a gateway.
+pub fn all_ways() -> Vec<Way> {
+    let directory = Directory::new("switchyard");
+    directory
+        .payment_methods()
+        .iter()
+        .map(|method| way(&method.code, false))
+        .collect()
+}

@@ -1,0 +1,255 @@
+//! A visit: one request for one payment, with the payment loaded and the language known. What has no payment ends here, in a page that
+//! says so.
+
+use std::time::Duration;
+
+use axum::RequestPartsExt;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::header::ACCEPT_LANGUAGE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use switchyard_engine::access::App;
+use switchyard_engine::directory::{Country, country};
+use switchyard_engine::engine::{Engine, EngineError};
+use switchyard_engine::ids::{PaymentId, TransactionId};
+use switchyard_engine::transaction::ClientContext;
+use url::Url;
+
+use super::answers::Answers;
+use super::desk::{Alone, Desk};
+use super::headers::Nonce;
+use super::language::Language;
+use super::menu::{Menu, Way};
+use super::needs::Values;
+use super::offer;
+use super::scene::{Scene, Visitor};
+use super::trouble::{self, Trouble};
+use crate::client;
+
+pub struct Visit {
+    pub scene: Scene,
+    desk: Desk,
+    context: ClientContext,
+    headers: HeaderMap,
+}
+
+/// A way to pay that works now, in a country.
+pub struct Chosen {
+    pub way: Way,
+    pub country: &'static Country,
+}
+
+impl FromRequestParts<Desk> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Response> {
+        let path = parts.extract::<Path<Vec<(String, String)>>>().await;
+        let id = path
+            .ok()
+            .and_then(|Path(pairs)| pairs.into_iter().next())
+            .map(|(_, id)| id);
+        let visitor = visitor(desk, &parts.uri, &parts.headers, None);
+        let Some(id) = id.and_then(|id| id.parse::<PaymentId>().ok()) else {
+            return Err(trouble::page(&visitor, Trouble::Missing, None));
+        };
+        let id = TransactionId::Payment(id);
+        let scene = load(desk, visitor, id, &parts.uri, &parts.headers).await?;
+        Ok(Self {
+            scene,
+            desk: desk.clone(),
+            context: client::context(&desk.api.settings, &parts.headers, &parts.extensions),
+            headers: parts.headers.clone(),
+        })
+    }
+}
+
+async fn load(
+    desk: &Desk,
+    visitor: Visitor,
+    id: TransactionId,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Scene, Response> {
+    let engine = &desk.api.engine;
+    let tx = match engine.transaction(id).await {
+        Ok(Some(tx)) => tx,
+        Ok(None) => return Err(trouble::page(&visitor, Trouble::Missing, None)),
+        Err(error) => return Err(answer(&visitor, id, &error)),
+    };
+    let Some(app) = engine.access.app(tx.app) else {
+        return Err(trouble::page(&visitor, Trouble::Missing, None));
+    };
+    let with_app = self::visitor(desk, uri, headers, Some(&app));
+    Ok(Scene {
+        visitor: Visitor {
+            nonce: visitor.nonce,
+            ..with_app
+        },
+        tx,
+        app,
+        directory: engine.directory.as_ref().clone(),
+        now: engine.clock.now(),
+    })
+}
+
+/// Who looks, as far as the request tells. `app`: whose language counts when the visitor names none that we have.
+pub(super) fn visitor(desk: &Desk, uri: &Uri, headers: &HeaderMap, app: Option<&App>) -> Visitor {
+    let settings = &desk.api.engine.settings;
+    let query: Vec<(String, String)> =
+        url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect();
+    let named = query.iter().find(|(name, _)| name == "lang");
+    let chosen = named.and_then(|(_, tag)| Language::parse(tag));
+    let accepted = || Language::accepted(headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?);
+    let apps = || Language::parse(app?.settings.locale.as_deref()?);
+    let public = Url::parse(&settings.public_url).ok();
+    Visitor {
+        language: chosen
+            .or_else(accepted)
+            .or_else(apps)
+            .unwrap_or(Language::English),
+        chose_language: chosen.is_some(),
+        nonce: Nonce::new(&desk.api.engine.ids),
+        service: settings.service_name.clone(),
+        prefix: public
+            .as_ref()
+            .map_or("", Url::path)
+            .trim_end_matches('/')
+            .to_owned(),
+        https: public.is_some_and(|url| url.scheme() == "https"),
+        path: uri.path().to_owned(),
+        query,
+    }
+}
+
+/// The page for what the engine could not do.
+fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response {
+    if matches!(error, EngineError::NotFound) {
+        return trouble::page(visitor, Trouble::Missing, None);
+    }
+    tracing::warn!(transaction.id = %id, error = %error, "A checkout page could not be shown.");
+    trouble::page(
+        visitor,
+        Trouble::Unavailable,
+        Some(visitor.link(id, "", &[])),
+    )
+}
+
+impl Visit {
+    pub fn engine(&self) -> &Engine {
+        &self.desk.api.engine
+    }
+
+    pub fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    pub fn query(&self, name: &str) -> Option<&str> {
+        let pairs = &self.scene.visitor.query;
+        pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The country from which the request comes, as far as is known: a trusted proxy's word, else the region of the browser's language.
+    pub fn from(&self) -> Option<String> {
+        if self.context.country.is_some() {
+            return self.context.country.clone();
+        }
+        let header = self.headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
+        let first = header.split([',', ';']).next()?;
+        let region = first.split('-').next_back()?.trim();
+        (region.len() == 2 && first.len() > 2).then(|| region.to_ascii_uppercase())
+    }
+
+    pub fn client_context(&self) -> ClientContext {
+        self.context.clone()
+    }
+
+    pub fn menu(&self) -> Menu {
+        Menu::new(&self.scene.tx, offer::ways(self.engine(), &self.scene.tx))
+    }
+
+    /// The way that was chosen, if it can work now.
+    pub fn chosen(&self, method: &str, alpha2: &str) -> Option<Chosen> {
+        let way = self.menu().find(method, alpha2)?.clone();
+        Some(Chosen {
+            way,
+            country: country(alpha2)?,
+        })
+    }
+
+    /// Answers before the first form.
+    pub fn first_answers(&self, chosen: &Chosen) -> Answers {
+        Answers {
+            payment: self.scene.tx.id,
+            method: chosen.way.method.code.clone(),
+            country: chosen.country.alpha2.to_owned(),
+            given: Values::new(),
+            attempts: self.scene.tx.attempts.len(),
+            sent: false,
+        }
+    }
+
+    /// The answers in the address.
+    pub fn answers(&self) -> Option<Answers> {
+        self.open(self.query("a")?)
+    }
+
+    pub fn open(&self, sealed: &str) -> Option<Answers> {
+        let (vault, account) = (self.engine().access.vault(), self.scene.app.account);
+        Answers::open(sealed, vault, account, self.scene.tx.id)
+    }
+
+    pub fn seal(&self, answers: &Answers) -> Option<String> {
+        answers.seal(self.engine().access.vault(), self.scene.app.account)
+    }
+
+    /// To a step, with the answers in its address.
+    pub fn go_with(&self, answers: &Answers, step: &str) -> Response {
+        match self.seal(answers) {
+            Some(sealed) => self.scene.go(step, &[("a", &sealed)]),
+            None => self.unavailable(),
+        }
+    }
+
+    pub fn alone(&self) -> Option<Alone> {
+        self.desk.alone(self.scene.tx.id)
+    }
+
+    /// The same visit to the payment as it is now.
+    pub async fn again(mut self) -> Result<Self, Response> {
+        match self.engine().transaction(self.scene.tx.id).await {
+            Ok(Some(tx)) => {
+                self.scene.tx = tx;
+                self.scene.now = self.engine().clock.now();
+                Ok(self)
+            }
+            Ok(None) => Err(self.trouble(&EngineError::NotFound)),
+            Err(error) => Err(self.trouble(&error)),
+        }
+    }
+
+    /// Has the provider asked, and waits a moment for its word. The question outlives the wait.
+    pub async fn ask_provider(&mut self, at_most: Duration) {
+        let (engine, id) = (self.engine().clone(), self.scene.tx.id);
+        let asked = tokio::spawn(async move { engine.verify(id).await });
+        if let Ok(Ok(Ok(Some(tx)))) = tokio::time::timeout(at_most, asked).await {
+            self.scene.tx = tx;
+        } else if let Ok(Some(tx)) = self.engine().transaction(id).await {
+            self.scene.tx = tx;
+        }
+    }
+
+    pub fn trouble(&self, error: &EngineError) -> Response {
+        answer(&self.scene.visitor, self.scene.tx.id, error)
+    }
+
+    pub fn unavailable(&self) -> Response {
+        let home = self.scene.link("", &[]);
+        trouble::page(&self.scene.visitor, Trouble::Unavailable, Some(home))
+    }
+}

@@ -1,0 +1,116 @@
+//! The waiting page: what the payer has to do now, if anything, until the payment ends. It shows the end by itself: with script by
+//! events, without by asking again every 8 seconds.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::response::Response;
+use switchyard_engine::transaction::State;
+
+use super::action::{self, ActionView};
+use super::leave::way_back;
+use super::result::paid_with;
+use super::scene::{Frame, Row, Scene};
+use super::stand::{Stand, mark, stand};
+use super::visit::Visit;
+
+#[derive(Template)]
+#[template(path = "checkout/wait.html")]
+struct Page {
+    frame: Frame,
+    token: String,
+    events: String,
+    status: String,
+    refresh: String,
+    title: String,
+    text: String,
+    action: Option<ActionView>,
+    go_mark: String,
+    rows: Vec<Row>,
+    exit: Option<Exit>,
+}
+
+struct Exit {
+    url: String,
+    label: String,
+    explain: String,
+}
+
+/// How long a page waits for the provider's word when the payer comes to it. The question goes on without the page.
+const ASK_AT_MOST: Duration = Duration::from_millis(800);
+
+/// `GET /checkout/{id}/wait`
+pub async fn get(mut visit: Visit) -> Response {
+    if stand(&visit.scene) == Stand::Waiting {
+        // Whoever looks wants to know: the provider is asked, as often as the engine allows.
+        visit.ask_provider(ASK_AT_MOST).await;
+    }
+    match stand(&visit.scene) {
+        Stand::Waiting => page(&visit.scene, visit.query("notice")),
+        elsewhere => visit.scene.go(elsewhere.step(), &[]),
+    }
+}
+
+pub(super) fn page(scene: &Scene, notice: Option<&str>) -> Response {
+    let attempt = scene.tx.current_attempt();
+    let action = attempt
+        .and_then(|attempt| attempt.payer_action.as_ref())
+        .filter(|_| scene.tx.state == State::AwaitingProvider);
+    let (title, text) = match (&scene.tx.state, action) {
+        (State::AwaitingGateway, _) => (
+            scene.say("wait-starting-title"),
+            scene.say("wait-starting-text"),
+        ),
+        (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
+        (_, Some(action)) => action::words(scene, action),
+        (_, None) => (scene.say("wait-title"), scene.say("wait-text")),
+    };
+    let mut rows = vec![scene.row("row-amount", scene.tx.amount.format())];
+    rows.extend(paid_with(scene));
+    rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
+    let notice = (notice == Some("under-way")).then(|| scene.say("notice-under-way"));
+    scene.show(&Page {
+        frame: scene.frame_titled(&title).with_notice(notice),
+        token: mark(&scene.tx),
+        events: scene.link("events", &[]),
+        status: scene.link("status", &[]),
+        refresh: scene.link("wait", &[]),
+        title,
+        text,
+        action: action.map(|action| action::view(scene, action)),
+        go_mark: format!("{}/{}", scene.tx.id, scene.tx.attempts.len()),
+        rows,
+        exit: way_back(&scene.tx).map(|back| Exit {
+            url: back.url,
+            label: scene.say_merchant("wait-leave"),
+            explain: scene.say("wait-leave-text"),
+        }),
+    })
+}
+
+/// The last four digits of a number: enough to know one's own, on a page that stays open or is shown around.
+pub(super) fn masked(number: &str) -> String {
+    let tail = number.len().saturating_sub(4);
+    match number.get(tail..) {
+        Some(last) if tail > 0 => format!("•••• {last}"),
+        _ => number.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked;
+
+    #[test]
+    fn a_number_is_shown_by_its_end() {
+        let table = [
+            ("+2290197000000", "•••• 0000"),
+            ("1234", "1234"),
+            ("", ""),
+            ("é12345", "•••• 2345"),
+        ];
+        for (number, shown) in table {
+            assert_eq!(masked(number), shown);
+        }
+    }
+}
