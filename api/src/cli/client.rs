@@ -101,6 +101,15 @@ impl Client {
         self.call(Method::DELETE, path, None).await
     }
 
+    /// A stream that goes on until one of the two ends it.
+    pub async fn stream(&self, path: &str) -> anyhow::Result<Response> {
+        let answer = self.send(Method::GET, path, None).await?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        Err(refusal(&answer.json().await.unwrap_or_default()))
+    }
+
     /// The whole envelope of a good answer; an error in words for any other.
     async fn call(
         &self,
@@ -153,7 +162,10 @@ impl Client {
 fn development(target: &Target) -> anyhow::Result<Development> {
     let file = target.dev_file.display();
     let text = std::fs::read(&target.dev_file).with_context(|| {
-        format!("say which server with --url and --token (or SWITCHYARD_URL and SWITCHYARD_TOKEN); there is no development server's {file} to take them from")
+        format!(
+            "say which server with --url and --token (or SWITCHYARD_URL and SWITCHYARD_TOKEN); \
+             there is no development server's {file} to take them from"
+        )
     })?;
     serde_json::from_slice(&text).with_context(|| {
         format!(

@@ -8,6 +8,7 @@ mod client;
 mod connections;
 mod gateways;
 mod keys;
+mod listen;
 mod local;
 mod output;
 mod serve;
@@ -71,6 +72,8 @@ enum Remote {
     /// Operator tokens that the server keeps
     #[command(subcommand)]
     Tokens(tokens::Tokens),
+    /// Show an app's events as they happen, and forward them to a URL of your own machine
+    Listen(listen::Listen),
     /// Make a sandbox payment or payout and drive it to the end that the event names
     Trigger(trigger::Trigger),
 }
@@ -116,6 +119,7 @@ impl Remote {
             Self::Connections(connections) => connections.run(&client).await,
             Self::Transactions(transactions) => transactions.run(&client).await,
             Self::Tokens(tokens) => tokens.run(&client).await,
+            Self::Listen(listen) => listen.run(&client).await,
             Self::Trigger(trigger) => trigger.run(&client).await,
         }
     }
@@ -174,6 +178,8 @@ mod tests {
             "switchyard keys roll key_x --grace 24h",
             "switchyard webhooks create https://shop.example/hooks",
             "switchyard connections create --gateway g --environment live --account-name Main --config {}",
+            "switchyard listen --forward-to http://127.0.0.1:3000/hooks --environment sandbox",
+            "switchyard webhooks replay whk_x whd_x",
             "switchyard transactions list --status failed --json",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {

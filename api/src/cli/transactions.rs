@@ -147,14 +147,17 @@ mod tests {
 
     #[test]
     fn the_timeline_tells_when_what_and_what_it_said() {
+        let decline = json!({ "reason": "insufficient_funds", "provider_message": "no" });
         let data = json!({
             "id": "py_x",
             "timeline": [
-                {"at": "T1", "event": {"type": "initiated"}},
-                {"at": "T2", "event": {"type": "attempt_declined", "decline": {"reason": "insufficient_funds", "provider_message": "no"}}},
+                { "at": "T1", "event": { "type": "initiated" } },
+                { "at": "T2", "event": { "type": "attempt_declined", "decline": decline } },
             ],
         });
-        let expected = "id  py_x\n\nWHEN  WHAT              MORE\nT1    initiated\nT2    attempt_declined  reason: insufficient_funds, said: no\n";
+        let head = "id  py_x\n\nWHEN  WHAT              MORE\nT1    initiated\n";
+        let end = "T2    attempt_declined  reason: insufficient_funds, said: no\n";
+        let expected = format!("{head}{end}");
         assert_eq!(story(&data), expected);
     }
 }

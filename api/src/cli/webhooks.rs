@@ -32,6 +32,29 @@ pub enum Webhooks {
     Delete { webhook: String },
     /// Show the signing secret
     Secret { webhook: String },
+    /// Show what was delivered, or was not
+    Deliveries {
+        webhook: String,
+        /// Older ones than this delivery
+        #[arg(long)]
+        before: Option<String>,
+    },
+    /// Show every request that was sent, and what came back
+    Attempts {
+        webhook: String,
+        /// Older ones than this time
+        #[arg(long)]
+        before: Option<String>,
+    },
+    /// Send one delivery again, or all that failed
+    Replay {
+        webhook: String,
+        #[arg(required_unless_present = "failed_since")]
+        delivery: Option<String>,
+        /// All that failed on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
+        #[arg(long, conflicts_with = "delivery", value_name = "TIME")]
+        failed_since: Option<String>,
+    },
 }
 
 impl Webhooks {
@@ -67,9 +90,43 @@ impl Webhooks {
             Self::Secret { webhook } => {
                 out.fields(&client.get(&format!("/webhooks/{webhook}/secret")).await?)?
             }
+            Self::Deliveries { webhook, before } => {
+                let path = format!("/webhooks/{webhook}/deliveries{}", older(before.as_deref()));
+                out.table(&client.get(&path).await?, DELIVERIES)?;
+            }
+            Self::Attempts { webhook, before } => {
+                let path = format!("/webhooks/{webhook}/attempts{}", older(before.as_deref()));
+                out.table(&client.get(&path).await?, ATTEMPTS)?;
+            }
+            Self::Replay {
+                webhook,
+                delivery: Some(delivery),
+                ..
+            } => {
+                let path = format!("/webhooks/{webhook}/deliveries/{delivery}/replay");
+                out.done(&client.post(&path, &json!({})).await?)?;
+            }
+            Self::Replay {
+                webhook,
+                delivery: None,
+                failed_since,
+            } => {
+                let path = format!("/webhooks/{webhook}/replay");
+                out.fields(
+                    &client
+                        .post(&path, &json!({ "since": failed_since }))
+                        .await?,
+                )?;
+            }
         }
         Ok(())
     }
+}
+
+fn older(before: Option<&str>) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::from("?"));
+    query.extend_pairs(before.map(|before| ("before", before)));
+    query.finish()
 }
 
 async fn switch(client: &Client, webhook: &str, on: bool) -> anyhow::Result<Value> {
@@ -86,4 +143,24 @@ const COLUMNS: &[Column] = &[
     ("url", "url"),
     ("enabled", "is_enabled"),
     ("created", "created_at"),
+];
+const DELIVERIES: &[Column] = &[
+    ("id", "id"),
+    ("event", "name"),
+    ("transaction", "transaction"),
+    ("status", "status"),
+    ("attempts", "attempts"),
+    ("next", "next_attempt_at"),
+    ("ended", "ended_at"),
+    ("why", "why"),
+];
+const ATTEMPTS: &[Column] = &[
+    ("at", "at"),
+    ("delivery", "delivery"),
+    ("event", "name"),
+    ("no", "number"),
+    ("ok", "acknowledged"),
+    ("status", "response.status"),
+    ("failure", "failure"),
+    ("detail", "detail"),
 ];

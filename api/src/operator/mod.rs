@@ -7,7 +7,9 @@ mod accounts;
 mod apps;
 mod auth;
 mod connections;
+mod deliveries;
 mod error;
+mod events;
 
 mod gateways;
 mod input;
@@ -53,6 +55,16 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
                 .delete(webhooks::remove),
         )
         .route("/webhooks/{webhook}/secret", get(webhooks::secret))
+        .route("/webhooks/{webhook}/deliveries", get(deliveries::list))
+        .route(
+            "/webhooks/{webhook}/deliveries/{delivery}/replay",
+            post(deliveries::replay),
+        )
+        .route("/webhooks/{webhook}/attempts", get(deliveries::attempts))
+        .route(
+            "/webhooks/{webhook}/replay",
+            post(deliveries::replay_failed),
+        )
         .route(
             "/apps/{app}/connections",
             get(connections::list).post(connections::create),
@@ -66,6 +78,7 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
         .route("/gateways", get(gateways::list))
         .route("/apps/{app}/transactions", get(transactions::list))
         .route("/transactions/{transaction}", get(transactions::show))
+        .route("/apps/{app}/events", get(events::stream))
         .route("/apps/{app}/trigger", post(trigger::trigger))
         .route("/tokens", get(tokens::list).post(tokens::create))
         .route("/tokens/{token}", delete(tokens::remove))

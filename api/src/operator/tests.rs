@@ -24,6 +24,7 @@ struct World {
     router: Router,
     keys: DevelopmentKeys,
     engine: Engine,
+    draining: Draining,
 }
 
 impl World {
@@ -52,11 +53,13 @@ impl World {
         })
         .unwrap();
         let state = ApiState::new(engine.clone(), HttpSettings::default());
-        let router = routes(state.clone(), Draining::default()).with_state(state);
+        let draining = Draining::default();
+        let router = routes(state.clone(), draining.clone()).with_state(state);
         Self {
             router,
             keys,
             engine,
+            draining,
         }
     }
 
@@ -137,6 +140,7 @@ async fn without_an_operator_token_every_route_is_401_and_nothing_happens() {
         ("POST", format!("/apps/{app}/keys")),
         ("GET", format!("/apps/{app}/webhooks")),
         ("GET", format!("/apps/{app}/connections")),
+        ("GET", format!("/apps/{app}/events")),
         ("GET", format!("/apps/{app}/transactions")),
         ("POST", format!("/apps/{app}/trigger")),
         ("GET", "/gateways".to_owned()),
@@ -239,98 +243,75 @@ async fn in_a_change_what_is_left_out_stays_and_null_takes_away() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_by_name_and_changes_nothing() {
+async fn a_change_that_does_not_fit_is_refused_and_changes_nothing() {
     let world = World::new().await;
     let app = format!("/apps/{}", world.app());
     let before = world.get(&app).await;
-    let cases = [
+    for body in [
+        json!({ "settings": { "checkout_attempts": 9 } }),
+        json!({ "colour": "blue" }),
+        json!({ "website_url": "javascript:alert(1)" }),
+        json!({ "name": "" }),
+    ] {
+        let refused = world.refused("PATCH", &app, body.clone()).await;
+        assert_eq!(refused, (422, "field_invalid".to_owned()), "{body}");
+    }
+    assert_eq!(world.get(&app).await, before);
+}
+
+#[tokio::test]
+async fn what_cannot_be_made_is_refused_by_name() {
+    let world = World::new().await;
+    let app = format!("/apps/{}", world.app());
+    let connection = json!({ "environment": "live", "gateway": "none", "account_name": "x" });
+    for (path, body) in [
+        ("keys", json!({ "environment": "moon", "kind": "secret" })),
+        ("webhooks", json!({ "url": "not a url" })),
+        ("connections", connection),
+        ("trigger", json!({ "event": "payment.exploded" })),
+    ] {
+        let refused = world
+            .refused("POST", &format!("{app}/{path}"), body.clone())
+            .await;
+        assert_eq!(refused, (422, "field_invalid".to_owned()), "{path} {body}");
+    }
+    let token = world.keys.operator_token.expose();
+    let malformed = Request::post("/accounts").header("authorization", format!("Bearer {token}"));
+    let malformed = malformed.body(HttpBody::from("{nonsense")).unwrap();
+    let answer = world.router.clone().oneshot(malformed).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_up_is_refused_by_name() {
+    let world = World::new().await;
+    let app = format!("/apps/{}", world.app());
+    for (path, status, code) in [
+        ("/apps/app_nothing".to_owned(), 404, "resource_not_found"),
         (
-            "PATCH",
-            app.clone(),
-            json!({ "settings": { "checkout_attempts": 9 } }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "PATCH",
-            app.clone(),
-            json!({ "colour": "blue" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "PATCH",
-            app.clone(),
-            json!({ "website_url": "javascript:alert(1)" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "POST",
-            format!("{app}/keys"),
-            json!({ "environment": "moon", "kind": "secret" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "POST",
-            format!("{app}/webhooks"),
-            json!({ "url": "not a url" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "POST",
-            format!("{app}/connections"),
-            json!({ "environment": "live", "gateway": "none", "account_name": "x" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "POST",
-            format!("{app}/trigger"),
-            json!({ "event": "payment.exploded" }),
-            422,
-            "field_invalid",
-        ),
-        (
-            "GET",
-            "/apps/app_nothing".to_owned(),
-            Value::Null,
+            "/transactions/py_nothing".to_owned(),
             404,
             "resource_not_found",
         ),
         (
-            "GET",
+            "/webhooks/whk_nothing/attempts".to_owned(),
+            404,
+            "resource_not_found",
+        ),
+        (
             format!("{app}/transactions?status=lost"),
-            Value::Null,
             422,
             "field_invalid",
         ),
         (
-            "GET",
             format!("{app}/transactions?limit=many"),
-            Value::Null,
             422,
             "parameter_invalid",
         ),
-    ];
-    for (method, path, body, status, code) in cases {
-        let refused = world.refused(method, &path, body.clone()).await;
-        assert_eq!(refused, (status, code.to_owned()), "{method} {path} {body}");
+    ] {
+        let refused = world.refused("GET", &path, Value::Null).await;
+        assert_eq!(refused, (status, code.to_owned()), "{path}");
     }
-    let malformed = Request::post("/accounts").header(
-        "authorization",
-        format!("Bearer {}", world.keys.operator_token.expose()),
-    );
-    let answer = world
-        .router
-        .clone()
-        .oneshot(malformed.body(HttpBody::from("{nonsense")).unwrap())
-        .await
-        .unwrap();
-    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(world.get(&app).await, before);
 }
 
 #[tokio::test]
@@ -435,4 +416,45 @@ async fn a_triggered_event_is_a_real_transaction_with_a_timeline() {
         ))
         .await;
     assert_eq!(live, json!([]));
+}
+
+#[tokio::test]
+async fn events_are_streamed_as_they_happen_until_the_server_ends() {
+    let world = World::new().await;
+    let stream = world
+        .ask(
+            "GET",
+            &format!("/apps/{}/events", world.app()),
+            world.keys.operator_token.expose(),
+            None,
+        )
+        .await;
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let made = world
+        .done(
+            "POST",
+            &format!("/apps/{}/trigger", world.app()),
+            json!({ "event": "payment.cancelled" }),
+        )
+        .await;
+    world.draining.begin();
+    let bytes = axum::body::to_bytes(stream.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let events: Vec<Value> = data
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let names: Vec<&str> = events
+        .iter()
+        .map(|event| event["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["payment.initiated", "payment.cancelled"]);
+    assert_eq!(events[0]["transaction"], made["id"]);
+    let body: Value = serde_json::from_str(events[1]["body"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&body["event"], &body["data"]["status"]),
+        (&json!("payment.cancelled"), &json!("cancelled"))
+    );
 }

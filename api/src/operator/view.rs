@@ -1,7 +1,7 @@
 //! How things look in answers: ids, texts, ISO times; never a secret.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use switchyard_engine::access::{
     Account, App, AppSettings, Connection, ListedKey, OperatorToken, Webhook,
 };
@@ -175,7 +175,7 @@ impl<'a> From<&'a Connection> for ConnectionView<'a> {
 
 /// A stored value as an operator may see it: moments as ISO times, and without what a gateway keeps for itself, which may hold tokens.
 pub fn shown(value: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(value).unwrap_or_else(|_| json!(null));
+    let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
     show(&mut value);
     value
 }
@@ -201,14 +201,18 @@ fn show(value: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn stored_moments_are_shown_as_times_and_a_gateways_own_state_is_not_shown() {
-        let stored = json!({"at": 1_763_640_000_000_042_i64, "attempts": [{"ended_at": null, "started_at": 0, "gateway_state": {"token": "x"}}], "amount": 5});
-        assert_eq!(
-            shown(&stored),
-            json!({"at": "2025-11-20T12:00:00.000042Z", "attempts": [{"ended_at": null, "started_at": "1970-01-01T00:00:00.000000Z"}], "amount": 5})
-        );
+        let attempt = |ended_at: Value| json!({ "ended_at": ended_at, "gateway": "g" });
+        let mut stored = json!({ "at": 1_763_640_000_000_042_i64, "attempts": [attempt(0.into())], "amount": 5 });
+        stored["attempts"][0]["gateway_state"] = json!({ "token": "secret" });
+        let ended = attempt("1970-01-01T00:00:00.000000Z".into());
+        let expected =
+            json!({ "at": "2025-11-20T12:00:00.000042Z", "attempts": [ended], "amount": 5 });
+        assert_eq!(shown(&stored), expected);
     }
 }

@@ -42,6 +42,7 @@ use self::actor::WebhookActor;
 pub use self::dispatcher::WebhookSnapshot;
 pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
 pub use self::outbox::enqueue;
+pub use self::payload::body;
 pub use self::policy::WebhookSettings;
 pub use self::replay::{ReplayError, Replayed};
 use self::sender::Sender;

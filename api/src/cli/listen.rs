@@ -1,0 +1,243 @@
+//! `switchyard listen`: an app's events as they happen, on the screen and, signed as webhooks are, at a URL of your own machine.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use futures_util::StreamExt as _;
+use reqwest::Response;
+use serde::Deserialize;
+use switchyard_engine::access::new_webhook_secret;
+use switchyard_engine::clock::Clock;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::Ids;
+use switchyard_engine::secret::Secret;
+use switchyard_engine::webhook::{service_signature, standard_signature};
+use url::Url;
+
+use super::client::Client;
+use super::output::{Output, print};
+
+#[derive(Args)]
+pub struct Listen {
+    #[arg(long)]
+    app: Option<String>,
+    /// sandbox or live; without it: both
+    #[arg(long)]
+    environment: Option<Environment>,
+    /// Send each event there, signed, as a webhook would be
+    #[arg(long, value_name = "URL")]
+    forward_to: Option<Url>,
+    /// Signing secret; without it, one is made and shown
+    #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
+    secret: Option<String>,
+}
+
+/// One announcement, as the operator API streams it.
+#[derive(Deserialize)]
+struct Announced {
+    id: String,
+    event: String,
+    environment: Environment,
+    at: String,
+    transaction: String,
+    body: String,
+}
+
+impl Listen {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let app = client.app(self.app.as_deref())?;
+        let environment = self.environment.map_or_else(String::new, |environment| {
+            format!("?environment={environment}")
+        });
+        let path = format!("/apps/{app}/events{environment}");
+        let forward = self
+            .forward_to
+            .map(|url| Forward::new(url, self.secret))
+            .transpose()?;
+        let mut stream = client.stream(&path).await?;
+        client
+            .output
+            .note(&format!("Listening to {app}; stop with Ctrl+C."));
+        if let Some(forward) = &forward {
+            client.output.note(&format!(
+                "Forwarding to {}, signed with {}",
+                forward.url,
+                forward.secret.expose()
+            ));
+        }
+        loop {
+            follow(stream, forward.as_ref(), client.output).await?;
+            client.output.note("The server ended the stream; connecting again. What happens meanwhile is not shown.");
+            stream = loop {
+                tokio::time::sleep(AGAIN).await;
+                if let Ok(stream) = client.stream(&path).await {
+                    break stream;
+                }
+            };
+            client.output.note("Listening again.");
+        }
+    }
+}
+
+/// Shows and forwards what comes until the stream ends.
+async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> anyhow::Result<()> {
+    let mut parts = stream.bytes_stream();
+    let mut events = Events::default();
+    while let Some(Ok(part)) = parts.next().await {
+        events.buffer.extend_from_slice(&part);
+        while let Some((name, data)) = events.next() {
+            match name.as_str() {
+                "announcement" => {
+                    let announced: Announced = serde_json::from_str(&data).context(
+                        "the server's stream is not readable: is it of another version?",
+                    )?;
+                    tell(&announced, forward, output, &data).await?;
+                }
+                "missed" => output.note(&format!("{data} events came too fast and are not shown.")),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn tell(
+    announced: &Announced,
+    forward: Option<&Forward>,
+    output: Output,
+    data: &str,
+) -> anyhow::Result<()> {
+    let answer = match forward {
+        Some(forward) => format!("  {}", forward.send(announced).await),
+        None => String::new(),
+    };
+    let line = if output.json {
+        format!("{data}\n")
+    } else {
+        let Announced {
+            at,
+            event,
+            transaction,
+            environment,
+            ..
+        } = announced;
+        format!("{at}  {event:17}  {transaction}  {environment}{answer}\n")
+    };
+    Ok(print(&line)?)
+}
+
+/// Where events go, and what signs them.
+struct Forward {
+    http: reqwest::Client,
+    url: Url,
+    secret: Secret<String>,
+    clock: Clock,
+}
+
+impl Forward {
+    fn new(url: Url, secret: Option<String>) -> anyhow::Result<Self> {
+        ensure!(
+            matches!(url.scheme(), "http" | "https"),
+            "--forward-to begins with http:// or https://"
+        );
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(switchyard_engine::limits::WEBHOOK_DEADLINE)
+            .build()?;
+        Ok(Self {
+            http,
+            url,
+            secret: secret.map_or_else(|| new_webhook_secret(&Ids::system()), Secret::new),
+            clock: Clock::wall(),
+        })
+    }
+
+    /// Sends one event, once, and says what came back.
+    async fn send(&self, announced: &Announced) -> String {
+        let now = self.clock.now();
+        let body = announced.body.clone();
+        let secret = self.secret.expose();
+        let request = self
+            .http
+            .post(self.url.clone())
+            .header("content-type", "application/json")
+            .header(
+                "user-agent",
+                concat!("Switchyard/", env!("CARGO_PKG_VERSION")),
+            )
+            .header(
+                "x-service-signature",
+                service_signature(secret, body.as_bytes()),
+            )
+            .header("webhook-id", &announced.id)
+            .header("webhook-timestamp", now.as_seconds())
+            .header(
+                "webhook-signature",
+                standard_signature(secret, &announced.id, now, body.as_bytes()),
+            );
+        match request.body(body).send().await {
+            Ok(answer) if answer.status() == 200 => "→ 200".to_owned(),
+            Ok(answer) => format!("→ {} (only 200 acknowledges)", answer.status().as_u16()),
+            Err(why) if why.is_timeout() => "→ no answer within 3 s".to_owned(),
+            Err(why) if why.is_connect() => "→ nobody listens there".to_owned(),
+            Err(why) => format!("→ {}", why.without_url()),
+        }
+    }
+}
+
+/// Server-sent events, as they come in parts.
+#[derive(Default)]
+struct Events {
+    buffer: Vec<u8>,
+}
+
+impl Events {
+    /// The next whole event: its name and its data.
+    fn next(&mut self) -> Option<(String, String)> {
+        let end = self.buffer.windows(2).position(|two| two == b"\n\n")?;
+        let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
+        let block = String::from_utf8_lossy(&block);
+        let (mut name, mut data) = (String::new(), String::new());
+        for line in block.lines() {
+            match line.split_once(':') {
+                Some(("event", value)) => value.trim_start().clone_into(&mut name),
+                Some(("data", value)) => data.push_str(value.strip_prefix(' ').unwrap_or(value)),
+                _ => {}
+            }
+        }
+        Some((name, data))
+    }
+}
+
+/// Before connecting again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_whole_however_the_stream_is_cut() {
+        let stream = b":\n\nevent: announcement\ndata: {\"a\":1}\n\nevent: missed\ndata: 5\n\n";
+        for size in 1..stream.len() {
+            let mut events = Events::default();
+            let mut seen = Vec::new();
+            for part in stream.chunks(size) {
+                events.buffer.extend_from_slice(part);
+                while let Some(event) = events.next() {
+                    seen.push(event);
+                }
+            }
+            let event = |name: &str, data: &str| (name.to_owned(), data.to_owned());
+            assert_eq!(
+                seen,
+                [
+                    event("", ""),
+                    event("announcement", "{\"a\":1}"),
+                    event("missed", "5")
+                ]
+            );
+        }
+    }
+}
