@@ -76,6 +76,10 @@ impl Drive<'_> {
         let mut count = 0;
         loop {
             let message = match step {
+                // Its outcome cannot know what comes of a request that is still out.
+                Step::Ready(_) if self.scribe.is_out() => {
+                    return Err(self.no_outcome("it ended before its requests did"));
+                }
                 Step::Ready(message) => return Ok(message),
                 Step::Failed(message) => return Err(self.fault(&message, state)),
                 Step::Nonsense(what) => return Err(self.no_outcome(&what)),

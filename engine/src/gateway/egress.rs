@@ -388,4 +388,31 @@ mod tests {
         assert_eq!(check(true, "http://127.0.0.1:4321/charges"), Ok(()));
         assert!(check(true, "http://localhost:4321/").is_err());
     }
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_not_reached_and_nothing_is_sent() {
+        let egress = Egress::new(false).unwrap();
+        let request = HttpRequest {
+            method: "POST".into(),
+            url: "https://localhost/".into(),
+            headers: Vec::new(),
+            body: None,
+            timeout_ms: None,
+            mutates: None,
+        };
+        let checked = egress.check(&request, &["localhost".into()], Duration::from_secs(5));
+        let Ok(checked) = checked else {
+            panic!("the host is listed");
+        };
+        let error = egress.send(checked).await.unwrap_err();
+        assert_eq!(
+            (error.sent, error.kind),
+            (Sent::No, EffectErrorKind::Connect)
+        );
+        assert!(
+            error.message.contains("no public address"),
+            "{}",
+            error.message
+        );
+    }
 }

@@ -128,6 +128,8 @@ struct Desk {
     next: Option<u32>,
     /// Requests that can have moved money and are not proven to have stayed.
     maybe_sent: usize,
+    /// Those of them that are being sent now.
+    out: usize,
     /// Exchanges that are written down at the next occasion.
     later: Vec<(u32, Exchange)>,
     /// A state of the attempt that is not durable yet.
@@ -160,6 +162,11 @@ impl<'c> Scribe<'c> {
     /// Can anything of this call have moved money?
     pub(super) fn maybe_sent(&self) -> bool {
         self.desk().maybe_sent > 0
+    }
+
+    /// Is a request that can move money being sent now?
+    pub(super) fn is_out(&self) -> bool {
+        self.desk().out > 0
     }
 
     /// The attempt's state has changed; it is durable before the next request that can move money.
@@ -200,6 +207,7 @@ impl<'c> Scribe<'c> {
                 self.desk().maybe_sent -= 1;
                 return Err(error.into());
             }
+            self.desk().out += 1;
         }
         Ok(Begun {
             number,
@@ -237,6 +245,7 @@ impl<'c> Scribe<'c> {
         if exchange.stage == Stage::NotSent {
             self.desk().maybe_sent -= 1;
         }
+        self.desk().out -= 1;
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {
             // What stands in the journal says "maybe sent", which is the safe reading of what it cannot say.
             tracing::warn!(%error, transaction.id = %journal.transaction, "an answer of a provider could not be journaled");

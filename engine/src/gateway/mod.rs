@@ -24,6 +24,7 @@ mod version;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use serde_json::Value;
 pub use switchyard_gateway::manifest::Manifest;
@@ -43,6 +44,7 @@ pub use self::version::Version;
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;
+use crate::limits::GATEWAY_CALL;
 use crate::transaction::Outcome;
 
 /// The gateways of this engine; clones share them.
@@ -269,8 +271,9 @@ impl Gateways {
         })
     }
 
-    /// The provider does not know our reference. That proves that nothing reached it when nothing ever left, or when the last
-    /// request left so long ago that the manifest calls it final.
+    /// The provider does not know our reference. That proves that it never got the request when the manifest calls it final after
+    /// some time, and that time has passed since the last request that may have left. Without such a request in the journal it
+    /// proves nothing here: the submission may be on its way to its first write at this very moment.
     async fn not_found(
         &self,
         gateway: &Version,
@@ -278,27 +281,20 @@ impl Gateways {
         journal: &Journal,
         why: String,
     ) -> Outcome {
-        if operation != Operation::Query {
+        let final_after = gateway.manifest.capabilities.not_found_is_final_after_s;
+        let (Operation::Query, Some(seconds)) = (operation, final_after) else {
             return Outcome::Unknown { why };
-        }
+        };
         let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
             return Outcome::Unknown { why };
         };
+        let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
         let sent = rows
             .iter()
             .filter(|row| row.mutates && row.stage != Stage::NotSent);
-        let is_final = match (
-            sent.map(|row| row.at).max(),
-            gateway.manifest.capabilities.not_found_is_final_after_s,
-        ) {
-            (None, _) => true,
-            (Some(last), Some(seconds)) => self.0.clock.now().since(last).as_secs() >= seconds,
-            (Some(_), None) => false,
-        };
-        if is_final {
-            Outcome::NotSent { why }
-        } else {
-            Outcome::Unknown { why }
+        match sent.map(|row| row.at).max() {
+            Some(last) if self.0.clock.now().since(last) >= wait => Outcome::NotSent { why },
+            _ => Outcome::Unknown { why },
         }
     }
 }
@@ -340,7 +336,7 @@ impl Default for Gateways {
     }
 }
 
-fn measure(gateway: &Version, operation: Operation, took: std::time::Duration) {
+fn measure(gateway: &Version, operation: Operation, took: Duration) {
     metrics::histogram!(
         "switchyard_gateway_call_seconds",
         "gateway" => gateway.name().to_owned(),
@@ -348,3 +344,6 @@ fn measure(gateway: &Version, operation: Operation, took: std::time::Duration) {
     )
     .record(took.as_secs_f64());
 }
+
+/// A submission that began so long ago has ended one way or the other.
+const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);

@@ -132,6 +132,11 @@ impl Context {
         .await;
     }
 
+    /// Has the connection's cache forget `key`: a token that the provider refused.
+    pub async fn forget(&self, key: impl Into<String>) {
+        self.cache(key, "", Duration::ZERO).await;
+    }
+
     /// A line in the engine's log, beside this call. Never log a secret: the engine removes those it knows, and knows not all.
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
         self.desk.papers().log.push(LogLine {

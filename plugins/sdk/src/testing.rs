@@ -160,8 +160,12 @@ impl Progress {
             Effect::CacheGet { key } => EffectResult::Cache {
                 value: self.cache.get(&key).cloned(),
             },
-            Effect::CachePut { key, value, .. } => {
-                self.cache.insert(key, value.clone());
+            Effect::CachePut { key, value, ttl_s } => {
+                if ttl_s == 0 {
+                    self.cache.remove(&key);
+                } else {
+                    self.cache.insert(key, value.clone());
+                }
                 EffectResult::Cache { value: Some(value) }
             }
         }

@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::Barrier;
 
@@ -99,4 +100,17 @@ async fn answer(uri: Uri, headers: HeaderMap, body: String, meeting: Arc<Barrier
 pub async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
+}
+
+/// A provider that reads a request and closes the connection without a word.
+pub async fn hangs_up() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut some = [0; 512];
+            let _ = connection.read(&mut some).await; // whatever came, the answer is silence
+        }
+    });
+    url
 }
