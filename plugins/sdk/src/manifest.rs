@@ -56,6 +56,7 @@ pub struct Method {
     pub code: String,
     pub direction: Direction,
     pub currency: String,
+    /// Two letters each, or `World`.
     pub countries: Vec<String>,
     /// Limits in major units, as decimals.
     #[serde(default)]
@@ -307,10 +308,13 @@ impl Manifest {
                 ));
             }
             if method.countries.is_empty()
-                || !method.countries.iter().all(|country| is_upper(country, 2))
+                || !method
+                    .countries
+                    .iter()
+                    .all(|country| is_upper(country, 2) || country == EVERYWHERE)
             {
                 return refuse(format!(
-                    "has method `{code}` with countries that are not two letters of ISO 3166 each, or with none"
+                    "has method `{code}` with countries that are not two letters of ISO 3166 each (or `World`), or with none"
                 ));
             }
             for limit in [&method.min, &method.max].into_iter().flatten() {
@@ -434,6 +438,7 @@ fn yes() -> bool {
     true
 }
 
+const EVERYWHERE: &str = "World";
 const CODE_CHARACTERS: usize = 40;
 const TITLE_CHARACTERS: usize = 60;
 const ICON_BYTES: usize = 16 * 1024;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod calls;
+mod engine;
 mod in_c;
 mod loading;
 mod provider;

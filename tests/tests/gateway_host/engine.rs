@@ -1,0 +1,132 @@
+//! Payments and payouts through the whole engine, by libraries that were built as an integrator builds them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::Gateways;
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::testing::{self, Wanted, amount, customer};
+use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_tests::{c_gateway, demo_gateway, eventually};
+
+use crate::bench::Bench;
+use crate::provider::Provider;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_test_gateway_pays_by_its_numbers_and_serves_every_sandbox_method() {
+    let bench = Bench::new();
+    bench.gateways.add(&demo_gateway()).await.unwrap();
+    let engine = started(&bench.gateways).await;
+    for (number, status) in [
+        ("4149518161", Status::Success),
+        ("4149518162", Status::Pending),
+        ("4149518163", Status::Failed),
+        ("4149518164", Status::Failed),
+    ] {
+        let paid = pay(&engine, "switchyard_payment_demo", "USD", number).await;
+        assert_eq!(paid.status(), status, "{number}");
+        let paid = pay(&engine, "mtn_bj", "XOF", number).await;
+        assert_eq!(paid.status(), status, "{number} by mtn_bj");
+    }
+    for (number, status) in [
+        ("4149518161", Status::Success),
+        ("4149518162", Status::Failed),
+        ("4149518163", Status::Pending),
+    ] {
+        let paid = pay_out(&engine, number, status).await;
+        assert_eq!(paid.attempts.len(), 1, "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_paid_through_the_gateway_in_c() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    bench
+        .gateways
+        .add(&c_gateway(bench.folder()))
+        .await
+        .unwrap();
+    let engine = started(&bench.gateways).await;
+    let connection = NewConnection {
+        app: engine.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "example_c".into(),
+        account_name: "One word".into(),
+        methods: None,
+        config: json!({ "url": provider.in_mood("paid") }),
+    };
+    engine
+        .engine
+        .access
+        .create_connection(connection)
+        .await
+        .unwrap();
+    let paid = pay(&engine, "card_usd", "USD", "4149518161").await;
+    assert_eq!(paid.status(), Status::Success);
+    assert_eq!(paid.attempts[0].candidate.gateway_title, "Example in C");
+    assert_eq!(provider.count(), 1);
+}
+
+async fn started(gateways: &Gateways) -> testing::Bench {
+    Wanted::with(gateways.clone()).start().await
+}
+
+async fn pay(
+    bench: &testing::Bench,
+    method: &str,
+    currency: &str,
+    number: &str,
+) -> Arc<Transaction> {
+    let new = NewPayment {
+        amount: amount(2_500, currency),
+        description: "Two coffees".into(),
+        return_url: "https://shop.example/return".into(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    };
+    let payment = bench
+        .engine
+        .initialize_payment(&bench.caller(), new)
+        .await
+        .unwrap();
+    let choice = Choice {
+        method: method.into(),
+        country: None,
+        phone: Some(number.into()),
+        fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
+        missing: NewCustomer::default(),
+        context: ClientContext::default(),
+    };
+    bench.engine.confirm(payment.id, choice).await.unwrap()
+}
+
+async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Transaction> {
+    let new = NewPayout {
+        amount: amount(2_500, "USD"),
+        description: "A refund".into(),
+        method: "switchyard_payout_demo".into(),
+        recipient: BTreeMap::from([("account_number".to_owned(), number.to_owned())]),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        context: ClientContext::default(),
+    };
+    let payout = bench
+        .engine
+        .initialize_payout(&bench.caller(), new)
+        .await
+        .unwrap();
+    eventually(number, Duration::from_secs(20), || async {
+        let found = bench.engine.transaction(payout.id).await?;
+        Ok(found.filter(|found| found.status() == status))
+    })
+    .await
+    .unwrap()
+}
