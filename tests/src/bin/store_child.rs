@@ -1,9 +1,11 @@
-//! Writes to a store until it is killed: `store_child <engine> <directory>`. Each commit is printed after its acknowledgment.
+//! Writes to a store until it is killed: `store_child <engine> <directory> [patient]`. Each commit is printed after its
+//! acknowledgment. A patient one prints what the store refuses, and tries the same commit again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use switchyard_engine::store::Store;
+use switchyard_engine::store::{CommitError, Store};
 use switchyard_tests::store::rows::{LANES, check, commit, engine_named, settings};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -13,9 +15,10 @@ async fn main() -> ExitCode {
         arguments.next().and_then(|name| engine_named(&name)),
         arguments.next().map(PathBuf::from),
     ) else {
-        eprintln!("usage: store_child <engine> <directory>");
+        eprintln!("usage: store_child <engine> <directory> [patient]");
         return ExitCode::FAILURE;
     };
+    let is_patient = arguments.next().is_some();
     let store = match Store::open(&settings(engine, &directory)) {
         Ok(store) => store,
         Err(error) => {
@@ -32,7 +35,7 @@ async fn main() -> ExitCode {
     };
     println!("open");
     let lanes: Vec<_> = (0..LANES)
-        .map(|lane| tokio::spawn(work(store.clone(), lane, heads[lane as usize])))
+        .map(|lane| tokio::spawn(work(store.clone(), lane, heads[lane as usize], is_patient)))
         .collect();
     for lane in lanes {
         if let Ok(why) = lane.await {
@@ -43,13 +46,19 @@ async fn main() -> ExitCode {
 }
 
 /// Commits on and on after `last`. Ends only when it can not, and tells why.
-async fn work(store: Store, lane: u64, last: u64) -> String {
-    let mut n = last;
+async fn work(store: Store, lane: u64, last: u64, is_patient: bool) -> String {
+    let mut n = last + 1;
     loop {
-        n += 1;
-        if let Err(error) = commit(&store, lane, n).await {
-            return format!("commit {n} of lane {lane}: {error}");
+        match commit(&store, lane, n).await {
+            Ok(()) => {
+                println!("{lane} {n}");
+                n += 1;
+            }
+            Err(CommitError::Unavailable { reason }) if is_patient => {
+                println!("refused: {reason}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(error) => return format!("commit {n} of lane {lane}: {error}"),
         }
-        println!("{lane} {n}");
     }
 }

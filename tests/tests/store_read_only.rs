@@ -1,0 +1,131 @@
+//! A store whose disk turns read-only refuses commits, and recovers by itself when it can be written again.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use switchyard_engine::store::{Engine, OpenError, Store};
+use switchyard_tests::store::power_cut::build_shim;
+use switchyard_tests::store::rows::{check, lost, settings};
+
+/// A child that must not outlive the test, however that ends.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn turn_read_only_and_back(engine: Engine) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let shim = build_shim(directory.path()).expect("the shim is built");
+    let root = directory
+        .path()
+        .canonicalize()
+        .expect("it is there")
+        .join("store");
+    fs::create_dir(&root).expect("a directory");
+    let switch = directory.path().join("read only");
+    let child = Command::new(env!("CARGO_BIN_EXE_store_child"))
+        .arg(engine.name())
+        .arg(&root)
+        .arg("patient")
+        .env("LD_PRELOAD", shim)
+        .env("SWITCHYARD_CUT_ROOT", &root)
+        .env("SWITCHYARD_CUT_LOG", directory.path().join("log"))
+        .env("SWITCHYARD_CUT_READ_ONLY", &switch)
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = Killed(child.expect("the child starts"));
+    let output = child.0.stdout.take().expect("it is piped");
+    let mut lines = BufReader::new(output)
+        .lines()
+        .map(|line| line.expect("the child writes text"));
+    let mut acknowledged = Vec::new();
+    for _ in 0..2 {
+        listen(&mut lines, &mut acknowledged, |said| {
+            said.acknowledged == 300
+        });
+        fs::write(&switch, "").expect("a file");
+        let refused = listen(&mut lines, &mut acknowledged, |said| said.refused == 40);
+        assert!(refused.contains("Read-only file system"), "{refused}");
+        fs::remove_file(&switch).expect("it is there");
+    }
+    listen(&mut lines, &mut acknowledged, |said| {
+        said.acknowledged == 300
+    });
+    drop(child);
+    seen_again(engine, &root, &acknowledged);
+}
+
+struct Said {
+    acknowledged: usize,
+    refused: usize,
+}
+
+/// Takes lines until it is enough. The last line.
+fn listen(
+    lines: &mut impl Iterator<Item = String>,
+    acknowledged: &mut Vec<(u64, u64)>,
+    enough: impl Fn(&Said) -> bool,
+) -> String {
+    let mut said = Said {
+        acknowledged: 0,
+        refused: 0,
+    };
+    for line in lines {
+        if line.starts_with("refused") {
+            said.refused += 1;
+        } else if let Some((lane, n)) = line.split_once(' ') {
+            acknowledged.push((lane.parse().expect("a lane"), n.parse().expect("a number")));
+            said.acknowledged += 1;
+        }
+        if enough(&said) {
+            return line;
+        }
+    }
+    panic!("the child ended by itself, its last words are above");
+}
+
+#[tokio::main]
+async fn seen_again(engine: Engine, root: &Path, acknowledged: &[(u64, u64)]) {
+    let store = Store::open(&settings(engine, root)).unwrap_or_else(|error| panic!("{error}"));
+    let heads = check(&store)
+        .await
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(lost(acknowledged, &heads), []);
+}
+
+#[test]
+fn fjall_recovers_from_a_disk_that_was_read_only() {
+    turn_read_only_and_back(Engine::Fjall);
+}
+
+#[test]
+fn sled_recovers_from_a_disk_that_was_read_only() {
+    turn_read_only_and_back(Engine::Sled);
+}
+
+/// A file system that is mounted read-only from the start; mounting takes root.
+#[test]
+fn a_store_on_a_read_only_disk_is_not_opened_and_says_what_to_do() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mount = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "ro,size=1m", "tmpfs"])
+        .arg(directory.path())
+        .output();
+    if !mount.as_ref().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: a file system can not be mounted here, run as root: {mount:?}");
+        return;
+    }
+    let refused = Store::open(&settings(Engine::Fjall, &directory.path().join("store"))).err();
+    let unmounted = Command::new("umount").arg(directory.path()).status();
+    assert!(
+        matches!(refused, Some(OpenError::Unwritable { .. })),
+        "{refused:?}"
+    );
+    assert!(unmounted.is_ok_and(|status| status.success()));
+}
