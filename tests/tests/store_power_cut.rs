@@ -9,6 +9,13 @@ use switchyard_tests::store::power_cut::{Before, Survives, build_shim, cut};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 
+/// What a round leaves of the writes that were not synced.
+const SURVIVES: [Survives; 4] = [
+    Survives::Nothing,
+    Survives::Pages,
+    Survives::Prefix,
+    Survives::Pages,
+];
 const CHILD: &str = env!("CARGO_BIN_EXE_store_child");
 
 fn shim() -> &'static Path {
@@ -18,73 +25,113 @@ fn shim() -> &'static Path {
     })
 }
 
+/// A machine with a store on it, whose power fails.
+struct Machine {
+    engine: Engine,
+    /// A sync that promises and does not keep, or none.
+    lying: &'static str,
+    directory: tempfile::TempDir,
+    root: PathBuf,
+    acknowledged: Vec<(u64, u64)>,
+    /// Bytes that were written and not synced when the power failed.
+    at_stake: usize,
+}
+
+impl Machine {
+    fn new(engine: Engine, lying: &'static str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory
+            .path()
+            .canonicalize()
+            .expect("it is there")
+            .join("store");
+        fs::create_dir(&root).expect("a directory");
+        Self {
+            engine,
+            lying,
+            directory,
+            root,
+            acknowledged: Vec::new(),
+            at_stake: 0,
+        }
+    }
+
+    /// Lets the child write until the power fails, then looks at what is left. Says what is wrong with it.
+    fn run(&mut self, kill: Kill, survives: Survives, seed: u64) -> Result<(), String> {
+        let context = |wrong: String| {
+            format!(
+                "{:?}, {kill:?}, {survives:?}, seed {seed}: {wrong}",
+                self.engine
+            )
+        };
+        let log = self.directory.path().join("log");
+        fs::write(&log, "").expect("a file");
+        let before = Before::of(&self.root).expect("the files are read");
+        let environment = [
+            ("LD_PRELOAD", shim()),
+            ("SWITCHYARD_CUT_ROOT", &self.root),
+            ("SWITCHYARD_CUT_LOG", &log),
+            ("SWITCHYARD_CUT_LYING", Path::new(self.lying)),
+        ];
+        let said = run_and_kill(CHILD, self.engine, &self.root, &environment, kill)
+            .expect("the child runs");
+        if said.status.code().is_some() {
+            return Err(context(
+                "the child ended by itself, its last words are above".to_owned(),
+            ));
+        }
+        self.acknowledged.extend(said.acknowledged);
+        let written = fs::read(&log).expect("the shim has logged");
+        self.at_stake += cut(before, &self.root, &written, survives, seed).map_err(context)?;
+        self.look().map_err(context)
+    }
+
+    #[tokio::main]
+    async fn look(&self) -> Result<(), String> {
+        let store =
+            Store::open(&settings(self.engine, &self.root)).map_err(|error| error.to_string())?;
+        let heads = check(&store).await?;
+        store.close().await;
+        match lost(&self.acknowledged, &heads).len() {
+            0 => Ok(()),
+            lost => Err(format!("{lost} acknowledged commits are lost")),
+        }
+    }
+}
+
 /// Cuts the power in rounds over the same store. Says what is wrong after one of them, if anything ever is.
-fn cut_and_check(engine: Engine, rounds: u64, lying: &str) -> Result<(), String> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let root = directory
-        .path()
-        .canonicalize()
-        .expect("it is there")
-        .join("store");
-    fs::create_dir(&root).expect("a directory");
-    let log = directory.path().join("log");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (mut acknowledged, mut at_stake) = (Vec::new(), 0);
+fn cut_and_check(engine: Engine, rounds: u64, lying: &'static str) -> Result<(), String> {
+    let mut machine = Machine::new(engine, lying);
     for round in 0..rounds {
-        let survives = [Survives::Nothing, Survives::Prefix, Survives::Pages][round as usize % 3];
         let kill = match round % 5 {
             0 => Kill::AfterMillis(20 + round * 3),
             n => Kill::AfterCommits(50 + (n * 271 + round * 97) as usize % 1200),
         };
-        let context = format!("{engine:?}, round {round}, {kill:?}, {survives:?}");
-        let before = Before::of(&root).expect("the files are read");
-        let environment = [
-            ("LD_PRELOAD", shim()),
-            ("SWITCHYARD_CUT_ROOT", &root),
-            ("SWITCHYARD_CUT_LOG", &log),
-            ("SWITCHYARD_CUT_LYING", Path::new(lying)),
-        ];
-        let said = run_and_kill(CHILD, engine, &root, &environment, kill).expect("the child runs");
-        assert_eq!(
-            said.status.code(),
-            None,
-            "{context}: the child ended by itself, its last words are above"
-        );
-        acknowledged.extend(said.acknowledged);
-        let written = fs::read(&log).expect("the shim has logged");
-        at_stake += cut(before, &root, &written, survives, round * 7919 + 1)
-            .unwrap_or_else(|wrong| panic!("{context}: {wrong}"));
-        runtime.block_on(async {
-            let store = Store::open(&settings(engine, &root))
-                .map_err(|error| format!("{context}: {error}"))?;
-            let heads = check(&store)
-                .await
-                .map_err(|wrong| format!("{context}: {wrong}"))?;
-            store.close().await;
-            match lost(&acknowledged, &heads) {
-                lost if lost.is_empty() => Ok(()),
-                lost => Err(format!(
-                    "{context}: {} acknowledged commits are lost",
-                    lost.len()
-                )),
-            }
-        })?;
+        let survives = SURVIVES[round as usize % SURVIVES.len()];
+        machine.run(kill, survives, round * 7919 + 1)?;
     }
+    let tested = machine.acknowledged.len();
+    assert!(tested > 1_000, "only {tested} commits were put to the test");
     assert!(
-        acknowledged.len() > 1_000,
-        "only {} commits were put to the test",
-        acknowledged.len()
-    );
-    assert!(
-        at_stake > 0,
+        machine.at_stake > 0,
         "never was anything unsynced: the cuts took nothing away"
     );
     Ok(())
 }
 
+/// Cuts the power while the store is made, each time a new one.
+fn cut_the_making(engine: Engine, rounds: u64) {
+    for round in 0..rounds {
+        let kill = Kill::AfterMillis(2 + round * 60 / rounds);
+        let survives = SURVIVES[round as usize % SURVIVES.len()];
+        let made = Machine::new(engine, "").run(kill, survives, round * 104_729 + 1);
+        made.unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}
+
 #[test]
 fn fjall_keeps_what_it_acknowledged_when_the_power_fails() {
-    cut_and_check(Engine::Fjall, 24, "").unwrap_or_else(|wrong| panic!("{wrong}"));
+    cut_and_check(Engine::Fjall, 22, "").unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
 #[test]
@@ -103,4 +150,14 @@ fn the_cut_shows_that_sled_would_lose_commits_without_the_added_sync() {
 fn the_cut_shows_that_fjall_would_lose_commits_without_its_sync() {
     let wrong = cut_and_check(Engine::Fjall, 12, "fdatasync").expect_err("the loss is found");
     eprintln!("as it should be: {wrong}");
+}
+
+#[test]
+fn fjall_is_made_anew_when_the_power_fails_while_it_is_made() {
+    cut_the_making(Engine::Fjall, 14);
+}
+
+#[test]
+fn sled_is_made_anew_when_the_power_fails_while_it_is_made() {
+    cut_the_making(Engine::Sled, 24);
 }

@@ -22,7 +22,7 @@ mod place;
 mod table;
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
@@ -318,15 +318,22 @@ impl Engine {
     }
 
     fn open(self, place: &Place, cache_bytes: u64) -> Result<Box<dyn Kv>, OpenError> {
-        let path = place.engine_path();
-        let opened: Result<Box<dyn Kv>, KvError> = match self {
-            Self::Fjall => kv::fjall::Fjall::open(&path, cache_bytes).map(|kv| Box::new(kv) as _),
-            Self::Sled => kv::sled::Sled::open(&path, cache_bytes).map(|kv| Box::new(kv) as _),
-            Self::Memory => Ok(Box::new(kv::memory::Memory::default())),
+        let open = |path: &Path| {
+            self.open_at(path, cache_bytes)
+                .map_err(|error| OpenError::Engine {
+                    path: place.path().to_owned(),
+                    reason: error.to_string(),
+                })
         };
-        opened.map_err(|error| OpenError::Engine {
-            path: place.path().to_owned(),
-            reason: error.to_string(),
+        let path = place.engine_path(|path| open(path).map(drop))?;
+        open(&path)
+    }
+
+    fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {
+        Ok(match self {
+            Self::Fjall => Box::new(kv::fjall::Fjall::open(path, cache_bytes)?),
+            Self::Sled => Box::new(kv::sled::Sled::open(path, cache_bytes)?),
+            Self::Memory => Box::new(kv::memory::Memory::default()),
         })
     }
 }

@@ -52,9 +52,32 @@ impl Place {
         Ok(place)
     }
 
-    /// Where the engine keeps its files.
-    pub(super) fn engine_path(&self) -> PathBuf {
-        self.path.join(self.engine)
+    /// Where the engine keeps its files. The first time, `make` makes them, under another name until they are complete and
+    /// durable: engines do not all open what a crash left of their first moments, and nothing can have been committed to it.
+    pub(super) fn engine_path(
+        &self,
+        make: impl FnOnce(&Path) -> Result<(), OpenError>,
+    ) -> Result<PathBuf, OpenError> {
+        let path = self.path.join(self.engine);
+        let unwritable = |source| OpenError::Unwritable {
+            path: self.path.clone(),
+            source,
+        };
+        if !path.try_exists().map_err(unwritable)? {
+            let draft = self.path.join(format!("{}.new", self.engine));
+            match fs::remove_dir_all(&draft) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(unwritable(error));
+                }
+                _ => {}
+            }
+            make(&draft)?;
+            sync_all_below(&draft)
+                .and_then(|()| fs::rename(&draft, &path))
+                .and_then(|()| File::open(&self.path)?.sync_all())
+                .map_err(unwritable)?;
+        }
+        Ok(path)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -115,6 +138,18 @@ impl Place {
         fs::rename(&draft, self.path.join(MARKER))?;
         File::open(&self.path)?.sync_all()
     }
+}
+
+fn sync_all_below(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all_below(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    File::open(directory)?.sync_all()
 }
 
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -69,6 +69,9 @@ pub fn cut(
         let inode = fs::metadata(&path).map_err(describe)?.ino();
         let now = fs::read(&path).map_err(describe)?;
         let Some(file) = history.files.remove(&inode) else {
+            if now.is_empty() {
+                continue; // the kill fell between its creation and the note of it
+            }
             return Err(format!(
                 "{} was written behind the shim's back",
                 path.display()

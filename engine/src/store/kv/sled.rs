@@ -35,6 +35,7 @@ impl Sled {
     }
 
     fn open_tree(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        remove_unfinished_snapshots(path)?;
         let database = Config::new()
             .path(path)
             .cache_capacity(cache_bytes)
@@ -131,6 +132,22 @@ impl Kv for Sled {
     }
 }
 
+/// sled writes a snapshot under another name first, and when a crash leaves it half written takes it for a damaged one and does
+/// not open. The snapshot before it is still there, and so is the log.
+fn remove_unfinished_snapshots(path: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().ends_with(".generating") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn tree_key(table: Table, key: &[u8]) -> Vec<u8> {
     let mut tree_key = Vec::with_capacity(1 + key.len());
     tree_key.push(table.number());
@@ -144,5 +161,31 @@ impl From<Error> for KvError {
             Error::Io(error) => error.to_string(),
             other => other.to_string(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_that_a_crash_left_half_written_does_not_keep_sled_from_opening() {
+        let directory = tempfile::tempdir().unwrap();
+        let change = Change {
+            table: Table::Meta,
+            key: b"key",
+            value: Some(b"value"),
+        };
+        let engine = Sled::open(directory.path(), 1024 * 1024).unwrap();
+        engine.write(&[change]).unwrap();
+        drop(engine);
+        let half = directory.path().join("snap.FFFFFFFFFFFFFFFF.generating");
+        fs::write(half, "half").unwrap();
+        let engine =
+            Sled::open(directory.path(), 1024 * 1024).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            engine.get(Table::Meta, b"key").unwrap(),
+            Some(b"value".to_vec())
+        );
     }
 }
