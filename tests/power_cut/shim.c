@@ -1,9 +1,9 @@
 /* Watches what a process writes below one directory, so that a test can take away what was not synced.
  *
  * Loaded with LD_PRELOAD. Every call that changes the content of a file below SWITCHYARD_CUT_ROOT is first written to the log
- * SWITCHYARD_CUT_LOG, under one lock that the call itself also holds: the order of the log is the order of the writes. fsync and
- * fdatasync are only logged, at their begin and at their end, not made: what was written before the begin is durable at the end. sync_file_range is not logged: it
- * does not reach through the disk's cache.
+ * SWITCHYARD_CUT_LOG, under one lock that the call itself also holds: the order of the log is the order of the writes. fsync
+ * and fdatasync are only logged, at their begin and at their end, not made: what was written before the begin is durable at
+ * the end. sync_file_range is not logged: it does not reach through the disk's cache.
  *
  * SWITCHYARD_CUT_LYING=fdatasync (or fsync) makes that call promise nothing: so a test can show that it would find a loss.
  * SWITCHYARD_CUT_READ_ONLY names a file; while it exists, all writing below the directory fails as on a read-only disk.

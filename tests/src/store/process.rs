@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use switchyard_engine::store::Engine;
 
@@ -57,7 +58,7 @@ fn listen(
 ) -> std::io::Result<(bool, Vec<(u64, u64)>)> {
     let (mut opened, mut acknowledged) = (false, Vec::new());
     if let Kill::AfterMillis(millis) = kill {
-        std::thread::sleep(std::time::Duration::from_millis(millis));
+        std::thread::sleep(Duration::from_millis(millis));
         child.kill()?;
     }
     for line in output.into_iter().flat_map(BufRead::lines) {
@@ -69,7 +70,11 @@ fn listen(
             .split_once(' ')
             .and_then(|(lane, n)| Some((lane.parse().ok()?, n.parse().ok()?)));
         acknowledged.extend(number);
-        if matches!(kill, Kill::AfterCommits(enough) if acknowledged.len() == enough) {
+        if let Kill::AfterCommits(enough) = kill
+            && acknowledged.len() == enough
+        {
+            // Not always just after an acknowledgment: at that moment nothing is under way.
+            std::thread::sleep(Duration::from_micros(enough as u64 * 37 % 3_000));
             child.kill()?;
         }
     }

@@ -133,18 +133,19 @@ fn number(key: &[u8]) -> Option<(u64, u64)> {
 
 /// Bytes that no other row has; now and then many of them, so that a row spans pages of the disk.
 fn value(table: Table, lane: u64, n: u64) -> Vec<u8> {
-    let length = match n % 40 {
-        0 => 20_000,
-        short => 50 + short * 20,
+    let length = match n % 16 {
+        0 => 12_000,
+        short => 50 + short * 50,
     };
     let mut seed = (lane << 48 | n << 8 | table as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let byte = |_| {
+    let mut bytes = Vec::with_capacity(length as usize + 8);
+    while bytes.len() < length as usize {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
-        seed as u8
-    };
-    (0..length).map(byte).collect()
+        bytes.extend_from_slice(&seed.to_le_bytes());
+    }
+    bytes
 }
 
 /// The tables in which every commit leaves a row.

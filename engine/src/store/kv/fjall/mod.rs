@@ -3,12 +3,15 @@
 //! A batch goes to the journal, the journal is flushed with `fdatasync`, and only then do the rows become visible: reads see
 //! nothing that a power cut could take back.
 
+mod journal;
+
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use ::fjall::{
-    Database, Error, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
+    Database, Error, JournalRecoveryError, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch,
+    PersistMode, Readable,
 };
 
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
@@ -24,7 +27,17 @@ pub(in crate::store) struct Fjall {
 
 impl Fjall {
     pub(in crate::store) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
-        contained(|| Ok(Self::open_keyspaces(path, cache_bytes)?))
+        contained(|| match Self::open_keyspaces(path, cache_bytes) {
+            Err(Error::JournalRecovery(JournalRecoveryError::ChecksumMismatch))
+                if journal::drop_torn_batch(path)? =>
+            {
+                tracing::warn!(
+                    "a batch that a power cut had torn was dropped, it was not acknowledged"
+                );
+                Ok(Self::open_keyspaces(path, cache_bytes)?)
+            }
+            opened => Ok(opened?),
+        })
     }
 
     fn open_keyspaces(path: &Path, cache_bytes: u64) -> Result<Self, Error> {
