@@ -6,10 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
 
 use ::sled::{Batch, Config, Db, Error, Mode};
 
@@ -35,6 +37,7 @@ impl Sled {
     }
 
     fn open_tree(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        wait_for_the_last_handle(path)?;
         remove_unfinished_snapshots(path)?;
         let database = Config::new()
             .path(path)
@@ -132,6 +135,24 @@ impl Kv for Sled {
     }
 }
 
+/// sled's own threads may hold its file for a moment after it was closed. Nobody else can: the store has locked the directory.
+fn wait_for_the_last_handle(path: &Path) -> Result<(), KvError> {
+    let file = match File::open(path.join("db")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    for _ in 0..LAST_HANDLE_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()), // and let go with the file
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+    Err(KvError(
+        "a handle on it that was closed does not let it go".to_owned(),
+    ))
+}
+
 /// sled writes a snapshot under another name first, and when a crash leaves it half written takes it for a damaged one and does
 /// not open. The snapshot before it is still there, and so is the log.
 fn remove_unfinished_snapshots(path: &Path) -> io::Result<()> {
@@ -163,6 +184,9 @@ impl From<Error> for KvError {
         })
     }
 }
+
+/// Ten seconds in all: sled flushes what it has when it is closed.
+const LAST_HANDLE_TRIES: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
