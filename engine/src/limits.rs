@@ -56,6 +56,8 @@ pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
 pub const WEBHOOK_MAILBOX: usize = 1_024;
 /// Bytes of a webhook receiver's answer that the log keeps, of its body and of its headers. Enough to read an error page.
 pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
+/// Messages that may wait for the mail actor: looks, and the ends of the few mails that are on their way.
+pub const MAIL_MAILBOX: usize = 64;
 /// Deliveries that one call replays at most. The caller asks again.
 pub const WEBHOOK_REPLAYS: usize = 1_000;
 /// How long verify waits for a provider before it answers what is stored (decisions 3).

@@ -21,6 +21,7 @@ use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::ids::Ids;
+use switchyard_engine::mail::MailSettings;
 use switchyard_engine::store::{self, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
@@ -229,6 +230,26 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             extra_ports: settings.webhook.extra_ports.clone(),
             ..WebhookSettings::default()
         },
+        mail: MailSettings {
+            smtp_url: settings.mail.smtp_url.clone(),
+            from: mail_sender(settings),
+            folder: settings.development.then(|| settings.data.dir.join("mail")),
+        },
         ..EngineSettings::default()
     }
+}
+
+/// Who mails come from: as set, or the service's name at the public host.
+fn mail_sender(settings: &Settings) -> String {
+    if let Some(from) = &settings.mail.from {
+        return from.clone();
+    }
+    let public = url::Url::parse(&settings.public_url()).ok();
+    let domain = public.as_ref().and_then(url::Url::domain);
+    // A host that is an address has no mail; development mode is served from one.
+    let domain = domain.unwrap_or("localhost");
+    format!(
+        "\"{}\" <no-reply@{domain}>",
+        settings.service.name.replace(['"', '\\'], "")
+    )
 }

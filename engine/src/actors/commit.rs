@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
-use crate::ids::{AppId, EventId};
+use crate::ids::{AppId, EventId, WebhookId};
+use crate::mail;
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{Action, Event, EventName, Recorded, Transaction, actions, evolve};
@@ -90,43 +91,65 @@ pub(crate) async fn commit(
             events: &step.events,
         },
     )?;
-    let mut announcements = Vec::new();
-    let mut targets = Vec::new();
-    for action in &step.actions {
-        if let Action::Announce(name) = action {
-            let event = EventId::new(engine.ids.ulid(step.now));
-            let webhooks = engine.access.enabled_webhooks(after.app);
-            targets.extend(webhook::enqueue(
-                &mut batch,
-                &webhooks,
-                after,
-                *name,
-                event,
-                step.now,
-                &engine.ids,
-            ));
-            announcements.push(Announcement {
-                event,
-                app: after.app,
-                environment: after.environment,
-                name: *name,
-                at: step.now,
-                transaction: after.clone(),
-            });
-        }
-    }
+    let told = put_into_outbox(engine, &mut batch, step);
     engine
         .store
         .commit(batch)
         .await
         .map_err(NotCommitted::Commit)?;
-    engine.webhooks.nudge(&targets);
+    engine.webhooks.nudge(&told.webhooks);
+    if told.by_mail {
+        engine.mails.nudge();
+    }
     engine.watchers.committed(after.id, after.version);
-    for announcement in announcements {
+    for announcement in told.announcements {
         // Nobody listens most of the time; that is no error.
         let _ = engine.feed.send(Arc::new(announcement));
     }
     Ok(())
+}
+
+/// Who is to be told of a step once it is durable.
+struct Told {
+    announcements: Vec<Announcement>,
+    webhooks: Vec<WebhookId>,
+    by_mail: bool,
+}
+
+/// Adds the webhooks and mails of `step` to the batch.
+fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
+    let (after, now, ids) = (&step.after, step.now, &engine.ids);
+    let mut told = Told {
+        announcements: Vec::new(),
+        webhooks: Vec::new(),
+        by_mail: false,
+    };
+    for action in &step.actions {
+        match action {
+            Action::Announce(name) => {
+                let event = EventId::new(ids.ulid(now));
+                let webhooks = engine.access.enabled_webhooks(after.app);
+                let targets = webhook::enqueue(batch, &webhooks, after, *name, event, now, ids);
+                told.webhooks.extend(targets);
+                told.announcements.push(Announcement {
+                    event,
+                    app: after.app,
+                    environment: after.environment,
+                    name: *name,
+                    at: now,
+                    transaction: after.clone(),
+                });
+            }
+            Action::Mail(to) => {
+                let app = engine.access.app(after.app);
+                if let Some(app) = app.filter(|_| engine.mails.is_on()) {
+                    told.by_mail |= mail::enqueue(batch, &app, after, *to, now, ids);
+                }
+            }
+            Action::Submit { .. } | Action::Query { .. } => {}
+        }
+    }
+    told
 }
 
 /// Why a step was not made.

@@ -3,6 +3,7 @@
 //! Promises: one transaction takes one message at a time; nothing is answered, sent or announced before its commit is durable; a panic
 //! in one actor is contained, counted and logged; every mailbox is bounded; every actor answers [`Snapshot`].
 
+mod alarm;
 mod calls;
 mod commit;
 mod house;
@@ -15,6 +16,7 @@ mod tests;
 mod transaction;
 mod watchers;
 
+pub(crate) use alarm::ring;
 pub use commit::Announcement;
 pub(crate) use commit::{NotCommitted, Step, commit};
 pub(crate) use house::House;

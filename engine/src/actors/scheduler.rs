@@ -14,6 +14,7 @@ use super::Snapshot;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::idempotency;
+use crate::mail;
 use crate::records::{self, Due};
 use crate::transaction::Command;
 
@@ -186,6 +187,12 @@ async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
         Ok(gone) => lock(state).purged += gone,
         Err(error) => {
             tracing::error!(%error, "Old logs of webhooks could not be deleted; trying again in an hour.")
+        }
+    }
+    match mail::purge(&engine.store, before).await {
+        Ok(gone) => lock(state).purged += gone,
+        Err(error) => {
+            tracing::error!(%error, "Old logs of mails could not be deleted; trying again in an hour.")
         }
     }
     if let Err(error) = idempotency::sweep(&engine.store, now).await {

@@ -33,6 +33,7 @@ use crate::directory::Directory;
 use crate::egress::Names;
 use crate::gateway::Gateways;
 use crate::ids::{Ids, TransactionId};
+use crate::mail::{self, Mails};
 use crate::store::Store;
 use crate::webhook::{self, Webhooks};
 
@@ -53,6 +54,7 @@ pub struct Parts {
     pub ids: Ids,
     pub settings: Arc<EngineSettings>,
     pub webhooks: Webhooks,
+    pub mails: Mails,
     pub(crate) runtime: Handle,
     pub(crate) house: House,
     pub(crate) registry: Registry,
@@ -87,10 +89,11 @@ impl Engine {
     /// gateways are called there.
     ///
     /// # Errors
-    /// When the operating system gives no threads, or the settings name a signature header that is none.
+    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
     pub fn start(with: Equipment) -> std::io::Result<Self> {
         let house = House::start()?;
         let webhooks = start_webhooks(&with, &house)?;
+        let mails = start_mails(&with, &house)?;
         let engine = Self(Arc::new(Parts {
             store: with.store,
             access: with.access,
@@ -102,6 +105,7 @@ impl Engine {
             runtime: Handle::current(),
             house,
             webhooks,
+            mails,
             registry: Registry::new(),
             running: Running::default(),
             watchers: Watchers::default(),
@@ -113,8 +117,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Stops: nothing new begins, submissions and webhooks that are away get `grace` to come back, then the actors' threads end and the store is
-    /// closed. What did not come back is found again at the next start.
+    /// Stops: nothing new begins; submissions, webhooks and mails that are away get `grace` to come back; then the actors' threads end
+    /// and the store is closed. What did not come back is found again at the next start.
     pub async fn stop(&self, grace: std::time::Duration) {
         self.stopping.store(true, Ordering::SeqCst);
         let deadline = tokio::time::sleep(grace);
@@ -125,7 +129,7 @@ impl Engine {
                 () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
             }
         }
-        self.webhooks.stop(grace).await;
+        tokio::join!(self.webhooks.stop(grace), self.mails.stop(grace));
         self.registry.clear();
         let engine = self.clone();
         let stopped = tokio::task::spawn_blocking(move || engine.house.stop()).await;
@@ -181,4 +185,15 @@ fn start_webhooks(with: &Equipment, house: &House) -> std::io::Result<Webhooks> 
         names: Names::system(),
     };
     Webhooks::start(equipment, house.arbiter()).map_err(std::io::Error::other)
+}
+
+/// Starts the mail room on one of the actors' threads.
+fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
+    let equipment = mail::Equipment {
+        store: with.store.clone(),
+        clock: with.clock.clone(),
+        service: with.settings.service_name.clone(),
+        settings: with.settings.mail.clone(),
+    };
+    Mails::start(equipment, house.arbiter()).map_err(std::io::Error::other)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::mail::MailSettings;
 use crate::webhook::WebhookSettings;
 
 /// Settings of the engine. Rooms with settings of their own have them beside their code.
@@ -22,6 +23,7 @@ pub struct EngineSettings {
     /// The gateway that serves sandbox apps which have no connection for a method.
     pub sandbox_gateway: String,
     pub webhook: WebhookSettings,
+    pub mail: MailSettings,
 }
 
 impl Default for EngineSettings {
@@ -35,6 +37,7 @@ impl Default for EngineSettings {
             sandbox_retention: crate::limits::SANDBOX_RETENTION,
             sandbox_gateway: "switchyard_demo".to_owned(),
             webhook: WebhookSettings::default(),
+            mail: MailSettings::default(),
         }
     }
 }

@@ -1,1 +1,215 @@
-//! To be filled.
+//! Mails about the end of a transaction: to the merchant about every outcome, to the customer about a successful payment (decisions 7).
+//!
+//! Promises: a mail is put into the outbox in the commit that ends the transaction, with everything it will say; it is sent at least once
+//! or given up visibly after two days; webhooks and payments never wait for it. In sandbox it goes to the merchant only and says SANDBOX.
+//! Without an SMTP server development mode writes `.eml` files, and otherwise there are no mails.
+//!
+//! It leaves out bounces: nobody reads what comes back to the sender's address.
+
+mod actor;
+mod letter;
+mod policy;
+mod post;
+mod render;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use actix::{Addr, ArbiterHandle};
+use lettre::message::Mailbox;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use self::actor::MailActor;
+pub use self::letter::{Letter, Posted, Recipient, enqueue};
+pub use self::post::MailSnapshot;
+use self::transport::Transport;
+pub use self::words::Language;
+use crate::clock::{Clock, Timestamp};
+use crate::environment::Environment;
+use crate::ids::MailId;
+use crate::secret::Secret;
+use crate::store::{Batch, Direction, Store, StoreError, Table};
+
+/// What an operator decides about mails.
+#[derive(Clone, Debug, Default)]
+pub struct MailSettings {
+    /// `smtps://user:password@host`, or `smtp://host:port?tls=required`.
+    pub smtp_url: Option<Secret<String>>,
+    /// Who mails come from: `Switchyard <no-reply@pay.example.com>`.
+    pub from: String,
+    /// Where mails are written as files when there is no SMTP server: development mode.
+    pub folder: Option<PathBuf>,
+}
+
+/// Mails cannot be sent with these settings.
+#[derive(Debug, thiserror::Error)]
+pub enum MailError {
+    #[error("mail.from cannot be used: write it like `Switchyard <no-reply@pay.example.com>`")]
+    From(#[source] render::RenderError),
+    #[error(transparent)]
+    Transport(#[from] transport::TransportError),
+}
+
+/// A handle on the mail room. Cloning gives another one.
+#[derive(Clone)]
+pub struct Mails(Option<Arc<Shared>>);
+
+/// What the mail room works with.
+pub struct Equipment {
+    pub store: Store,
+    pub clock: Clock,
+    /// The service's name, as people read it.
+    pub service: String,
+    pub settings: MailSettings,
+}
+
+struct Shared {
+    store: Store,
+    clock: Clock,
+    service: String,
+    sender: Mailbox,
+    transport: Transport,
+    runtime: Handle,
+    is_told: AtomicBool,
+    away: Arc<AtomicUsize>,
+    stopping: watch::Sender<bool>,
+    actor: OnceLock<Addr<MailActor>>,
+}
+
+impl Mails {
+    /// Starts the actor on `arbiter`, and sends what was left unsent. Call it on the tokio runtime that shall do the sending. With neither
+    /// a server nor a folder there are no mails, and this says so in the log.
+    ///
+    /// # Errors
+    /// When the settings cannot be used.
+    pub fn start(with: Equipment, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
+        let transport = match (&with.settings.smtp_url, &with.settings.folder) {
+            (Some(url), _) => Transport::smtp(url)?,
+            (None, Some(folder)) => {
+                tracing::info!(folder = %folder.display(), "No SMTP server is set: mails are written to files.");
+                Transport::files(folder)?
+            }
+            (None, None) => {
+                tracing::warn!("No SMTP server is set (mail.smtp_url): no mails are sent.");
+                return Ok(Self(None));
+            }
+        };
+        let shared = Arc::new(Shared {
+            sender: render::sender(&with.settings.from).map_err(MailError::From)?,
+            store: with.store,
+            clock: with.clock,
+            service: with.service,
+            transport,
+            runtime: Handle::current(),
+            is_told: AtomicBool::new(false),
+            away: Arc::default(),
+            stopping: watch::channel(false).0,
+            actor: OnceLock::new(),
+        });
+        let address = actor::start(&shared, arbiter);
+        let _ = shared.actor.set(address);
+        Ok(Self(Some(shared)))
+    }
+
+    /// Whether mails go anywhere. If not, none need be put into the outbox.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Says that there is a new mail in the outbox, after the commit.
+    pub fn nudge(&self) {
+        let Some(shared) = &self.0 else { return };
+        if let Some(actor) = shared.actor.get()
+            && !shared.is_told.swap(true, Ordering::SeqCst)
+        {
+            actor.do_send(actor::Tell(post::News::Look));
+        }
+    }
+
+    /// How the post is; `None` when there are no mails, or it has stopped.
+    pub async fn snapshot(&self) -> Option<MailSnapshot> {
+        let actor = self.0.as_ref()?.actor.get()?;
+        actor.send(crate::actors::Snapshot::default()).await.ok()
+    }
+
+    /// Begins nothing new and waits for what is on its way, for so long at most.
+    pub async fn stop(&self, grace: Duration) {
+        let Some(shared) = &self.0 else { return };
+        shared.stopping.send_replace(true);
+        let deadline = tokio::time::Instant::now() + grace;
+        while shared.away.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Mails that were sent or given up, newest first.
+pub async fn posted(
+    store: &Store,
+    environment: Environment,
+    limit: usize,
+) -> Result<Vec<Posted>, StoreError> {
+    let start = letter::posted_key(environment, None);
+    let end = crate::store::prefix_end(&start);
+    let rows = store
+        .scan(Table::Delivery, &start, &end, Direction::Backward, limit)
+        .await?;
+    // What cannot be read is not shown: a list with a gap is of more use than none.
+    Ok(rows
+        .iter()
+        .filter_map(|(_, value)| serde_json::from_slice(value).ok())
+        .collect())
+}
+
+/// Deletes what is known of sandbox mails that ended before `before`. Says how many went.
+pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> {
+    let start = letter::posted_key(Environment::Sandbox, None);
+    let millis = u64::try_from(before.as_millis()).unwrap_or(0);
+    let last = MailId::new(ulid::Ulid::from_parts(millis, 0));
+    let end = letter::posted_key(Environment::Sandbox, Some(last));
+    let mut gone = 0;
+    loop {
+        let rows = store
+            .scan(Table::Delivery, &start, &end, Direction::Forward, PURGE)
+            .await?;
+        let mut batch = Batch::new();
+        for (key, _) in &rows {
+            batch.delete(Table::Delivery, key);
+        }
+        // A store that takes no writes is left for the next purge.
+        if rows.is_empty() || store.commit(batch).await.is_err() {
+            return Ok(gone);
+        }
+        gone += rows.len() as u64;
+    }
+}
+
+impl Shared {
+    fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Counts a mail as on its way until the answer is dropped.
+    fn away(&self) -> Away {
+        self.away.fetch_add(1, Ordering::SeqCst);
+        Away(self.away.clone())
+    }
+}
+
+struct Away(Arc<AtomicUsize>);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Rows deleted in one commit.
+const PURGE: usize = 200;

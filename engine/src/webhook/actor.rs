@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::Shared;
 use super::dispatcher::{Dispatcher, News, WebhookSnapshot};
 use super::sweep;
-use crate::actors::Snapshot;
+use crate::actors::{Snapshot, ring};
 use crate::clock::Timestamp;
 use crate::limits;
 
@@ -43,9 +43,12 @@ pub(super) fn start(shared: &Arc<Shared>, arbiter: &ArbiterHandle) -> Addr<Webho
             alarm,
         }
     });
+    let actor = address.clone();
+    let look = move || actor.do_send(Tell(News::Look));
+    let stopping = shared.stopping.subscribe();
     shared
         .runtime
-        .spawn(ring(shared.clone(), address.clone(), rings));
+        .spawn(ring(shared.clock.clone(), rings, stopping, look));
     shared
         .runtime
         .spawn(sweep_on(shared.clone(), address.clone()));
@@ -90,39 +93,6 @@ impl Handler<Snapshot<WebhookSnapshot>> for WebhookActor {
     fn handle(&mut self, _: Snapshot<WebhookSnapshot>, _: &mut Context<Self>) -> Self::Result {
         let none = WebhookSnapshot::default();
         MessageResult(self.dispatcher.as_ref().map_or(none, Dispatcher::snapshot))
-    }
-}
-
-/// Tells the actor to look when the time has come that it asked for.
-async fn ring(
-    shared: Arc<Shared>,
-    actor: Addr<WebhookActor>,
-    mut rings: watch::Receiver<Option<Timestamp>>,
-) {
-    let mut stopping = shared.stopping.subscribe();
-    loop {
-        let at = *rings.borrow_and_update();
-        let alarm = async {
-            match at {
-                Some(at) => shared.clock.sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        let rang = tokio::select! {
-            () = alarm => true,
-            changed = rings.changed() => match changed {
-                Ok(()) => false,
-                Err(_) => return, // the actor is gone
-            },
-            _ = stopping.wait_for(|stopping| *stopping) => return,
-        };
-        if rang {
-            actor.do_send(Tell(News::Look));
-            // It answers with the next time, even when that is the same.
-            if rings.changed().await.is_err() {
-                return;
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::receiver::Manner;
+use super::receiver::{Manner, Request};
 use super::*;
 use crate::access::WebhookChange;
 use crate::egress::Failure;
@@ -35,39 +35,11 @@ async fn an_event_reaches_every_enabled_webhook_signed_in_both_ways() {
     room.nothing_waits().await;
     assert!(off.requests().is_empty());
 
-    // Verified with nothing of ours: the key of the standard scheme is what follows `whsec_`, decoded.
-    use base64::Engine as _;
-    let mac = |key: &[u8], message: &[u8]| {
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
-        mac.update(message);
-        mac.finalize().into_bytes().to_vec()
-    };
-    let header = |name: &str| request.headers[name].clone();
-    let hex: String = mac(SECRET.as_bytes(), &request.body)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    assert_eq!(header("x-service-signature"), hex);
-    assert_eq!(header("x-old-signature"), hex);
-    let base64 = base64::engine::general_purpose::STANDARD;
-    let key = base64.decode(&SECRET["whsec_".len()..]).unwrap();
-    let signed = [
-        format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).as_bytes(),
-        &request.body,
-    ]
-    .concat();
+    assert_is_signed_in_both_ways(&request);
     assert_eq!(
-        header("webhook-signature"),
-        format!("v1,{}", base64.encode(mac(&key, &signed)))
+        request.json()["data"]["event_id"],
+        request.headers["webhook-id"]
     );
-    assert_eq!(header("webhook-timestamp"), START.as_seconds().to_string());
-    assert_eq!(header("content-type"), "application/json");
-    assert_eq!(
-        header("user-agent"),
-        concat!("Switchyard/", env!("CARGO_PKG_VERSION"))
-    );
-
-    assert_eq!(request.json()["data"]["event_id"], header("webhook-id"));
     assert_eq!(request.transaction(), tx.id.to_string());
     let logged = room.attempted(&target, 1).await.remove(0);
     assert!(logged.acknowledged);
@@ -383,6 +355,40 @@ async fn old_sandbox_logs_are_purged_and_live_ones_never() {
         2
     );
     assert_eq!(room.webhooks.purge(cut).await.unwrap(), 0);
+}
+
+/// Verified with nothing of ours: the key of the standard scheme is what follows `whsec_`, decoded.
+fn assert_is_signed_in_both_ways(request: &Request) {
+    use base64::Engine as _;
+    let mac = |key: &[u8], message: &[u8]| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
+        mac.update(message);
+        mac.finalize().into_bytes().to_vec()
+    };
+    let header = |name: &str| request.headers[name].clone();
+    let hex: String = mac(SECRET.as_bytes(), &request.body)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(header("x-service-signature"), hex);
+    assert_eq!(header("x-old-signature"), hex);
+    let base64 = base64::engine::general_purpose::STANDARD;
+    let key = base64.decode(&SECRET["whsec_".len()..]).unwrap();
+    let signed = [
+        format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).as_bytes(),
+        &request.body,
+    ]
+    .concat();
+    assert_eq!(
+        header("webhook-signature"),
+        format!("v1,{}", base64.encode(mac(&key, &signed)))
+    );
+    assert_eq!(header("webhook-timestamp"), START.as_seconds().to_string());
+    assert_eq!(header("content-type"), "application/json");
+    assert_eq!(
+        header("user-agent"),
+        concat!("Switchyard/", env!("CARGO_PKG_VERSION"))
+    );
 }
 
 async fn disable(room: &Room, webhook: &Webhook) {

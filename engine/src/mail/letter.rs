@@ -1,0 +1,178 @@
+//! A letter: all that a mail says, frozen when the transaction ended, and its row in the outbox.
+//!
+//! ```text
+//! outbox    m <due 8> <mail 16>            the letter, as JSON: all mails lie together, in the order of their time
+//! delivery  m <environment> <mail 16>      the letter and what became of it, as JSON, once that is decided
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::words::Language;
+use crate::access::App;
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{AppId, Ids, MailId, TransactionId};
+use crate::store::{Batch, Table};
+use crate::transaction::{MailTo, State, Status, Transaction};
+
+/// What a mail says, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    pub id: MailId,
+    pub app: AppId,
+    pub app_name: String,
+    pub transaction: TransactionId,
+    pub environment: Environment,
+    pub to: Recipient,
+    pub address: String,
+    pub reply_to: Option<String>,
+    pub language: Language,
+    pub status: Status,
+    /// As people read it.
+    pub amount: String,
+    pub description: String,
+    pub customer_name: String,
+    pub customer_email: String,
+    pub method: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    pub ended_at: Timestamp,
+    pub enqueued_at: Timestamp,
+    /// Attempts to send it so far.
+    pub attempts: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipient {
+    Merchant,
+    Customer,
+}
+
+/// A letter that was sent or given up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posted {
+    pub letter: Letter,
+    pub is_sent: bool,
+    pub at: Timestamp,
+    /// Why it was given up.
+    pub why: Option<String>,
+}
+
+/// Adds a mail about the end of `tx` to the batch, if this app wants it and it has somewhere to go. Says whether it did. The app's
+/// switches decide here and now: one that is turned later changes no mail that waits.
+pub fn enqueue(
+    batch: &mut Batch,
+    app: &App,
+    tx: &Transaction,
+    to: MailTo,
+    now: Timestamp,
+    ids: &Ids,
+) -> bool {
+    let settings = &app.settings;
+    let own_locale = settings.locale.as_deref().and_then(Language::of);
+    let own_language = own_locale.unwrap_or(Language::En);
+    let (to, address, language) = match to {
+        MailTo::Merchant if settings.notify_merchant => (
+            Recipient::Merchant,
+            settings.merchant_email.as_deref(),
+            own_language,
+        ),
+        MailTo::Customer if settings.notify_customer && tx.environment == Environment::Live => {
+            let payers = tx.context.locale.as_deref().and_then(Language::of);
+            (
+                Recipient::Customer,
+                Some(tx.customer.email.as_str()),
+                payers.unwrap_or(own_language),
+            )
+        }
+        MailTo::Merchant | MailTo::Customer => return false,
+    };
+    let Some(address) = address else {
+        return false;
+    };
+    let letter = Letter {
+        id: MailId::new(ids.ulid(now)),
+        app: app.id,
+        app_name: app.name.clone(),
+        transaction: tx.id,
+        environment: tx.environment,
+        to,
+        address: address.to_owned(),
+        reply_to: settings
+            .merchant_email
+            .clone()
+            .filter(|_| to == Recipient::Customer),
+        language,
+        status: tx.status(),
+        amount: tx.amount.format(),
+        description: tx.description.clone(),
+        customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),
+        customer_email: tx.customer.email.clone(),
+        method: tx.method().map(str::to_owned),
+        reason: match &tx.state {
+            State::Failed(failure) => Some(failure.message.clone()),
+            _ => None,
+        },
+        ended_at: now,
+        enqueued_at: now,
+        attempts: 0,
+    };
+    batch.put(Table::Outbox, key(now, letter.id), json(&letter));
+    true
+}
+
+impl Letter {
+    pub fn read(value: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(value)
+    }
+
+    pub fn is_payment(&self) -> bool {
+        matches!(self.transaction, TransactionId::Payment(_))
+    }
+}
+
+/// The key of a letter that is due at `due`.
+pub fn key(due: Timestamp, id: MailId) -> Vec<u8> {
+    let mut key = from(due);
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+/// Where the letters due at `due` or later begin.
+pub fn from(due: Timestamp) -> Vec<u8> {
+    let mut key = vec![PREFIX];
+    key.extend_from_slice(&u64::try_from(due.as_micros()).unwrap_or(0).to_be_bytes());
+    key
+}
+
+/// Where the letters end.
+pub fn end() -> Vec<u8> {
+    vec![PREFIX + 1]
+}
+
+/// When a letter with this key is due.
+pub fn due(key: &[u8]) -> Option<Timestamp> {
+    let micros = u64::from_be_bytes(*key.get(1..)?.first_chunk()?);
+    i64::try_from(micros).ok().map(Timestamp::from_micros)
+}
+
+/// The key of what became of a letter; of the first one of its environment, without an id.
+pub fn posted_key(environment: Environment, id: Option<MailId>) -> Vec<u8> {
+    let environment = match environment {
+        Environment::Sandbox => b's',
+        Environment::Live => b'l',
+    };
+    let mut key = vec![PREFIX, environment];
+    if let Some(id) = id {
+        key.extend_from_slice(&id.ulid().to_bytes());
+    }
+    key
+}
+
+pub fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("structs of strings and numbers always print")
+}
+
+/// First byte of a mail's rows in the outbox and delivery tables, which webhooks share.
+const PREFIX: u8 = b'm';

@@ -1,0 +1,34 @@
+# Messages de fin d'un paiement ou d'un versement. Mêmes clés que le fichier anglais ; un test le vérifie.
+
+sandbox-mark = [SANDBOX]
+sandbox-note = Ceci est un test dans l'environnement sandbox. Aucun argent n'a circulé.
+
+merchant-payment-success = Paiement de { $amount } reçu – { $app }
+merchant-payment-success-text = Un paiement de { $amount } à { $app } a abouti.
+merchant-payment-failed = Paiement de { $amount } échoué – { $app }
+merchant-payment-failed-text = Un paiement de { $amount } à { $app } a échoué. Aucun argent n'a été reçu.
+merchant-payment-cancelled = Paiement de { $amount } annulé – { $app }
+merchant-payment-cancelled-text = Un paiement de { $amount } à { $app } a été annulé. Aucun argent n'a été reçu.
+merchant-payout-success = Versement de { $amount } envoyé – { $app }
+merchant-payout-success-text = Un versement de { $amount } de { $app } a abouti.
+merchant-payout-failed = Versement de { $amount } échoué – { $app }
+merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué. Le bénéficiaire n'a pas été payé.
+
+customer-payment-success = Votre paiement de { $amount } à { $app }
+customer-payment-success-text = Merci, { $name }. Votre paiement de { $amount } à { $app } a bien été reçu.
+
+heading-success = Abouti
+heading-failed = Échoué
+heading-cancelled = Annulé
+
+label-amount = Montant
+label-description = Description
+label-customer = Client
+label-method = Moyen de paiement
+label-reason = Motif
+label-date = Date
+label-reference = Référence
+
+footer-merchant = Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Avant de livrer, interrogez l'API : un message n'est pas une preuve de paiement.
+footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
+footer-service = Envoyé par { $service }

@@ -1,0 +1,82 @@
+//! When a mail is sent again, and when it is given up: pure decisions.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+
+/// How an attempt to send a mail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempted {
+    Sent,
+    /// The server, or the way to it, is in trouble: worth another attempt.
+    Troubled,
+    /// The server says that it will never take it. It may say so because of a setting that somebody is about to repair.
+    Refused,
+}
+
+/// What becomes of the mail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Sent,
+    Retry { due: Timestamp },
+    Failed,
+}
+
+/// Judges an attempt; `made` counts it in.
+pub fn verdict(attempted: Attempted, made: u32, ended_at: Timestamp) -> Verdict {
+    let waits = match attempted {
+        Attempted::Sent => return Verdict::Sent,
+        Attempted::Troubled => &WAITS[..],
+        Attempted::Refused => &WAITS[..REFUSALS],
+    };
+    let wait = usize::try_from(made)
+        .ok()
+        .and_then(|made| waits.get(made.saturating_sub(1)));
+    match wait {
+        Some(seconds) => Verdict::Retry {
+            due: ended_at.plus(Duration::from_secs(*seconds)),
+        },
+        None => Verdict::Failed,
+    }
+}
+
+/// Seconds from an attempt to the next: two days in all.
+const WAITS: [u64; 8] = [60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400];
+/// So many further attempts after a refusal.
+const REFUSALS: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_is_tried_for_two_days_with_growing_pauses_and_then_given_up() {
+        let mut now = Timestamp::from_seconds(0);
+        let mut last_wait = Duration::ZERO;
+        for made in 1..=8 {
+            let Verdict::Retry { due } = verdict(Attempted::Troubled, made, now) else {
+                panic!("given up after {made} attempts");
+            };
+            assert!(due.since(now) > last_wait);
+            last_wait = due.since(now);
+            now = due;
+        }
+        assert_eq!(verdict(Attempted::Troubled, 9, now), Verdict::Failed);
+        let days = now.as_seconds() / 86_400;
+        assert!((1..=2).contains(&days), "{days} days");
+    }
+
+    #[test]
+    fn a_refused_mail_is_given_up_after_three_attempts_and_a_sent_one_is_done() {
+        let now = Timestamp::from_seconds(0);
+        let retried = |made| {
+            matches!(
+                verdict(Attempted::Refused, made, now),
+                Verdict::Retry { .. }
+            )
+        };
+        assert!(retried(1) && retried(2) && !retried(3));
+        assert_eq!(verdict(Attempted::Sent, 1, now), Verdict::Sent);
+        assert_eq!(verdict(Attempted::Sent, 9, now), Verdict::Sent);
+    }
+}

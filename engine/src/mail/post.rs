@@ -1,0 +1,240 @@
+//! Decides which mail goes next, and writes what became of it. The queue is in the store; in here is what is on its way.
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::Shared;
+use super::letter::{self, Letter, Posted};
+use super::policy::{Attempted, Verdict, verdict};
+use super::render;
+use crate::clock::Timestamp;
+use crate::store::{Batch, CommitError, Direction, Table};
+
+/// Something that the post has to hear of.
+pub enum News {
+    /// There is a new mail, or a time has come.
+    Look,
+    /// The mail with this key is back, one way or the other.
+    Ended { key: Vec<u8> },
+}
+
+pub(super) struct Post {
+    shared: Arc<Shared>,
+    tell: Arc<dyn Fn(News) + Send + Sync>,
+    in_flight: BTreeSet<Vec<u8>>,
+    /// Rows that cannot be read. They stay where they are, for whoever repairs the store.
+    unreadable: BTreeSet<Vec<u8>>,
+    /// Nothing lies before this time, as far as is known.
+    low: Timestamp,
+    last_full_look: Option<Timestamp>,
+    started: u64,
+}
+
+/// How the post is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MailSnapshot {
+    pub in_flight: usize,
+    /// Attempts begun since the start.
+    pub started: u64,
+}
+
+impl Post {
+    pub(super) fn new(shared: Arc<Shared>, tell: Arc<dyn Fn(News) + Send + Sync>) -> Self {
+        Self {
+            shared,
+            tell,
+            in_flight: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+            low: Timestamp::default(),
+            last_full_look: None,
+            started: 0,
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> MailSnapshot {
+        MailSnapshot {
+            in_flight: self.in_flight.len(),
+            started: self.started,
+        }
+    }
+
+    /// Takes in what happened and sends whatever may be sent now. Answers when to look again.
+    pub(super) async fn take_in(&mut self, news: News) -> Option<Timestamp> {
+        self.shared.is_told.store(false, Ordering::SeqCst);
+        if let News::Ended { key } = news {
+            self.in_flight.remove(&key);
+        }
+        let now = self.shared.clock.now();
+        if self.shared.is_stopping() {
+            return None;
+        }
+        if self
+            .last_full_look
+            .is_none_or(|last| now.since(last) >= FULL_LOOK)
+        {
+            self.last_full_look = Some(now);
+            self.low = Timestamp::default();
+        }
+        let next_due = self.send_due(now).await;
+        let next_look = now.plus(FULL_LOOK);
+        Some(next_due.map_or(next_look, |due| due.min(next_look)))
+    }
+
+    /// Sends what is due, as much as there is room for. Answers when the next one will be.
+    async fn send_due(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let limit = ROOM + self.in_flight.len() + self.unreadable.len();
+        let start = letter::from(self.low);
+        let rows = self
+            .shared
+            .store
+            .scan(
+                Table::Outbox,
+                &start,
+                &letter::end(),
+                Direction::Forward,
+                limit,
+            )
+            .await;
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => {
+                tracing::error!(%error, "The mails in the outbox cannot be read; trying again.");
+                return Some(now.plus(REST));
+            }
+        };
+        let mut low = now.minus(COMMIT_TIME);
+        let mut next_due = None;
+        for (key, value) in rows {
+            let Some(due) = letter::due(&key) else {
+                continue;
+            };
+            low = low.min(due);
+            if due > now {
+                next_due = Some(due);
+                break;
+            }
+            if self.in_flight.contains(&key) || self.unreadable.contains(&key) {
+                continue;
+            }
+            if self.in_flight.len() >= ROOM {
+                break; // whatever comes back makes room and looks again
+            }
+            match Letter::read(&value) {
+                Ok(letter) => self.start(key, value, letter),
+                Err(error) => {
+                    tracing::error!(%error, "A mail in the outbox is skipped: it cannot be read.");
+                    self.unreadable.insert(key);
+                }
+            }
+        }
+        self.low = low;
+        next_due
+    }
+
+    fn start(&mut self, key: Vec<u8>, value: Vec<u8>, letter: Letter) {
+        self.in_flight.insert(key.clone());
+        self.started += 1;
+        let (shared, tell, away) = (self.shared.clone(), self.tell.clone(), self.shared.away());
+        self.shared.runtime.spawn(async move {
+            let sent = AssertUnwindSafe(send(&shared, &key, &value, letter))
+                .catch_unwind()
+                .await;
+            drop(away);
+            if sent.is_err() {
+                metrics::counter!("switchyard_actor_panics_total", "actor" => "mail").increment(1);
+                tracing::error!("Sending a mail panicked; it is tried again later.");
+                tokio::time::sleep(REST).await;
+            }
+            tell(News::Ended { key });
+        });
+    }
+}
+
+async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
+    letter.attempts += 1;
+    let (verdict, why) = match render::render(&letter, &shared.sender, &shared.service) {
+        Ok(mail) => {
+            let (attempted, why) = shared.transport.send(letter.id, mail).await;
+            count(attempted);
+            (verdict(attempted, letter.attempts, shared.clock.now()), why)
+        }
+        Err(error) => {
+            count(Attempted::Refused);
+            (Verdict::Failed, Some(error.to_string()))
+        }
+    };
+    if let Some(why) = &why {
+        let given_up = verdict == Verdict::Failed;
+        tracing::warn!(mail.id = %letter.id, transaction.id = %letter.transaction, given_up, why, "A mail was not sent.");
+    }
+    loop {
+        match shared
+            .store
+            .commit(batch(shared, key, value, &letter, verdict, why.clone()))
+            .await
+        {
+            // A conflict: somebody else took the row. It was sent; there is nothing left to write.
+            Ok(()) | Err(CommitError::Conflict) => return,
+            Err(CommitError::Unavailable { .. }) if shared.is_stopping() => return,
+            Err(CommitError::Unavailable { reason }) => {
+                tracing::warn!(reason, mail.id = %letter.id, "The store takes no writes; a mail's outcome waits for it.");
+                tokio::time::sleep(STORE_PATIENCE).await;
+            }
+        }
+    }
+}
+
+fn batch(
+    shared: &Shared,
+    key: &[u8],
+    value: &[u8],
+    letter: &Letter,
+    verdict: Verdict,
+    why: Option<String>,
+) -> Batch {
+    let mut batch = Batch::new();
+    batch.require_value(Table::Outbox, key, value);
+    batch.delete(Table::Outbox, key);
+    if let Verdict::Retry { due } = verdict {
+        batch.put(
+            Table::Outbox,
+            letter::key(due, letter.id),
+            letter::json(letter),
+        );
+        return batch;
+    }
+    let posted = Posted {
+        letter: letter.clone(),
+        is_sent: verdict == Verdict::Sent,
+        at: shared.clock.now(),
+        why,
+    };
+    let key = letter::posted_key(letter.environment, Some(letter.id));
+    batch.put(Table::Delivery, key, letter::json(&posted));
+    batch
+}
+
+fn count(attempted: Attempted) {
+    let outcome = match attempted {
+        Attempted::Sent => "sent",
+        Attempted::Troubled => "troubled",
+        Attempted::Refused => "refused",
+    };
+    metrics::counter!("switchyard_mail_attempts_total", "outcome" => outcome).increment(1);
+}
+
+/// Mails on their way at a time. A mail server that takes fewer answers slowly, and that is that.
+const ROOM: usize = 8;
+/// How often the whole queue is looked at from its beginning.
+const FULL_LOOK: Duration = Duration::from_secs(60);
+/// A row may become visible so long after the time in its key: longer than any commit takes.
+const COMMIT_TIME: Duration = Duration::from_secs(60);
+/// How long a mail rests whose sending broke, or a queue that cannot be read.
+const REST: Duration = Duration::from_secs(30);
+/// How long an outcome waits before it is written again to a store that takes no writes.
+const STORE_PATIENCE: Duration = Duration::from_secs(1);

@@ -1,0 +1,463 @@
+//! Mails through a real SMTP server, and through files.
+
+mod server;
+
+use std::collections::BTreeMap;
+
+use self::server::{Mail, SmtpServer};
+use super::*;
+use crate::access::{App, AppSettings};
+use crate::actors::House;
+use crate::ids::{AccountId, AppId, CustomerId, Ids, PaymentId, PayoutId, TransactionId};
+use crate::testing::{START, amount};
+use crate::transaction::{
+    CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, MailTo,
+    NewTransaction, PaymentDetails, PayoutDetails, Transaction, evolve, initiate,
+};
+
+struct Room {
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    house: House,
+    mails: Mails,
+}
+
+impl Room {
+    fn new(settings: MailSettings) -> Self {
+        let (store, clock, house) = (
+            Store::memory(),
+            Clock::manual(START),
+            House::start().unwrap(),
+        );
+        let equipment = Equipment {
+            store: store.clone(),
+            clock: clock.clone(),
+            service: "Switchyard".to_owned(),
+            settings: MailSettings {
+                from: "Switchyard <no-reply@pay.example>".to_owned(),
+                ..settings
+            },
+        };
+        let mails = Mails::start(equipment, house.arbiter()).unwrap();
+        Self {
+            store,
+            clock,
+            ids: Ids::system(),
+            house,
+            mails,
+        }
+    }
+
+    fn through(server: &SmtpServer) -> Self {
+        Self::new(MailSettings {
+            smtp_url: Some(server.url.as_str().into()),
+            ..MailSettings::default()
+        })
+    }
+
+    async fn send(&self, app: &App, tx: &Transaction, to: MailTo) -> bool {
+        let mut batch = Batch::new();
+        let is_wanted = enqueue(&mut batch, app, tx, to, self.clock.now(), &self.ids);
+        self.store.commit(batch).await.unwrap();
+        self.mails.nudge();
+        is_wanted
+    }
+
+    async fn waiting(&self) -> usize {
+        let (start, end) = (letter::from(Timestamp::default()), letter::end());
+        let rows = self
+            .store
+            .scan(Table::Outbox, &start, &end, Direction::Forward, 100);
+        rows.await.unwrap().len()
+    }
+
+    async fn posted(&self, count: usize) -> Vec<Posted> {
+        for _ in 0..2_000 {
+            let mut posted = posted(&self.store, Environment::Live, 100).await.unwrap();
+            posted.extend(
+                super::posted(&self.store, Environment::Sandbox, 100)
+                    .await
+                    .unwrap(),
+            );
+            if posted.len() >= count {
+                return posted;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("there were never {count} mails sent or given up");
+    }
+
+    /// Waits until so many attempts have been begun and none is away.
+    async fn attempted(&self, count: u64) {
+        for _ in 0..2_000 {
+            let snapshot = self.mails.snapshot().await.unwrap();
+            if snapshot.started >= count && snapshot.in_flight == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("there were never {count} attempts");
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.mails.0 {
+            shared.stopping.send_replace(true);
+        }
+        self.house.stop();
+    }
+}
+
+fn app(settings: AppSettings) -> App {
+    let ids = Ids::seeded(1);
+    App {
+        id: AppId::new(ids.ulid(START)),
+        account: AccountId::new(ids.ulid(START)),
+        name: "Café <Zoé> & Co".to_owned(),
+        icon_url: None,
+        website_url: None,
+        created_at: START,
+        updated_at: START,
+        is_enabled: true,
+        settings: AppSettings {
+            merchant_email: Some("shop@merchant.example".to_owned()),
+            ..settings
+        },
+    }
+}
+
+fn transaction(environment: Environment, is_payment: bool) -> Transaction {
+    let ids = Ids::system();
+    let ulid = ids.ulid(START);
+    let payment = PaymentDetails {
+        return_url: "https://shop.example/".to_owned(),
+        methods: Vec::new(),
+        restriction: None,
+        attempts_allowed: 1,
+        expires_at: START,
+    };
+    let payout = PayoutDetails {
+        method: "mtn_bj".to_owned(),
+        recipient: BTreeMap::new(),
+    };
+    let new = NewTransaction {
+        id: if is_payment {
+            TransactionId::Payment(PaymentId::new(ulid))
+        } else {
+            TransactionId::Payout(PayoutId::new(ulid))
+        },
+        app: AppId::new(ulid),
+        environment,
+        amount: amount(2_550, "USD"),
+        description: "Two <b>coffees</b>".to_owned(),
+        customer: Customer {
+            id: CustomerId::new(ulid),
+            first_name: "Awa".to_owned(),
+            last_name: "Diop".to_owned(),
+            email: "awa@customer.example".to_owned(),
+            phone: None,
+            address: None,
+            city: None,
+            state: None,
+            country_code: None,
+            zip_code: None,
+            created_at: START,
+            updated_at: START,
+        },
+        metadata: BTreeMap::new(),
+        details: if is_payment {
+            Details::Payment(payment)
+        } else {
+            Details::Payout(payout)
+        },
+        context: ClientContext {
+            locale: Some("fr-BJ".to_owned()),
+            ..ClientContext::default()
+        },
+    };
+    initiate(new, START).0
+}
+
+fn succeeded(environment: Environment, is_payment: bool) -> Transaction {
+    evolve(
+        transaction(environment, is_payment),
+        &Event::Succeeded,
+        START,
+    )
+}
+
+fn failed(is_payment: bool) -> Transaction {
+    let failure = Failure {
+        reason: DeclineReason::InsufficientFunds,
+        message: "Not enough money".to_owned(),
+    };
+    evolve(
+        transaction(Environment::Live, is_payment),
+        &Event::Failed { failure },
+        START,
+    )
+}
+
+/// A header or a text of a mail, decoded by Python's own mail library: nothing of ours reads what ours wrote.
+fn decoded(mail: &str) -> serde_json::Value {
+    use std::io::Write as _;
+    let script = "import sys, json, email, email.policy\n\
+                  m = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)\n\
+                  body = lambda kind: m.get_body((kind,)).get_content()\n\
+                  print(json.dumps({**{k.lower(): str(v) for k, v in m.items()}, 'text': body('plain'), 'page': body('html')}))";
+    let python = std::process::Command::new("python3")
+        .args(["-c", script])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let mut python = python.expect("this test needs Python 3");
+    python
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(mail.as_bytes())
+        .unwrap();
+    serde_json::from_slice(&python.wait_with_output().unwrap().stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn merchant_and_customer_get_their_mails_each_in_their_language() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let app = app(AppSettings::default());
+    let tx = succeeded(Environment::Live, true);
+    assert!(room.send(&app, &tx, MailTo::Merchant).await);
+    assert!(room.send(&app, &tx, MailTo::Customer).await);
+    let mails = server.received(2).await;
+    let to = |address: &str| -> &Mail { mails.iter().find(|mail| mail.to == [address]).unwrap() };
+
+    let merchant = to("shop@merchant.example");
+    assert_eq!(merchant.from, "no-reply@pay.example");
+    let mail = decoded(&merchant.content);
+    assert_eq!(
+        mail["subject"],
+        "Payment of $ 25.50 received – Café <Zoé> & Co"
+    );
+    assert_eq!(mail["from"], "Switchyard <no-reply@pay.example>");
+    assert_eq!(mail["auto-submitted"], "auto-generated");
+    let text = mail["text"].as_str().unwrap();
+    for fact in [
+        "$ 25.50",
+        "Two <b>coffees</b>",
+        "Awa Diop <awa@customer.example>",
+        "2026-11-20",
+        &tx.id.to_string(),
+    ] {
+        assert!(text.contains(fact), "{fact} is not in: {text}");
+    }
+    let page = mail["page"].as_str().unwrap();
+    assert!(page.contains("Two &lt;b&gt;coffees&lt;/b&gt;") && !page.contains("<b>coffees"));
+    assert!(
+        !page.contains("http://") && !page.contains("https://") && !page.contains("<img"),
+        "something from outside"
+    );
+
+    let mail = decoded(&to("awa@customer.example").content);
+    assert_eq!(
+        mail["subject"],
+        "Votre paiement de $ 25.50 à Café <Zoé> & Co"
+    );
+    assert_eq!(mail["reply-to"], "shop@merchant.example");
+    assert_eq!(mail["to"], "Awa Diop <awa@customer.example>");
+    assert!(mail["text"].as_str().unwrap().contains("Merci, Awa Diop."));
+    assert!(mail["page"].as_str().unwrap().contains("lang=\"fr\""));
+    assert!(room.posted(2).await.iter().all(|posted| posted.is_sent));
+    assert_eq!(room.waiting().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_outcome_has_its_mail() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let french = AppSettings {
+        locale: Some("fr".to_owned()),
+        ..AppSettings::default()
+    };
+    let app = app(french);
+    let by = CancelledBy::Customer;
+    let cancelled = evolve(
+        transaction(Environment::Live, true),
+        &Event::Cancelled { by },
+        START,
+    );
+    let outcomes = [
+        (
+            succeeded(Environment::Live, true),
+            "Paiement de $ 25.50 reçu",
+        ),
+        (failed(true), "Paiement de $ 25.50 échoué"),
+        (cancelled, "Paiement de $ 25.50 annulé"),
+        (
+            succeeded(Environment::Live, false),
+            "Versement de $ 25.50 envoyé",
+        ),
+        (failed(false), "Versement de $ 25.50 échoué"),
+    ];
+    for (number, (tx, subject)) in outcomes.iter().enumerate() {
+        room.send(&app, tx, MailTo::Merchant).await;
+        let mail = decoded(&server.received(number + 1).await[number].content);
+        assert_eq!(mail["subject"], format!("{subject} – Café <Zoé> & Co"));
+        let text = mail["text"].as_str().unwrap();
+        let has_reason = text.contains("Motif: Not enough money");
+        assert_eq!(has_reason, subject.contains("échoué"), "{text}");
+        assert!(
+            !text.contains("merchant-") && !text.contains("label-"),
+            "a sentence is missing: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_apps_switches_decide_and_sandbox_tells_the_merchant_alone() {
+    let (ids, mut batch) = (Ids::seeded(1), Batch::new());
+    let mut wants = |settings: AppSettings, environment, to| {
+        enqueue(
+            &mut batch,
+            &app(settings),
+            &succeeded(environment, true),
+            to,
+            START,
+            &ids,
+        )
+    };
+    let off = AppSettings {
+        notify_merchant: false,
+        notify_customer: false,
+        ..AppSettings::default()
+    };
+    assert!(wants(
+        AppSettings::default(),
+        Environment::Live,
+        MailTo::Merchant
+    ));
+    assert!(wants(
+        AppSettings::default(),
+        Environment::Live,
+        MailTo::Customer
+    ));
+    assert!(wants(
+        AppSettings::default(),
+        Environment::Sandbox,
+        MailTo::Merchant
+    ));
+    assert!(!wants(
+        AppSettings::default(),
+        Environment::Sandbox,
+        MailTo::Customer
+    ));
+    assert!(!wants(off.clone(), Environment::Live, MailTo::Merchant));
+    assert!(!wants(off, Environment::Live, MailTo::Customer));
+    let mut nowhere = app(AppSettings::default());
+    nowhere.settings.merchant_email = None;
+    let tx = succeeded(Environment::Live, true);
+    assert!(!enqueue(
+        &mut batch,
+        &nowhere,
+        &tx,
+        MailTo::Merchant,
+        START,
+        &ids
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sandbox_mail_says_so_in_its_subject_and_development_mode_writes_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let room = Room::new(MailSettings {
+        folder: Some(folder.path().join("mail")),
+        ..MailSettings::default()
+    });
+    let tx = succeeded(Environment::Sandbox, true);
+    room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+        .await;
+    let posted = room.posted(1).await.remove(0);
+    assert!(posted.is_sent);
+    let file = folder.path().join(format!("mail/{}.eml", posted.letter.id));
+    let mail = decoded(&std::fs::read_to_string(file).unwrap());
+    assert_eq!(
+        mail["subject"],
+        "[SANDBOX] Payment of $ 25.50 received – Café <Zoé> & Co"
+    );
+    assert!(mail["text"].as_str().unwrap().contains("No money moved."));
+    assert_eq!(
+        mail["message-id"],
+        format!("<{}@pay.example>", posted.letter.id)
+    );
+
+    assert_eq!(purge(&room.store, START).await.unwrap(), 0);
+    assert_eq!(
+        purge(&room.store, START.plus(Duration::from_secs(1)))
+            .await
+            .unwrap(),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
+    let mut server = SmtpServer::start();
+    server.behave("451 Later").await;
+    let room = Room::through(&server);
+    let tx = succeeded(Environment::Live, true);
+    room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+        .await;
+    room.attempted(1).await;
+    assert_eq!(room.waiting().await, 1);
+    room.clock.advance(Duration::from_secs(61));
+    room.attempted(2).await;
+    assert!(server.mails().is_empty());
+    server.behave("accept").await;
+    room.clock.advance(Duration::from_secs(301));
+    server.received(1).await;
+    let posted = room.posted(1).await.remove(0);
+    assert!(posted.is_sent);
+    assert_eq!(posted.letter.attempts, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_nobody_takes_is_given_up_visibly() {
+    let mut server = SmtpServer::start();
+    server.behave("550 No such person").await;
+    let room = Room::through(&server);
+    let tx = succeeded(Environment::Live, true);
+    room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+        .await;
+    for attempt in 1..=3 {
+        room.attempted(attempt).await;
+        room.clock.advance(Duration::from_secs(301));
+    }
+    let posted = room.posted(1).await.remove(0);
+    assert!(!posted.is_sent);
+    assert!(posted.why.unwrap().contains("No such person"));
+    assert_eq!(room.waiting().await, 0);
+    let nobody = App {
+        settings: AppSettings {
+            merchant_email: Some("not an address".to_owned()),
+            ..AppSettings::default()
+        },
+        ..app(AppSettings::default())
+    };
+    room.send(&nobody, &tx, MailTo::Merchant).await;
+    let given_up = room.posted(2).await;
+    assert!(given_up.iter().any(|posted| {
+        posted
+            .why
+            .as_deref()
+            .unwrap()
+            .contains("not a mail address")
+    }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_server_and_without_a_folder_there_are_no_mails() {
+    let room = Room::new(MailSettings::default());
+    assert!(!room.mails.is_on());
+    assert!(room.mails.snapshot().await.is_none());
+}

@@ -1,0 +1,94 @@
+//! The way out: an SMTP server, files in development mode, or none.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lettre::transport::smtp;
+use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+
+use super::policy::Attempted;
+use crate::ids::MailId;
+use crate::secret::Secret;
+
+pub enum Transport {
+    Smtp(AsyncSmtpTransport<Tokio1Executor>),
+    /// Development mode: one `.eml` file a mail.
+    Files(PathBuf),
+}
+
+/// The way out cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    #[error(
+        "mail.smtp_url cannot be used: write smtps://user:password@host or smtp://host:port?tls=required"
+    )]
+    Url(#[source] smtp::Error),
+    #[error("the folder for mails {} cannot be made: let this program write there", .path.display())]
+    Folder {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl Transport {
+    pub fn smtp(url: &Secret<String>) -> Result<Self, TransportError> {
+        let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose())
+            .map_err(TransportError::Url)?;
+        Ok(Self::Smtp(server.timeout(Some(PATIENCE)).build()))
+    }
+
+    pub fn files(folder: &Path) -> Result<Self, TransportError> {
+        std::fs::create_dir_all(folder).map_err(|source| TransportError::Folder {
+            path: folder.to_owned(),
+            source,
+        })?;
+        Ok(Self::Files(folder.to_owned()))
+    }
+
+    /// Sends one mail, once. Answers what came of it, and the reason when it was not sent.
+    pub async fn send(&self, id: MailId, mail: Message) -> (Attempted, Option<String>) {
+        match self {
+            Self::Smtp(server) => match tokio::time::timeout(PATIENCE * 2, server.send(mail)).await
+            {
+                Ok(Ok(_)) => (Attempted::Sent, None),
+                Ok(Err(error)) if error.is_permanent() => {
+                    (Attempted::Refused, Some(reason(&error)))
+                }
+                Ok(Err(error)) => (Attempted::Troubled, Some(reason(&error))),
+                Err(_) => (
+                    Attempted::Troubled,
+                    Some("the mail server did not answer in time".to_owned()),
+                ),
+            },
+            Self::Files(folder) => match write(folder, id, &mail.formatted()).await {
+                Ok(()) => (Attempted::Sent, None),
+                Err(error) => (
+                    Attempted::Troubled,
+                    Some(format!(
+                        "no file can be written in {}: {error}",
+                        folder.display()
+                    )),
+                ),
+            },
+        }
+    }
+}
+
+/// Written beside and renamed: whoever watches the folder sees whole mails only.
+async fn write(folder: &Path, id: MailId, mail: &[u8]) -> std::io::Result<()> {
+    let part = folder.join(format!(".{id}.part"));
+    tokio::fs::write(&part, mail).await?;
+    tokio::fs::rename(&part, folder.join(format!("{id}.eml"))).await
+}
+
+fn reason(error: &smtp::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// Time for a step of the conversation with the server.
+const PATIENCE: Duration = Duration::from_secs(30);
