@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod gateways;
+pub mod merchant;
 pub mod receiver;
 pub mod server;
 pub mod store;

@@ -42,7 +42,11 @@ pub struct PaymentInitialized {
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key and body are answered the same, once.",
         min_length = 1, max_length = 255, pattern = "^[!-~]+$")),
     request_body = InitializePayment,
-    responses((status = 201, description = "The payment was made.", body = Success<PaymentInitialized>), InitializeRefusals),
+    responses((status = 201, description = "The payment was made.", body = Success<PaymentInitialized>, links(
+            ("retrievePayment" = (operation_id = "retrievePayment", parameters(("paymentId" = "$response.body#/data/id")))),
+            ("verifyPayment" = (operation_id = "verifyPayment", parameters(("paymentId" = "$response.body#/data/id")))),
+            ("processPayment" = (operation_id = "processPayment", parameters(("paymentId" = "$response.body#/data/id")))),
+        )), InitializeRefusals),
     security(("secret_key" = []), ("public_key" = [])),
 )]
 pub async fn initialize_payment(

@@ -38,7 +38,10 @@ pub struct PayoutInitialized {
     params(("Idempotency-Key" = Option<String>, Header, description = "The same key and body are answered the same, once.",
         min_length = 1, max_length = 255, pattern = "^[!-~]+$")),
     request_body = InitializePayout,
-    responses((status = 201, description = "The payout was made.", body = Success<PayoutInitialized>), InitializeRefusals),
+    responses((status = 201, description = "The payout was made.", body = Success<PayoutInitialized>, links(
+            ("retrievePayout" = (operation_id = "retrievePayout", parameters(("payoutId" = "$response.body#/data/id")))),
+            ("verifyPayout" = (operation_id = "verifyPayout", parameters(("payoutId" = "$response.body#/data/id")))),
+        )), InitializeRefusals),
     security(("secret_key" = []), ("public_key" = [])),
 )]
 pub async fn initialize_payout(

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use switchyard_engine::money::Currency;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
@@ -23,8 +24,8 @@ pub struct InitializePayment {
     #[schema(schema_with = amount)]
     amount: (),
     /// ISO 4217, in capitals.
-    #[schema(example = "USD", pattern = "^[A-Z]{3}$")]
-    currency: String,
+    #[schema(schema_with = currency)]
+    currency: (),
     #[schema(example = "Order 1234", min_length = 1, max_length = 255)]
     description: String,
     /// Where the customer goes afterwards: an absolute http or https URL.
@@ -42,7 +43,7 @@ pub struct InitializePayment {
     #[schema(example = json!(["card_usd"]))]
     methods: Option<Vec<String>>,
     /// Only customers of this country (ISO 3166-1 alpha-2) may pay. Not together with `restricted_phone`.
-    #[schema(example = "US")]
+    #[schema(example = "US", pattern = "^([A-Za-z]{2})?$")]
     restrict_country_code: Option<String>,
     #[schema(schema_with = restricted_phone)]
     restricted_phone: Option<()>,
@@ -55,8 +56,8 @@ pub struct InitializePayout {
     #[schema(schema_with = amount)]
     amount: (),
     /// ISO 4217, in capitals.
-    #[schema(example = "USD", pattern = "^[A-Z]{3}$")]
-    currency: String,
+    #[schema(schema_with = currency)]
+    currency: (),
     #[schema(example = "Salary", min_length = 1, max_length = 255)]
     description: String,
     /// Code of the payout method.
@@ -90,7 +91,7 @@ pub struct NewCustomer {
     #[schema(max_length = 100)]
     state: Option<String>,
     /// ISO 3166-1 alpha-2.
-    #[schema(example = "US")]
+    #[schema(example = "US", pattern = "^([A-Za-z]{2})?$")]
     country: Option<String>,
     #[schema(max_length = 20)]
     zip: Option<String>,
@@ -98,6 +99,14 @@ pub struct NewCustomer {
 
 fn object(kind: Type) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::Type(kind))
+}
+
+fn currency() -> Schema {
+    let codes = Currency::all().map(Currency::code);
+    object(Type::String)
+        .enum_values(Some(codes))
+        .examples([serde_json::json!("USD")])
+        .into()
 }
 
 /// Number grammar of JSON, as a text.
@@ -156,10 +165,8 @@ fn restricted_phone() -> Schema {
 }
 
 fn recipient() -> Schema {
-    let fields = object(Type::Object)
-        .property("msisdn", digits())
-        .property("account_number", digits())
-        .examples([serde_json::json!({ "account_number": "4149518161" })]);
+    let fields =
+        object(Type::Object).examples([serde_json::json!({ "account_number": "4149518161" })]);
     let empty = ArrayBuilder::new()
         .items(object(Type::String))
         .max_items(Some(0));

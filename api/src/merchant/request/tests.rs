@@ -173,211 +173,90 @@ fn the_recipient_may_stand_at_the_top_level_and_be_a_number() {
     );
 }
 
+/// What is changed in a good request, and what is then answered.
+const PAYMENT_FAULTS: &str = r#"
+{"amount": "-"}                                 => 400 field_required amount
+{"amount": null}                                => 400 field_required amount
+{"amount": true}                                => 422 field_wrong_type amount
+{"amount": "twenty"}                            => 422 amount_not_number amount
+{"amount": "NaN"}                               => 422 amount_not_number amount
+{"amount": 0}                                   => 422 amount_not_positive amount
+{"amount": -5}                                  => 422 amount_not_positive amount
+{"amount": 25.001}                              => 422 amount_too_many_decimals amount
+{"amount": 1000000000001}                       => 422 amount_too_large amount
+{"currency": "-"}                               => 400 field_required currency
+{"currency": "usd"}                             => 422 currency_unknown currency
+{"currency": 840}                               => 422 field_wrong_type currency
+{"description": "-"}                            => 400 field_required description
+{"description": ""}                             => 422 field_blank description
+{"description": "a\u0000b"}                     => 422 field_has_control_characters description
+{"return_url": "-"}                             => 400 field_required return_url
+{"return_url": "/done"}                         => 422 url_invalid return_url
+{"return_url": "javascript:alert(1)"}           => 422 url_invalid return_url
+{"return_url": "https://"}                      => 422 url_invalid return_url
+{"customer": "-"}                               => 400 field_required customer
+{"customer": []}                                => 422 field_wrong_type customer
+{"customer.email": "-"}                         => 400 field_required customer.email
+{"customer.email": "ada"}                       => 422 email_invalid customer.email
+{"customer.email": "ada@localhost"}             => 422 email_invalid customer.email
+{"customer.email": "a b@example.com"}           => 422 email_invalid customer.email
+{"customer.first_name": 5}                      => 422 field_wrong_type customer.first_name
+{"customer.first_name": "a\nb"}                 => 422 field_has_control_characters customer.first_name
+{"customer.last_name": "  "}                    => 422 field_blank customer.last_name
+{"customer.phone": 1.5}                         => 422 field_wrong_type customer.phone
+{"customer.phone": -5}                          => 422 field_wrong_type customer.phone
+{"customer.country": "Benin"}                   => 422 country_unknown customer.country
+{"customer.zip": "123456789012345678901"}       => 422 field_too_long customer.zip
+{"metadata": "x"}                               => 422 metadata_not_object metadata
+{"metadata": [1]}                               => 422 metadata_not_object metadata
+{"metadata": {"order": 5}}                      => 422 metadata_value_not_string metadata.order
+{"metadata": {"order": null}}                   => 422 metadata_value_not_string metadata.order
+{"metadata": {"": "v"}}                         => 422 metadata_key_invalid metadata
+{"methods": "card_usd"}                         => 422 field_wrong_type methods
+{"methods": [5]}                                => 422 field_wrong_type methods.0
+{"methods": ["card_usd", "nope"]}               => 422 method_unknown methods.1
+{"methods": ["mtn_bj"]}                         => 422 method_currency_mismatch methods.0
+{"restrict_country_code": "XX"}                 => 422 country_unknown restrict_country_code
+{"restrict_country_code": "BJ", "methods": ["switchyard_payment_demo"]} => 422 restriction_unservable restrict_country_code
+{"restricted_phone": "x"}                       => 422 field_wrong_type restricted_phone
+{"restricted_phone": {"country_code": "BJ"}}    => 400 field_required restricted_phone.number
+{"restricted_phone": {"number": "97000000"}}    => 400 field_required restricted_phone.country_code
+{"restricted_phone": {"number": "abc", "country_code": "BJ"}} => 422 phone_invalid restricted_phone.number
+{"restrict_country_code": "BJ", "restricted_phone": {"number": "97000000", "country_code": "TG"}}=>422 restriction_conflict restricted_phone
+"#;
+
+const PAYOUT_FAULTS: &str = r#"
+{"method": "-"}                                 => 400 field_required method
+{"method": "nope"}                              => 422 method_unknown method
+{"method": "card_usd"}                          => 422 method_unknown method
+{"currency": "USD"}                             => 422 method_currency_mismatch method
+{"recipient": "-"}                              => 400 field_required recipient.msisdn
+{"recipient": {}}                               => 400 field_required recipient.msisdn
+{"recipient": {"msisdn": null}}                 => 400 field_required recipient.msisdn
+{"recipient": {"msisdn": ""}}                   => 422 field_blank recipient.msisdn
+{"recipient": {"msisdn": "abc"}}                => 422 recipient_field_invalid recipient.msisdn
+{"recipient": {"msisdn": 12}}                   => 422 recipient_field_invalid recipient.msisdn
+{"recipient": {"msisdn": {}}}                   => 422 field_wrong_type recipient.msisdn
+{"recipient": "x"}                              => 422 field_wrong_type recipient
+{"recipient": {}, "msisdn": []}                 => 422 field_wrong_type msisdn
+"#;
+
+fn faults(table: &str) -> impl Iterator<Item = (Value, (u16, Vec<String>))> {
+    let lines = table.lines().filter(|line| !line.is_empty());
+    lines.map(|line| {
+        let (changes, refusal) = line.split_once("=>").unwrap();
+        let (status, problem) = refusal.trim().split_once(' ').unwrap();
+        let refusal = (status.parse().unwrap(), vec![problem.to_owned()]);
+        (serde_json::from_str(changes).unwrap(), refusal)
+    })
+}
+
 #[test]
 fn every_fault_of_a_payment_has_its_status_code_and_field() {
-    let long = |length: usize| "x".repeat(length);
-    let many: serde_json::Map<_, _> = (0..51).map(|n| (n.to_string(), json!("v"))).collect();
-    let table = [
-        (json!({"amount": "-"}), 400, "field_required amount"),
-        (json!({"amount": null}), 400, "field_required amount"),
-        (json!({"amount": true}), 422, "field_wrong_type amount"),
-        (json!({"amount": "twenty"}), 422, "amount_not_number amount"),
-        (json!({"amount": "NaN"}), 422, "amount_not_number amount"),
-        (json!({"amount": 0}), 422, "amount_not_positive amount"),
-        (json!({"amount": -5}), 422, "amount_not_positive amount"),
-        (
-            json!({"amount": 25.001}),
-            422,
-            "amount_too_many_decimals amount",
-        ),
-        (
-            json!({"amount": 1_000_000_000_001_i64}),
-            422,
-            "amount_too_large amount",
-        ),
-        (json!({"currency": "-"}), 400, "field_required currency"),
-        (json!({"currency": "usd"}), 422, "currency_unknown currency"),
-        (json!({"currency": 840}), 422, "field_wrong_type currency"),
-        (
-            json!({"description": "-"}),
-            400,
-            "field_required description",
-        ),
-        (json!({"description": ""}), 422, "field_blank description"),
-        (
-            json!({"description": long(256)}),
-            422,
-            "field_too_long description",
-        ),
-        (
-            json!({"description": "a\u{0}b"}),
-            422,
-            "field_has_control_characters description",
-        ),
-        (json!({"return_url": "-"}), 400, "field_required return_url"),
-        (
-            json!({"return_url": "/done"}),
-            422,
-            "url_invalid return_url",
-        ),
-        (
-            json!({"return_url": "javascript:alert(1)"}),
-            422,
-            "url_invalid return_url",
-        ),
-        (
-            json!({"return_url": "https://"}),
-            422,
-            "url_invalid return_url",
-        ),
-        (json!({"customer": "-"}), 400, "field_required customer"),
-        (json!({"customer": []}), 422, "field_wrong_type customer"),
-        (
-            json!({"customer.email": "-"}),
-            400,
-            "field_required customer.email",
-        ),
-        (
-            json!({"customer.email": "ada"}),
-            422,
-            "email_invalid customer.email",
-        ),
-        (
-            json!({"customer.email": "ada@localhost"}),
-            422,
-            "email_invalid customer.email",
-        ),
-        (
-            json!({"customer.email": "a b@example.com"}),
-            422,
-            "email_invalid customer.email",
-        ),
-        (
-            json!({"customer.first_name": 5}),
-            422,
-            "field_wrong_type customer.first_name",
-        ),
-        (
-            json!({"customer.last_name": "  "}),
-            422,
-            "field_blank customer.last_name",
-        ),
-        (
-            json!({"customer.phone": 1.5}),
-            422,
-            "field_wrong_type customer.phone",
-        ),
-        (
-            json!({"customer.phone": -5}),
-            422,
-            "field_wrong_type customer.phone",
-        ),
-        (
-            json!({"customer.country": "Benin"}),
-            422,
-            "country_unknown customer.country",
-        ),
-        (
-            json!({"customer.zip": long(21)}),
-            422,
-            "field_too_long customer.zip",
-        ),
-        (
-            json!({"metadata": "x"}),
-            422,
-            "metadata_not_object metadata",
-        ),
-        (
-            json!({"metadata": [1]}),
-            422,
-            "metadata_not_object metadata",
-        ),
-        (
-            json!({"metadata": many}),
-            422,
-            "metadata_too_many_keys metadata",
-        ),
-        (
-            json!({"metadata": {"order": 5}}),
-            422,
-            "metadata_value_not_string metadata.order",
-        ),
-        (
-            json!({"metadata": {"order": null}}),
-            422,
-            "metadata_value_not_string metadata.order",
-        ),
-        (
-            json!({"metadata": {"order": long(501)}}),
-            422,
-            "metadata_value_too_long metadata.order",
-        ),
-        (
-            json!({"metadata": {long(41): "v"}}),
-            422,
-            "metadata_key_invalid metadata",
-        ),
-        (
-            json!({"metadata": {"": "v"}}),
-            422,
-            "metadata_key_invalid metadata",
-        ),
-        (
-            json!({"methods": "card_usd"}),
-            422,
-            "field_wrong_type methods",
-        ),
-        (json!({"methods": [5]}), 422, "field_wrong_type methods.0"),
-        (
-            json!({"methods": ["card_usd", "nope"]}),
-            422,
-            "method_unknown methods.1",
-        ),
-        (
-            json!({"methods": ["mtn_bj"]}),
-            422,
-            "method_currency_mismatch methods.0",
-        ),
-        (
-            json!({"restrict_country_code": "XX"}),
-            422,
-            "country_unknown restrict_country_code",
-        ),
-        (
-            json!({"restrict_country_code": "BJ", "methods": ["switchyard_payment_demo"]}),
-            422,
-            "restriction_unservable restrict_country_code",
-        ),
-        (
-            json!({"restricted_phone": "x"}),
-            422,
-            "field_wrong_type restricted_phone",
-        ),
-        (
-            json!({"restricted_phone": {"country_code": "BJ"}}),
-            400,
-            "field_required restricted_phone.number",
-        ),
-        (
-            json!({"restricted_phone": {"number": "97000000"}}),
-            400,
-            "field_required restricted_phone.country_code",
-        ),
-        (
-            json!({"restricted_phone": {"number": "abc", "country_code": "BJ"}}),
-            422,
-            "phone_invalid restricted_phone.number",
-        ),
-        (
-            json!({"restrict_country_code": "BJ", "restricted_phone": {"number": "97000000", "country_code": "TG"}}),
-            422,
-            "restriction_conflict restricted_phone",
-        ),
-    ];
-    for (changes, status, problem) in table {
+    for (changes, expected) in faults(PAYMENT_FAULTS) {
         assert_eq!(
             refusal(payment_with(changes.clone())),
-            (status, vec![problem.to_owned()]),
+            expected,
             "{changes}"
         );
     }
@@ -385,64 +264,42 @@ fn every_fault_of_a_payment_has_its_status_code_and_field() {
 
 #[test]
 fn every_fault_of_a_payout_has_its_status_code_and_field() {
+    for (changes, expected) in faults(PAYOUT_FAULTS) {
+        assert_eq!(refusal(payout_with(changes.clone())), expected, "{changes}");
+    }
+}
+
+#[test]
+fn what_is_too_long_or_too_many_is_refused() {
+    let long = |length: usize| "x".repeat(length);
+    let many: serde_json::Map<_, _> = (0..51).map(|n| (n.to_string(), json!("v"))).collect();
     let table = [
-        (json!({"method": "-"}), 400, "field_required method"),
-        (json!({"method": "nope"}), 422, "method_unknown method"),
-        (json!({"method": "card_usd"}), 422, "method_unknown method"),
         (
-            json!({"currency": "USD"}),
-            422,
-            "method_currency_mismatch method",
+            json!({"description": long(256)}),
+            "field_too_long description",
         ),
         (
-            json!({"recipient": "-"}),
-            400,
-            "field_required recipient.msisdn",
+            json!({"customer.first_name": long(101)}),
+            "field_too_long customer.first_name",
+        ),
+        (json!({"metadata": many}), "metadata_too_many_keys metadata"),
+        (
+            json!({"metadata": {"order": long(501)}}),
+            "metadata_value_too_long metadata.order",
         ),
         (
-            json!({"recipient": {}}),
-            400,
-            "field_required recipient.msisdn",
-        ),
-        (
-            json!({"recipient": {"msisdn": null}}),
-            400,
-            "field_required recipient.msisdn",
-        ),
-        (
-            json!({"recipient": {"msisdn": ""}}),
-            422,
-            "field_blank recipient.msisdn",
-        ),
-        (
-            json!({"recipient": {"msisdn": "abc"}}),
-            422,
-            "recipient_field_invalid recipient.msisdn",
-        ),
-        (
-            json!({"recipient": {"msisdn": 12}}),
-            422,
-            "recipient_field_invalid recipient.msisdn",
-        ),
-        (
-            json!({"recipient": {"msisdn": {}}}),
-            422,
-            "field_wrong_type recipient.msisdn",
-        ),
-        (json!({"recipient": "x"}), 422, "field_wrong_type recipient"),
-        (
-            json!({"recipient": {}, "msisdn": []}),
-            422,
-            "field_wrong_type msisdn",
+            json!({"metadata": {long(41): "v"}}),
+            "metadata_key_invalid metadata",
         ),
     ];
-    for (changes, status, problem) in table {
+    for (changes, problem) in table {
         assert_eq!(
-            refusal(payout_with(changes.clone())),
-            (status, vec![problem.to_owned()]),
-            "{changes}"
+            refusal(payment_with(changes)),
+            (422, vec![problem.to_owned()])
         );
     }
+    let longest = json!({"description": "\u{e9}".repeat(255), "metadata": {long(40): long(500)}});
+    assert!(payment_with(longest).is_ok(), "characters count, not bytes");
 }
 
 #[test]

@@ -1,0 +1,214 @@
+//! Who gets in: keys, environments, apps, and how often.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::json;
+use switchyard_engine::access::{KeyKind, NewApp};
+use switchyard_engine::environment::Environment;
+use switchyard_tests::merchant::{Merchant, payment};
+
+#[tokio::test]
+async fn no_key_and_a_wrong_key_are_401_whatever_they_ask_for() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let id = merchant.payment().await?;
+    let checksum_wrong = format!("{}x", &merchant.secret()[..merchant.secret().len() - 1]);
+    let unknown = "switchyard_sk_test_00000000000000000000000000000000000000".to_owned();
+    let bearer = |key: &str| format!("Bearer {key}");
+    let headers = [
+        None,
+        Some(String::new()),
+        Some("Bearer".to_owned()),
+        Some(bearer("")),
+        Some(bearer(&checksum_wrong)),
+        Some(bearer(&unknown)),
+        Some(format!("Basic {}", merchant.secret())),
+        Some(merchant.secret().to_owned()),
+    ];
+    for path in [
+        "/v1/payments".to_owned(),
+        format!("/v1/payments/{id}"),
+        "/v1/payments/py_nothing".to_owned(),
+    ] {
+        for header in &headers {
+            let mut request = Request::get(&path);
+            if let Some(header) = header {
+                request = request.header("authorization", header);
+            }
+            let reply = merchant.ask(request.body(Body::empty())?).await?;
+            assert_eq!(reply.status, 401, "{header:?}");
+            assert_eq!(reply.body["message"], "Unauthorized: invalid API key");
+            assert_eq!(reply.body["errors"][0]["type"], "authentication_error");
+            assert_eq!(reply.header("x-ratelimit-limit"), None);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_public_key_initializes_and_does_nothing_else() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let public = format!("Bearer {}", merchant.public());
+    let made = merchant
+        .post_with(
+            "/v1/payments/initialize",
+            &payment(),
+            &[("authorization", &public)],
+        )
+        .await?;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let id = made.body["data"]["id"].as_str().unwrap();
+    for path in [
+        "/v1/payments".to_owned(),
+        "/v1/payouts".to_owned(),
+        format!("/v1/payments/{id}"),
+        format!("/v1/payments/{id}/verify"),
+        // 403 comes before the look-up: it tells nothing of what exists.
+        "/v1/payments/py_nothing".to_owned(),
+    ] {
+        let reply = merchant.get_with(merchant.public(), &path).await?;
+        assert_eq!(
+            reply.refusal(),
+            (403, vec!["public_key_not_allowed -".to_owned()]),
+            "{path}"
+        );
+    }
+    let process = format!("/v1/payments/{id}/process");
+    let reply = merchant
+        .post_with(&process, &json!({}), &[("authorization", &public)])
+        .await?;
+    assert_eq!(reply.status, 403);
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_environment_and_another_app_do_not_exist() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let access = &merchant.bench.engine.access;
+    let new = NewApp {
+        account: access.app(merchant.bench.keys.app).unwrap().account,
+        name: "Another".to_owned(),
+        icon_url: None,
+        website_url: None,
+        settings: Default::default(),
+    };
+    let other = access.create_app(new).await?;
+    let key = access
+        .create_key(other.id, Environment::Sandbox, KeyKind::Secret, None)
+        .await?;
+    let payment = merchant.payment().await?;
+    let payout = merchant.payout(switchyard_tests::PAYS).await?;
+    for stranger in [merchant.live(), key.secret.expose().as_str()] {
+        for (path, code, message) in [
+            (
+                format!("/v1/payments/{payment}"),
+                "payment_not_found",
+                "Payment transaction not found",
+            ),
+            (
+                format!("/v1/payments/{payment}/verify"),
+                "payment_not_found",
+                "Payment transaction not found",
+            ),
+            (
+                format!("/v1/payouts/{payout}"),
+                "payout_not_found",
+                "Payout transaction not found",
+            ),
+            (
+                format!("/v1/payouts/{payout}/verify"),
+                "payout_not_found",
+                "Payout transaction not found",
+            ),
+        ] {
+            let reply = merchant.get_with(stranger, &path).await?;
+            assert_eq!(reply.refusal(), (404, vec![format!("{code} -")]), "{path}");
+            assert_eq!(reply.body["message"], message);
+        }
+        for list in ["/v1/payments", "/v1/payouts"] {
+            assert_eq!(
+                merchant.get_with(stranger, list).await?.body["meta"]["total"],
+                0
+            );
+        }
+    }
+    // Nor is one kind the other.
+    for path in [
+        format!("/v1/payments/{payout}"),
+        format!("/v1/payouts/{payment}"),
+        format!("/v1/payments/{}", payment.to_uppercase()),
+    ] {
+        assert_eq!(merchant.get(&path).await?.status, 404, "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_121st_request_in_a_minute_is_refused() -> anyhow::Result<()> {
+    let merchant = Merchant::with(|wanted| wanted.requests_per_minute = 120).await?;
+    for n in 0..120 {
+        let reply = merchant.get("/v1/payments/py_nothing").await?;
+        assert_eq!(reply.status, 404);
+        assert_eq!(reply.header("x-ratelimit-limit"), Some("120"));
+        assert_eq!(
+            reply.header("x-ratelimit-remaining"),
+            Some((119 - n).to_string().as_str())
+        );
+    }
+    let reply = merchant.get("/v1/payments/py_nothing").await?;
+    assert_eq!(
+        reply.refusal(),
+        (429, vec!["rate_limit_exceeded -".to_owned()])
+    );
+    assert_eq!(
+        (
+            reply.header("retry-after"),
+            reply.header("x-ratelimit-remaining")
+        ),
+        (Some("60"), Some("0"))
+    );
+    assert_eq!(reply.header("x-ratelimit-reset"), Some("60"));
+    // Each key has its own limit.
+    assert_eq!(
+        merchant
+            .get_with(merchant.live(), "/v1/payments")
+            .await?
+            .status,
+        200
+    );
+    merchant.bench.clock.advance(Duration::from_secs(60));
+    assert_eq!(merchant.get("/v1/payments/py_nothing").await?.status, 404);
+    Ok(())
+}
+
+#[tokio::test]
+async fn live_takes_nothing_that_no_gateway_of_its_own_serves() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let live = format!("Bearer {}", merchant.live());
+    let reply = merchant
+        .post_with(
+            "/v1/payments/initialize",
+            &payment(),
+            &[("authorization", &live)],
+        )
+        .await?;
+    assert_eq!(
+        reply.refusal(),
+        (400, vec!["no_method_enabled currency".to_owned()])
+    );
+    assert_eq!(
+        reply.body["message"],
+        "No payment methods enabled for this currency"
+    );
+    assert!(reply.body["errors"][0]["hint"].is_string());
+    let body = switchyard_tests::merchant::payout(switchyard_tests::PAYS);
+    let reply = merchant
+        .post_with("/v1/payouts/initialize", &body, &[("authorization", &live)])
+        .await?;
+    assert_eq!(
+        reply.refusal(),
+        (422, vec!["method_not_enabled method".to_owned()])
+    );
+    Ok(())
+}

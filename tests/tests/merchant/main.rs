@@ -1,0 +1,8 @@
+//! The merchant API as a merchant sees it, over HTTP (specification 2 to 8, decisions 1 to 5).
+
+mod answers;
+mod doors;
+mod idempotency;
+mod lists;
+mod refusals;
+mod shape;
