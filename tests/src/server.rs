@@ -20,12 +20,12 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 pub struct Setup {
     /// Requests a key may make in a minute; none: no limit.
     pub rate_limit: Option<u32>,
-    /// Environment variables, which override settings: `("SWITCHYARD_WEBHOOKS__RETRY_AFTER", "1s")`.
-    pub settings: Vec<(&'static str, String)>,
+    /// Environment variables, which override settings: `("SWITCHYARD_WEBHOOK__RETRY_AFTER", "1s")`.
+    pub settings: Vec<(&'static str, &'static str)>,
 }
 
 /// What `data/dev.json` tells (the names are part of the contract).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dev {
     pub base_url: String,
     pub app_id: String,
@@ -141,6 +141,14 @@ impl Server {
 
     pub fn operator(&self) -> Client {
         self.stranger().with_key(&self.dev.operator_token)
+    }
+
+    /// Gives the seeded app one more webhook.
+    pub async fn add_webhook(&self, url: &str, secret: &str) -> anyhow::Result<()> {
+        let path = format!("/operator/v1/apps/{}/webhooks", self.dev.app_id);
+        let webhook = serde_json::json!({ "url": url, "secret": secret });
+        self.operator().post(&path, &webhook).await?.expect(201)?;
+        Ok(())
     }
 
     /// Where the server keeps everything.

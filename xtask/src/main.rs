@@ -2,8 +2,10 @@
 //!
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
+//! - `bench` measures speed and size;
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
+mod bench;
 mod run;
 mod serve;
 mod stage;
@@ -16,6 +18,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 enum Task {
+    Bench(bench::Bench),
     Serve(serve::Serve),
     Stage(stage::Stage),
     Test(test::Test),
@@ -23,6 +26,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
+        Task::Bench(bench) => bench.run(),
         Task::Serve(serve) => serve.run(),
         Task::Stage(stage) => stage
             .run()

@@ -19,9 +19,17 @@ pub fn target() -> PathBuf {
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))
 }
 
-/// The cargo that runs us.
+/// The cargo that runs us, without what it told us about our own package: build scripts (ring's, for one) look at these names, and would
+/// build again, with all that depends on them, each time that they differ.
 pub fn cargo() -> Command {
-    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let ours = name.to_string_lossy();
+        if ours.starts_with("CARGO_PKG_") || ours.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// A program, started in the root, with nothing to read: no step may wait for a person.

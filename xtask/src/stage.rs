@@ -40,12 +40,18 @@ impl Staged {
 impl Stage {
     pub fn run(&self) -> anyhow::Result<Staged> {
         let gateways = bundled_gateways()?;
-        // The whole workspace, so that `serve` and `test` share one build: cargo would compile the dependencies of a part of it again,
-        // with that part's features.
         let mut build = run::cargo();
-        build.args(["build", "--workspace"]);
+        build.arg("build");
         if self.release {
-            build.arg("--release");
+            // As it is deployed: the program and its gateways, with their own features alone.
+            build.args(["--release", "--package", "switchyard"]);
+            for name in &gateways {
+                build.args(["--package", name]);
+            }
+        } else {
+            // The whole workspace, so that `serve` and `test` share one build: cargo would compile the dependencies of a part of it again,
+            // with that part's features.
+            build.arg("--workspace");
         }
         run::must(&mut build)?;
 

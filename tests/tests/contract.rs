@@ -1,0 +1,67 @@
+//! Requests that a program makes up from `/openapi.json`: whatever comes, the server answers as its document says, and never with a fault.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::Context;
+use switchyard_tests::tidy::root;
+use switchyard_tests::{Server, Setup};
+use tokio::process::Command;
+
+/// No fault of ours, and nothing that the document does not mention: statuses, content types, headers, bodies.
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
+                      response_schema_conformance,ignored_auth,unsupported_method";
+
+#[tokio::test]
+#[ignore = "needs schemathesis: `cargo xtask test contract` installs it"]
+async fn generated_requests_meet_no_fault_and_no_undocumented_answer() -> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let dev = server.dev();
+    let bin = std::env::var_os("SWITCHYARD_PYTHON")
+        .map_or_else(|| root().join("target/tools/python/bin"), PathBuf::from);
+    let mut schemathesis = Command::new(bin.join("schemathesis"));
+    schemathesis.arg("--no-color");
+    schemathesis.args([
+        "run",
+        &format!("{}/openapi.json", dev.base_url),
+        "--url",
+        &dev.base_url,
+        "--checks",
+        CHECKS,
+    ]);
+    schemathesis.args([
+        "--header",
+        &format!("Authorization: Bearer {}", dev.sandbox_secret_key),
+    ]);
+    // One seed: a failure is the same for everyone who runs it.
+    schemathesis.args([
+        "--seed",
+        "1",
+        "--max-examples",
+        "40",
+        "--phases",
+        "examples,coverage,fuzzing",
+    ]);
+    let output = schemathesis
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .context("run `cargo xtask test contract`")?;
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    anyhow::ensure!(
+        output.status.success(),
+        "{said}\nthe server's log ends:\n{}",
+        tail(&server.log(), 40)
+    );
+    println!("{}", tail(&said, 12));
+    Ok(())
+}
+
+fn tail(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}

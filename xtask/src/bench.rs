@@ -1,0 +1,28 @@
+//! `cargo xtask bench`: builds the measurements optimised, and runs them.
+
+use clap::Args;
+
+use crate::run::{cargo, must};
+
+/// Measure speed and size on this machine, as ratios to limits measured in the same run
+#[derive(Args)]
+pub struct Bench {
+    /// One measurement and its options; all of them without it. `-- --help` lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    what: Vec<String>,
+}
+
+impl Bench {
+    pub fn run(&self) -> anyhow::Result<()> {
+        let mut bench = cargo();
+        bench.args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "switchyard-bench",
+            "--",
+        ]);
+        must(bench.args(&self.what))
+    }
+}
