@@ -164,7 +164,7 @@ const CLOCK: &str =
     "take a `Clock` (engine/src/clock.rs); for durations in metrics `tokio::time::Instant`";
 const IDS: &str = "take `Ids` (engine/src/ids.rs): one seed, one history";
 const DO_IT: &str = "do it now, or open an issue and say what is missing in the docs";
-const IDS_HOME: &[&str] = &["engine/src/ids.rs"];
+const IDS_HOME: &[&str] = &["engine/src/ids.rs", "examples/shop/"];
 
 pub const BANS: &[Ban] = &[
     ban(
