@@ -85,7 +85,8 @@ pub fn verdict(
     if made >= settings.attempts() {
         return Verdict::Failed;
     }
-    let jitter = JITTER.mul_f64(f64::from(chance) / f64::from(u32::MAX));
+    let most = JITTER.min(settings.interval / 10);
+    let jitter = most.mul_f64(f64::from(chance) / f64::from(u32::MAX));
     Verdict::Retry {
         due: ended_at.plus(settings.interval).plus(jitter),
     }
