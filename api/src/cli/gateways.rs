@@ -22,4 +22,10 @@ impl Gateways {
     }
 }
 
-const COLUMNS: &[Column] = &[("name", "name"), ("title", "title"), ("sha256", "sha256")];
+const COLUMNS: &[Column] = &[
+    ("name", "name"),
+    ("version", "version"),
+    ("title", "title"),
+    ("suspended", "is_suspended"),
+    ("sha256", "sha256"),
+];

@@ -51,6 +51,7 @@ impl Listen {
             format!("?environment={environment}")
         });
         let path = format!("/apps/{app}/events{environment}");
+        let is_chosen = self.secret.is_some();
         let forward = self
             .forward_to
             .map(|url| Forward::new(url, self.secret))
@@ -60,11 +61,14 @@ impl Listen {
             .output
             .note(&format!("Listening to {app}; stop with Ctrl+C."));
         if let Some(forward) = &forward {
-            client.output.note(&format!(
-                "Forwarding to {}, signed with {}",
-                forward.url,
-                forward.secret.expose()
-            ));
+            client
+                .output
+                .note(&format!("Forwarding to {}", forward.url));
+            // A secret that was chosen is known to who chose it, and stays off the screen.
+            if !is_chosen {
+                let secret = forward.secret.expose();
+                client.output.note(&format!("Signing with {secret}"));
+            }
         }
         loop {
             follow(stream, forward.as_ref(), client.output).await?;

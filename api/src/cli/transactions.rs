@@ -107,6 +107,16 @@ fn story(data: &Value) -> String {
 }
 
 fn told(recorded: &Value) -> Value {
+    if let Some(exchange) = recorded.get("exchange") {
+        let word = |name: &str| exchange[name].as_str().unwrap_or_default();
+        let end = match (exchange["status"].as_u64(), exchange["error"].as_str()) {
+            (Some(status), _) => status.to_string(),
+            (None, Some(error)) => error.to_owned(),
+            (None, None) => word("stage").to_owned(),
+        };
+        let more = format!("{} {} → {end}", word("method"), word("url"));
+        return serde_json::json!({ "at": recorded["at"], "what": format!("  {}", word("operation")), "more": more });
+    }
     let event = &recorded["event"];
     let mut more = Vec::new();
     for name in ["why", "provider_status", "provider_id", "by"] {
@@ -147,15 +157,18 @@ mod tests {
 
     #[test]
     fn the_timeline_tells_when_what_and_what_it_said() {
+        let exchange = json!({ "operation": "collect", "method": "POST", "url": "https://p.example/x", "status": 200 });
         let decline = json!({ "reason": "insufficient_funds", "provider_message": "no" });
         let data = json!({
             "id": "py_x",
             "timeline": [
                 { "at": "T1", "event": { "type": "initiated" } },
+                { "at": "T1", "exchange": exchange },
                 { "at": "T2", "event": { "type": "attempt_declined", "decline": decline } },
             ],
         });
-        let head = "id  py_x\n\nWHEN  WHAT              MORE\nT1    initiated\n";
+        let head = "id  py_x\n\nWHEN  WHAT              MORE\nT1    initiated\n\
+                    T1      collect         POST https://p.example/x → 200\n";
         let end = "T2    attempt_declined  reason: insufficient_funds, said: no\n";
         let expected = format!("{head}{end}");
         assert_eq!(story(&data), expected);

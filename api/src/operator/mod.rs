@@ -7,6 +7,7 @@ mod accounts;
 mod apps;
 mod auth;
 mod connections;
+mod credentials;
 mod deliveries;
 mod error;
 mod events;

@@ -4,10 +4,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{Recorded, State as Stage, Status, Transaction};
+use switchyard_engine::transaction::{State as Stage, Status, Transaction};
 
 use super::error::{Answer, invalid, not_found};
 use super::input::{Asked, Id, moment, ok};
@@ -87,10 +89,22 @@ pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> A
         .transaction(id)
         .await?
         .ok_or_else(|| not_found("transaction"))?;
-    let timeline = state.engine.timeline(id).await?;
+    let mut steps: Vec<Value> = state.engine.timeline(id).await?.iter().map(shown).collect();
+    for attempt in &transaction.attempts {
+        let exchanges = exchanges(&state.engine.store, id, attempt.id)
+            .await
+            .map_err(EngineError::from)?;
+        steps.extend(exchanges.iter().map(|exchange| {
+            let mut step = json!({ "attempt": attempt.id, "exchange": shown(exchange) });
+            step["at"] = step["exchange"]["at"].take();
+            step
+        }));
+    }
+    // Times are texts of one length, so they sort as texts; what happened at one moment keeps its order.
+    steps.sort_by(|one, other| one["at"].as_str().cmp(&other["at"].as_str()));
     ok(
         "Transaction fetched successfully",
-        &whole(&transaction, &timeline),
+        &whole(&transaction, steps),
     )
 }
 
@@ -131,8 +145,8 @@ fn summary(transaction: &Transaction) -> Value {
     })
 }
 
-/// All that is known, for the person who has to find out what happened.
-fn whole(transaction: &Transaction, timeline: &[Recorded]) -> Value {
+/// All that is known, with what happened and what was exchanged with providers in the order of time, for the person who has to find out what happened.
+fn whole(transaction: &Transaction, timeline: Vec<Value>) -> Value {
     let mut view = summary(transaction);
     let more = json!({
         "customer": shown(&transaction.customer),
@@ -147,7 +161,7 @@ fn whole(transaction: &Transaction, timeline: &[Recorded]) -> Value {
         "cancelled_at": transaction.cancelled_at.map(iso),
         "processed_at": transaction.processed_at.map(iso),
         "next_action_at": transaction.wake_at().map(iso),
-        "timeline": timeline.iter().map(shown).collect::<Vec<_>>(),
+        "timeline": timeline,
     });
     if let (Value::Object(view), Value::Object(more)) = (&mut view, more) {
         view.extend(more);

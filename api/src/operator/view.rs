@@ -156,6 +156,9 @@ pub struct ConnectionView<'a> {
     methods: Option<&'a [String]>,
     is_enabled: bool,
     created_at: String,
+    /// What the provider said of the credentials, in the answer to the request that gave them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Value>,
 }
 
 impl<'a> From<&'a Connection> for ConnectionView<'a> {
@@ -169,6 +172,16 @@ impl<'a> From<&'a Connection> for ConnectionView<'a> {
             methods: connection.methods.as_deref(),
             is_enabled: connection.is_enabled,
             created_at: iso(connection.created_at),
+            check: None,
+        }
+    }
+}
+
+impl ConnectionView<'_> {
+    pub fn with_check(self, check: Value) -> Self {
+        Self {
+            check: Some(check),
+            ..self
         }
     }
 }

@@ -1,0 +1,170 @@
+//! Whether a connection's configuration is what its gateway asks for: first by the manifest's schema, then, when the gateway can tell,
+//! by one harmless call to the provider.
+//!
+//! Nothing that is said here repeats a value: most of them are secrets.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{ConfigCheck, Gateways, Operation, Version};
+
+use crate::error::{ApiError, ErrorCode, Problem};
+
+/// The configuration with its defaults filled in, if it fits the schema. All that does not fit is named.
+pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
+    let mut problems = Vec::new();
+    let mut fitted = config.as_object().cloned().unwrap_or_default();
+    if !config.is_object() {
+        problems.push(problem("config", "The configuration is a JSON object."));
+    }
+    let nothing = Map::new();
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&nothing);
+    if !schema.is_null() {
+        for name in fitted.keys().filter(|name| !properties.contains_key(*name)) {
+            let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+            let message = format!(
+                "The gateway has no configuration field `{name}`; it has: {}.",
+                known.join(", ")
+            );
+            problems.push(problem(&format!("config.{name}"), &message));
+        }
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    for (name, property) in properties {
+        let is_required =
+            required.is_some_and(|names| names.iter().any(|required| required == name));
+        match (fitted.get(name), property.get("default")) {
+            (Some(value), _) => problems.extend(unfit(name, property, value)),
+            (None, Some(default)) => drop(fitted.insert(name.clone(), default.clone())),
+            (None, None) if is_required => {
+                problems.push(problem(
+                    &format!("config.{name}"),
+                    &format!("The gateway needs `{name}`."),
+                ));
+            }
+            (None, None) => {}
+        }
+    }
+    ApiError::of(problems).map_or(Ok(Value::Object(fitted)), Err)
+}
+
+/// Asks the provider whether the credentials work. What it says; an error when it refuses them. A provider that cannot be asked is no
+/// reason not to store them.
+pub async fn tried(
+    gateways: &Gateways,
+    version: &Arc<Version>,
+    environment: Environment,
+    config: &Value,
+) -> Result<Value, ApiError> {
+    if !version.has(Operation::CheckConfig) {
+        return Ok(
+            json!({ "result": "not_checked", "why": "the gateway cannot tell without moving money" }),
+        );
+    }
+    match gateways.check_config(version, environment, config).await {
+        Ok(ConfigCheck::Works { account }) => Ok(json!({ "result": "works", "account": account })),
+        Ok(ConfigCheck::Refused { message, field }) => {
+            let field =
+                field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
+            Err(problem(
+                &field,
+                &format!("The provider refuses these credentials: {message}"),
+            )
+            .into())
+        }
+        Err(why) => Ok(json!({ "result": "not_checked", "why": why })),
+    }
+}
+
+fn unfit(name: &str, property: &Value, value: &Value) -> Option<Problem> {
+    let field = format!("config.{name}");
+    let kind = property
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let fits = match kind {
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        _ => true,
+    };
+    if !fits {
+        return Some(problem(
+            &field,
+            &format!("`{name}` has to be of type {kind}."),
+        ));
+    }
+    let allowed = property.get("enum").and_then(Value::as_array)?;
+    if allowed.contains(value) {
+        return None;
+    }
+    let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
+    Some(problem(
+        &field,
+        &format!("`{name}` has to be one of {}.", names.join(", ")),
+    ))
+}
+
+fn problem(field: &str, message: &str) -> Problem {
+    Problem::new(ErrorCode::FieldInvalid, message.to_owned()).at(field.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "required": ["api_key"],
+            "properties": {
+                "api_key": { "type": "string", "writeOnly": true },
+                "region": { "type": "string", "enum": ["eu", "us"], "default": "eu" },
+                "shop": { "type": "integer" },
+            },
+        })
+    }
+
+    fn refused(config: &Value) -> Vec<(String, String)> {
+        let error = fitted(&schema(), config).unwrap_err();
+        let said = error.problems().iter();
+        said.map(|problem| {
+            (
+                problem.field.clone().unwrap_or_default().into_owned(),
+                problem.message.clone().into_owned(),
+            )
+        })
+        .collect()
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let config = fitted(&schema(), &json!({ "api_key": "k" })).unwrap();
+        assert_eq!(config, json!({ "api_key": "k", "region": "eu" }));
+        assert_eq!(
+            fitted(&Value::Null, &json!({ "any": 1 })).unwrap(),
+            json!({ "any": 1 })
+        );
+    }
+
+    #[test]
+    fn everything_that_does_not_fit_is_named_at_once_and_no_value_is_repeated() {
+        let said = refused(&json!({ "region": "hunter2", "shop": "hunter2", "colour": "hunter2" }));
+        let fields: Vec<&str> = said.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(
+            fields,
+            [
+                "config.colour",
+                "config.api_key",
+                "config.region",
+                "config.shop"
+            ]
+        );
+        assert!(said.iter().all(|(_, message)| !message.contains("hunter2")));
+        assert_eq!(refused(&json!("hunter2"))[0].0, "config");
+    }
+}
