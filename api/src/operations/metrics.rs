@@ -14,12 +14,12 @@
 //! | `switchyard_submissions_away` | | calls to gateways that have not come back |
 //! | `switchyard_gateway_calls_total` | `gateway`, `operation`, `outcome` | ended calls |
 //! | `switchyard_gateway_call_seconds` | `gateway`, `operation` | their time |
+//! | `switchyard_gateway_panics_total` | `gateway` | panics inside gateways that were caught |
 //! | `switchyard_outbox_depth` | `kind` | webhooks and mails that are not done |
-//! | `switchyard_outbox_oldest_seconds` | `kind` | age of the oldest of them |
+//! | `switchyard_outbox_oldest_seconds` | `kind` | how long the oldest of them is due |
 //! | `switchyard_webhook_attempts_total` | `outcome` | sent webhooks |
 //! | `switchyard_webhook_delay_seconds` | | from the event to its first attempt |
-//! | `switchyard_mail_attempts_total` | `outcome` | sent mails |
-//! | `switchyard_access_keys_refused_total` | `why` | requests with a key that opens nothing |
+//! | `switchyard_keys_refused_total` | `why` | requests with a key that opens nothing |
 
 use std::time::Duration;
 
@@ -124,13 +124,17 @@ fn describe() {
         "switchyard_gateway_call_seconds",
         "Time of calls of gateways"
     );
+    describe_counter!(
+        "switchyard_gateway_panics_total",
+        "Panics inside gateways that were caught"
+    );
     describe_gauge!(
         "switchyard_outbox_depth",
         "Webhooks and mails that are not done"
     );
     describe_gauge!(
         "switchyard_outbox_oldest_seconds",
-        "Age of the oldest undone webhook or mail"
+        "How long the oldest undone webhook or mail is due"
     );
     describe_counter!(
         "switchyard_webhook_attempts_total",
@@ -138,11 +142,10 @@ fn describe() {
     );
     describe_histogram!(
         "switchyard_webhook_delay_seconds",
-        "From an event to the first attempt to announce it"
+        "From an event to an attempt to announce it"
     );
-    describe_counter!("switchyard_mail_attempts_total", "Sent mails by outcome");
     describe_counter!(
-        "switchyard_access_keys_refused_total",
+        "switchyard_keys_refused_total",
         "Requests with a key that opens nothing"
     );
 }
@@ -152,3 +155,89 @@ const SECONDS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];
 const UPKEEP: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    const ADVICE: &str = "keep the list at the top of operations/metrics.rs and its `describe` in step with what is recorded";
+
+    /// Names in quotes after `marker`, in all sources below `folder`.
+    fn named(folder: &Path, markers: &[&str], names: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                named(&path, markers, names);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                for marker in markers {
+                    // The name may stand on a line of its own.
+                    let found = text
+                        .split(marker)
+                        .skip(1)
+                        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+                    names.extend(
+                        found
+                            .filter(|name| name.starts_with("switchyard_"))
+                            .map(str::to_owned),
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_of_metrics_names_all_that_are_recorded_and_no_others() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut recorded = BTreeSet::new();
+        for folder in ["src", "../engine/src"] {
+            named(
+                &here.join(folder),
+                &[
+                    " counter!(",
+                    " gauge!(",
+                    " histogram!(",
+                    "metrics::counter!(",
+                    "metrics::gauge!(",
+                    "metrics::histogram!(",
+                ],
+                &mut recorded,
+            );
+        }
+        let rows = include_str!("metrics.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | `"));
+        let listed: BTreeSet<String> = rows
+            .filter_map(|row| row.split('`').next())
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(recorded, listed, "{ADVICE}");
+    }
+
+    #[test]
+    fn every_listed_metric_is_described() {
+        let mut described = BTreeSet::new();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/operations");
+        named(
+            &folder,
+            &[
+                "describe_counter!(",
+                "describe_gauge!(",
+                "describe_histogram!(",
+            ],
+            &mut described,
+        );
+        let rows = include_str!("metrics.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | `"));
+        let listed: BTreeSet<String> = rows
+            .filter_map(|row| row.split('`').next())
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(described, listed, "{ADVICE}");
+    }
+}

@@ -70,3 +70,15 @@ pub enum Unauthorized {
     #[error("the app of this key is disabled")]
     AppDisabled,
 }
+
+impl Unauthorized {
+    /// For metrics and logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Unknown => "unknown",
+            Self::Expired => "expired",
+            Self::AppDisabled => "app_disabled",
+        }
+    }
+}

@@ -143,6 +143,14 @@ impl Access {
 
     /// Says who a bearer token is. A token of the wrong form, or with a wrong checksum, is refused before anything is looked up.
     pub fn authenticate(&self, bearer: &str) -> Result<Caller, Unauthorized> {
+        let caller = self.look_up(bearer);
+        if let Err(why) = &caller {
+            metrics::counter!("switchyard_keys_refused_total", "why" => why.word()).increment(1);
+        }
+        caller
+    }
+
+    fn look_up(&self, bearer: &str) -> Result<Caller, Unauthorized> {
         match token::parse(bearer, &self.0.options.service_code) {
             Some(TokenForm::Key(..)) => {}
             Some(TokenForm::Operator) | None => return Err(Unauthorized::Malformed),

@@ -244,5 +244,5 @@ fn show_depth(depth: i64) {
         clippy::cast_precision_loss,
         reason = "a gauge is a float, and a queue is not that long"
     )]
-    metrics::gauge!("switchyard_webhook_outbox_depth").set(depth.max(0) as f64);
+    metrics::gauge!("switchyard_outbox_depth", "kind" => "webhook").set(depth.max(0) as f64);
 }

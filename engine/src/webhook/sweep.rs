@@ -70,7 +70,7 @@ pub(super) async fn count(shared: &Shared) -> Result<Swept, SweepError> {
         tokio::task::yield_now().await;
     }
     let age = oldest.map_or(Duration::ZERO, |at| shared.clock.now().since(at));
-    metrics::gauge!("switchyard_webhook_outbox_oldest_seconds").set(age.as_secs_f64());
+    metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "webhook").set(age.as_secs_f64());
     swept.depth = Some(depth);
     Ok(swept)
 }

@@ -1,0 +1,200 @@
+//! How the program starts, refuses to start, and ends: as an operator meets it, through the real binary.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn switchyard(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_switchyard"));
+    command.current_dir(folder).env_clear();
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    switchyard(folder).args(arguments).output().unwrap()
+}
+
+fn serve_with(folder: &Path, settings: &str) -> (Option<i32>, String) {
+    fs::write(folder.join("switchyard.toml"), settings).unwrap();
+    let output = run(
+        folder,
+        &["serve", "--config", "switchyard.toml", "--port", "0"],
+    );
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// A development server that has said where it is.
+struct Server {
+    process: Child,
+    /// Kept open, so that the server can always write.
+    _out: BufReader<std::process::ChildStdout>,
+}
+
+impl Server {
+    fn start(folder: &Path) -> Self {
+        let mut process = switchyard(folder)
+            .args(["serve", "--development", "--port", "0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("in development mode") {
+            line.clear();
+            assert_ne!(
+                out.read_line(&mut line).unwrap(),
+                0,
+                "the server ended before it served"
+            );
+        }
+        Self { process, _out: out }
+    }
+
+    fn stop(mut self, signal: &str) -> Option<i32> {
+        let id = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.process.wait().unwrap().code()
+    }
+}
+
+fn dev(folder: &Path) -> Value {
+    serde_json::from_slice(&fs::read(folder.join("data/dev.json")).unwrap()).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn unsafe_settings_stop_the_start_with_a_sentence_each_and_exit_code_2() {
+    let folder = TempDir::new().unwrap();
+    let settings =
+        "[server]\npublic_url = 'http://pay.example.com'\n[sandbox]\nretention_days = 0\n";
+    let (code, said) = serve_with(folder.path(), settings);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(
+        said.contains("server.public_url") && said.contains("sandbox.retention_days"),
+        "{said}"
+    );
+    assert!(
+        !folder.path().join("data").exists(),
+        "something was made before the refusal"
+    );
+}
+
+#[test]
+fn an_unknown_setting_and_a_missing_file_are_refused_with_exit_code_2() {
+    let folder = TempDir::new().unwrap();
+    let (code, said) = serve_with(folder.path(), "[server]\nlissten = '127.0.0.1:1'\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("lissten"), "{said}");
+    let output = run(folder.path(), &["serve", "--config", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn without_a_master_key_or_with_one_that_others_can_read_there_is_no_start() {
+    let folder = TempDir::new().unwrap();
+    let (code, said) = serve_with(folder.path(), "");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("switchyard master-key"), "{said}");
+
+    let made = run(folder.path(), &["master-key", "master.key"]);
+    assert!(made.status.success());
+    let key = folder.path().join("master.key");
+    assert_eq!(mode(&key), 0o600);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let (code, said) = serve_with(folder.path(), "[secrets]\nmaster_key_file = 'master.key'\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("chmod 600"), "{said}");
+}
+
+#[test]
+fn a_store_is_not_opened_under_another_master_key() {
+    let folder = TempDir::new().unwrap();
+    Server::start(folder.path()).stop("-TERM");
+    fs::remove_file(folder.path().join("data/master.key")).unwrap();
+    let output = run(folder.path(), &["serve", "--development", "--port", "0"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(said.contains("master key"), "{said}");
+}
+
+#[test]
+fn a_restart_keeps_the_keys_and_both_signals_end_it_well() {
+    let folder = TempDir::new().unwrap();
+    assert_eq!(Server::start(folder.path()).stop("-TERM"), Some(0));
+    let first = dev(folder.path());
+    assert_eq!(mode(&folder.path().join("data/dev.json")), 0o600);
+    assert_eq!(mode(&folder.path().join("data/master.key")), 0o600);
+    assert_eq!(Server::start(folder.path()).stop("-INT"), Some(0));
+    let second = dev(folder.path());
+    let names = [
+        "app_id",
+        "sandbox_secret_key",
+        "sandbox_public_key",
+        "live_secret_key",
+        "live_public_key",
+        "operator_token",
+    ];
+    for name in names {
+        assert!(
+            first[name].as_str().is_some_and(|value| !value.is_empty()),
+            "{name}"
+        );
+        assert_eq!(first[name], second[name], "{name}");
+    }
+}
+
+#[test]
+fn two_servers_do_not_share_a_store() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(folder.path());
+    let second = run(folder.path(), &["serve", "--development", "--port", "0"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("in use by another process"), "{said}");
+    assert_eq!(server.stop("-TERM"), Some(0));
+}
+
+#[test]
+fn the_command_line_finds_the_development_server_and_says_what_to_do_without_one() {
+    let folder = TempDir::new().unwrap();
+    let nobody = run(folder.path(), &["apps", "list"]);
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(said.contains("--url") && said.contains("--token"), "{said}");
+
+    let server = Server::start(folder.path());
+    let apps = run(folder.path(), &["apps", "list", "--json"]);
+    let apps: Value = serde_json::from_slice(&apps.stdout).unwrap();
+    assert_eq!(apps["data"][0]["id"], dev(folder.path())["app_id"]);
+    let table = run(folder.path(), &["apps", "list"]);
+    assert!(String::from_utf8(table.stdout).unwrap().starts_with("ID "));
+    let made = run(folder.path(), &["trigger", "payment.cancelled", "--json"]);
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    assert_eq!(made["data"]["status"], "cancelled");
+    server.stop("-TERM");
+    let gone = run(folder.path(), &["apps", "list"]);
+    assert!(
+        String::from_utf8(gone.stderr)
+            .unwrap()
+            .contains("switchyard serve")
+    );
+}
