@@ -6,6 +6,7 @@
 pub mod access;
 pub mod actors;
 pub mod clock;
+pub mod descriptors;
 pub mod directory;
 pub mod egress;
 pub mod engine;

@@ -3,12 +3,15 @@
 use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Method, RequestBuilder, redirect};
 use tokio::time::Instant;
+use tower::{Layer, Service};
 use url::Url;
 
 use super::{Forbidden, Names, Policy, VetError};
@@ -52,6 +55,8 @@ pub enum Failure {
 pub struct Probe {
     /// Time to resolve the name; `None` for an address, or a connection that was open already.
     pub dns: Option<Duration>,
+    /// Time to connect, resolving and TLS included; `None` for a connection that was open already.
+    pub connect: Option<Duration>,
     /// The addresses of the name, in the order in which they are tried.
     pub addresses: Vec<IpAddr>,
 }
@@ -66,6 +71,7 @@ impl Client {
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls().map_err(ClientError::Tls)?)
             .dns_resolver(resolver)
+            .connector_layer(Timed)
             .redirect(redirect::Policy::none())
             .no_proxy()
             .referer(false)
@@ -140,6 +146,49 @@ impl Resolve for Vetting {
             }
             let targets: Addrs = Box::new(found.into_iter().map(|ip| SocketAddr::new(ip, 0)));
             Ok(targets)
+        })
+    }
+}
+
+/// Notes how long a connection takes to be made.
+#[derive(Clone, Copy)]
+struct Timed;
+
+#[derive(Clone)]
+struct TimedConnector<S>(S);
+
+impl<S> Layer<S> for Timed {
+    type Service = TimedConnector<S>;
+
+    fn layer(&self, connector: S) -> Self::Service {
+        TimedConnector(connector)
+    }
+}
+
+impl<S, R> Service<R> for TimedConnector<S>
+where
+    S: Service<R>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, target: R) -> Self::Future {
+        let probe = PROBE.try_with(Arc::clone).ok(); // absent when nobody asked
+        let begun = Instant::now();
+        let connected = self.0.call(target);
+        Box::pin(async move {
+            let connected = connected.await;
+            if let (Some(probe), Ok(_)) = (probe, &connected) {
+                let mut probe = probe.lock().unwrap_or_else(PoisonError::into_inner);
+                probe.connect = Some(begun.elapsed());
+            }
+            connected
         })
     }
 }

@@ -29,6 +29,7 @@ use crate::access::Access;
 pub use crate::actors::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
 use crate::actors::{House, Registry, Running, Scheduler, Snapshot, Watchers, start_scheduler};
 use crate::clock::Clock;
+use crate::descriptors;
 use crate::directory::Directory;
 use crate::egress::Names;
 use crate::gateway::Gateways;
@@ -91,6 +92,9 @@ impl Engine {
     /// # Errors
     /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
     pub fn start(with: Equipment) -> std::io::Result<Self> {
+        if let Err(error) = descriptors::raise_limit() {
+            tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");
+        }
         let house = House::start()?;
         let webhooks = start_webhooks(&with, &house)?;
         let mails = start_mails(&with, &house)?;

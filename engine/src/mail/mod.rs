@@ -78,6 +78,8 @@ struct Shared {
     transport: Transport,
     runtime: Handle,
     is_told: AtomicBool,
+    /// Held while the queue is being counted.
+    measuring: tokio::sync::Mutex<()>,
     away: Arc<AtomicUsize>,
     stopping: watch::Sender<bool>,
     actor: OnceLock<Addr<MailActor>>,
@@ -109,6 +111,7 @@ impl Mails {
             transport,
             runtime: Handle::current(),
             is_told: AtomicBool::new(false),
+            measuring: tokio::sync::Mutex::default(),
             away: Arc::default(),
             stopping: watch::channel(false).0,
             actor: OnceLock::new(),

@@ -79,6 +79,7 @@ impl Post {
         {
             self.last_full_look = Some(now);
             self.low = Timestamp::default();
+            self.shared.runtime.spawn(measure(self.shared.clone()));
         }
         let next_due = self.send_due(now).await;
         let next_look = now.plus(FULL_LOOK);
@@ -153,6 +154,37 @@ impl Post {
             tell(News::Ended { key });
         });
     }
+}
+
+/// Counts the mails that wait, and measures the age of the oldest.
+async fn measure(shared: Arc<Shared>) {
+    let Ok(_only) = shared.measuring.try_lock() else {
+        return; // an earlier walk through a long queue is still under way
+    };
+    let (mut from, end) = (letter::from(Timestamp::default()), letter::end());
+    let (mut depth, mut oldest) = (0_u32, shared.clock.now());
+    loop {
+        let rows = shared
+            .store
+            .scan(Table::Outbox, &from, &end, Direction::Forward, CHUNK)
+            .await;
+        let Ok(rows) = rows else {
+            return; // who sends them says so
+        };
+        for (_, value) in &rows {
+            depth = depth.saturating_add(1);
+            if let Ok(letter) = Letter::read(value) {
+                oldest = oldest.min(letter.enqueued_at);
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == CHUNK => from = [&last[..], &[0]].concat(),
+            _ => break,
+        }
+    }
+    let age = shared.clock.now().since(oldest);
+    metrics::gauge!("switchyard_outbox_depth", "kind" => "mail").set(f64::from(depth));
+    metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "mail").set(age.as_secs_f64());
 }
 
 async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
@@ -230,6 +262,8 @@ fn count(attempted: Attempted) {
 
 /// Mails on their way at a time. A mail server that takes fewer answers slowly, and that is that.
 const ROOM: usize = 8;
+/// Mails read at once when they are counted.
+const CHUNK: usize = 1_000;
 /// How often the whole queue is looked at from its beginning.
 const FULL_LOOK: Duration = Duration::from_secs(60);
 /// A row may become visible so long after the time in its key: longer than any commit takes.

@@ -59,6 +59,9 @@ pub struct Response {
 pub struct Timing {
     /// To resolve the name; none for an address or an open connection.
     pub dns: Option<u64>,
+    /// To connect, resolving and TLS included; none for an open connection.
+    #[serde(default)]
+    pub connect: Option<u64>,
     /// From the beginning to the head of the answer.
     pub answer: Option<u64>,
     pub total: u64,

@@ -79,7 +79,7 @@ async fn settle(shared: &Shared, row: &Row, attempt: &Attempt) -> Settled {
         ended_at,
         u32::from_le_bytes(chance),
     );
-    count(attempt, row, ended_at);
+    count(attempt, row);
     loop {
         let batch = batch(row, attempt, verdict, ended_at);
         match shared.store.commit(batch).await {
@@ -141,7 +141,7 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     batch
 }
 
-fn count(attempt: &Attempt, row: &Row, ended_at: Timestamp) {
+fn count(attempt: &Attempt, row: &Row) {
     let outcome = match attempt.failure {
         None => "acknowledged",
         Some(Failure::Timeout) => "timeout",
@@ -152,8 +152,8 @@ fn count(attempt: &Attempt, row: &Row, ended_at: Timestamp) {
         Some(Failure::ForbiddenTarget) => "forbidden_target",
     };
     metrics::counter!("switchyard_webhook_attempts_total", "outcome" => outcome).increment(1);
-    if attempt.acknowledged {
-        let delay = ended_at.since(row.enqueued_at).as_secs_f64();
+    if row.first_attempt_at.is_none() {
+        let delay = attempt.at.since(row.enqueued_at).as_secs_f64();
         metrics::histogram!("switchyard_webhook_delay_seconds").record(delay);
     }
 }

@@ -44,6 +44,12 @@ async fn an_event_reaches_every_enabled_webhook_signed_in_both_ways() {
     let logged = room.attempted(&target, 1).await.remove(0);
     assert!(logged.acknowledged);
     assert_eq!(logged.addresses, ["127.0.0.1"]);
+    let timing = logged.timing;
+    assert!(
+        timing.connect <= timing.answer && timing.answer <= Some(timing.total),
+        "{timing:?}"
+    );
+    assert!(timing.connect.is_some());
     assert_eq!(logged.response.unwrap().status, 200);
     let delivery = room
         .webhooks

@@ -48,6 +48,15 @@ impl Room {
     }
 
     async fn with(store: Store, clock: Clock, settings: WebhookSettings) -> Self {
+        Self::with_names(store, clock, settings, Names::system()).await
+    }
+
+    async fn with_names(
+        store: Store,
+        clock: Clock,
+        settings: WebhookSettings,
+        names: Names,
+    ) -> Self {
         let ids = Ids::system();
         let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "a test").unwrap();
         let vault = Vault::new(&master, ids.clone());
@@ -74,7 +83,7 @@ impl Room {
                 allow_private: true,
                 ..settings
             },
-            names: Names::system(),
+            names,
         };
         let webhooks = Webhooks::start(equipment, house.arbiter()).unwrap();
         Self {

@@ -74,3 +74,20 @@ async fn the_depth_of_the_outbox_is_known_again_after_a_sweep() {
     );
     assert_eq!(room.webhooks.snapshot().await.unwrap().depth, 5);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_in_one_delivery_stops_no_other_and_loses_nothing() {
+    let names = Names::scripted(|name| panic!("a test panics when asked for {name}"));
+    let (store, clock) = (Store::memory(), Clock::manual(START));
+    let room = Room::with_names(store, clock, WebhookSettings::default(), names).await;
+    let receiver = Receiver::good().await;
+    room.webhook_at("http://panic.example/").await;
+    room.webhook(&receiver).await;
+    for _ in 0..5 {
+        room.begin().await;
+    }
+    receiver.received(5).await;
+    room.settle().await;
+    assert_eq!(room.waiting().await, 5);
+    assert!(room.webhooks.snapshot().await.is_some());
+}

@@ -1,0 +1,37 @@
+//! Open files: each socket is one, and systems hand out few until asked.
+
+use std::io;
+
+/// Raises this process's limit on open files to the most that the system allows it, and says what it is now. Webhooks alone may keep
+/// some 900 sockets open, and a usual limit to begin with is 1,024 for all.
+///
+/// # Errors
+/// When the system does not tell or does not change the limit.
+pub fn raise_limit() -> io::Result<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointer is to a live `rlimit` of ours, which the call fills and does not keep.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the pointer is to a live `rlimit` of ours, which the call reads and does not keep.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_can_be_raised_twice_and_stays_up() {
+        let raised = raise_limit().unwrap();
+        assert!(raised > 0);
+        assert_eq!(raise_limit().unwrap(), raised);
+    }
+}
