@@ -40,6 +40,13 @@ macro_rules! codes {
                 }
             }
 
+            /// Its page of `docs/errors/`, in Markdown. A code without one does not compile.
+            pub const fn page(self) -> &'static str {
+                match self {
+                    $(Self::$name => include_str!(concat!("../../docs/errors/", $word, ".md")),)*
+                }
+            }
+
             pub const fn kind(self) -> ErrorType {
                 match self {
                     $(Self::$name => ErrorType::$kind,)*
@@ -85,6 +92,7 @@ codes! {
     MetadataKeyInvalid = "metadata_key_invalid", ValidationError, UNPROCESSABLE_ENTITY;
     MetadataValueNotString = "metadata_value_not_string", ValidationError, UNPROCESSABLE_ENTITY;
     MetadataValueTooLong = "metadata_value_too_long", ValidationError, UNPROCESSABLE_ENTITY;
+    AmountNotServed = "amount_not_served", ValidationError, UNPROCESSABLE_ENTITY;
     MethodUnknown = "method_unknown", ValidationError, UNPROCESSABLE_ENTITY;
     MethodCurrencyMismatch = "method_currency_mismatch", ValidationError, UNPROCESSABLE_ENTITY;
     MethodNotEnabled = "method_not_enabled", ValidationError, UNPROCESSABLE_ENTITY;
@@ -231,6 +239,17 @@ impl ApiError {
         .retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 
+    pub fn too_slow() -> Self {
+        let problem = Problem::new(
+            ErrorCode::ServiceUnavailable,
+            "The request took too long and was given up",
+        );
+        Self::new(problem.hint(
+            "What it had stored by then stays stored: look for it, or send it again with the same Idempotency-Key.",
+        ))
+        .retry_after(UNAVAILABLE_RETRY_SECONDS)
+    }
+
     pub fn internal() -> Self {
         let problem = Problem::new(ErrorCode::InternalError, "Something went wrong on our side");
         Self::new(problem.hint(
@@ -276,9 +295,7 @@ mod tests {
     #[test]
     fn every_page_says_what_happened_and_what_to_do() {
         for code in ErrorCode::ALL {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join(format!("../docs/errors/{}.md", code.as_str()));
-            let page = std::fs::read_to_string(path).unwrap();
+            let page = code.page();
             assert!(
                 page.starts_with(&format!("# {}\n", code.as_str())),
                 "{code:?}"

@@ -126,6 +126,7 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 #[cfg(test)]
 mod tests {
     use switchyard_engine::clock::Timestamp;
+    use switchyard_engine::gateway::Gateways;
     use switchyard_engine::ids::{Ids, PaymentId};
 
     use super::*;
@@ -137,5 +138,29 @@ mod tests {
         let text = ulid_text::write(ulid.0, &mut buffer);
         let same = PaymentId::new(ulid).to_string().replace("py_", "req_");
         assert_eq!(text, same.as_bytes());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_with_the_envelope() {
+        use axum::body::Body;
+        use tower::ServiceExt as _;
+
+        let bench = switchyard_engine::testing::Wanted::with(Gateways::default())
+            .start()
+            .await;
+        let state = ApiState::new(bench.engine.clone(), crate::state::HttpSettings::default());
+        let panics = axum::Router::new().route("/", axum::routing::get(panics));
+        let router = crate::routes::framed(panics, state);
+        let answer = router.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body = axum::body::to_bytes(answer.into_body(), 10_000)
+            .await
+            .unwrap();
+        assert!(String::from_utf8_lossy(&body).contains("\"code\":\"internal_error\""));
+    }
+
+    async fn panics() {
+        panic!("on purpose");
     }
 }

@@ -60,7 +60,7 @@ pub struct Failure {
 #[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
 pub struct FailureError {
     r#type: ErrorType,
-    /// A stable word; each has a page under `docs/errors/`.
+    /// A stable word; `/docs/errors/<code>` says what happened and what to do.
     #[schema(schema_with = code)]
     code: (),
     #[schema(min_length = 1)]

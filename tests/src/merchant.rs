@@ -26,6 +26,7 @@ use crate::demo_gateway;
 pub struct Merchant {
     pub bench: Bench,
     pub router: Router,
+    pub state: ApiState,
     /// Where the engine keeps its copy of the gateway.
     _folder: TempDir,
 }
@@ -61,7 +62,8 @@ impl Merchant {
         let bench = wanted.start().await;
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
         Ok(Self {
-            router: routes::router(state),
+            router: routes::router(state.clone()),
+            state,
             bench,
             _folder: folder,
         })

@@ -1,13 +1,17 @@
-//! `/docs`: the OpenAPI document as a page to read. All of its assets are part of the program; it asks no other host for anything.
+//! `/docs`: the OpenAPI document as a page to read, and `/docs/errors/<code>`: what each error code means. All of its assets are part of the program; it asks no other host for anything.
 
 use axum::Router;
-use axum::http::HeaderName;
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::{HeaderName, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::error::ErrorCode;
+use crate::frame;
 use crate::state::ApiState;
 
 pub fn routes() -> Router<ApiState> {
@@ -16,6 +20,7 @@ pub fn routes() -> Router<ApiState> {
         .route("/docs/page.css", get(style))
         .route("/docs/page.js", get(script))
         .route("/docs/redoc.standalone.js", get(redoc))
+        .route("/docs/errors/{code}", get(error_page))
 }
 
 async fn page() -> Response {
@@ -40,6 +45,18 @@ async fn script() -> Response {
 
 async fn redoc() -> Response {
     asset(JAVASCRIPT, include_str!("vendor/redoc.standalone.js"))
+}
+
+/// What happened and what to do, for one code.
+async fn error_page(code: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
+    let code = code.ok().and_then(|Path(word)| {
+        let mut codes = ErrorCode::ALL.iter();
+        codes.find(|code| code.as_str() == word)
+    });
+    match code {
+        Some(code) => asset("text/plain; charset=utf-8", code.page()),
+        None => frame::nothing_at(&uri).into_response(),
+    }
 }
 
 fn asset(content_type: &'static str, body: &'static str) -> Response {

@@ -92,11 +92,11 @@ impl Initialization for NewPayment {
             return possible
                 .next()
                 .map(|_| ())
-                .ok_or_else(|| no_method(engine, caller));
+                .ok_or_else(|| no_method(self, engine, caller));
         };
         let mut possible = possible.peekable();
         if possible.peek().is_none() {
-            return Err(no_method(engine, caller));
+            return Err(no_method(self, engine, caller));
         }
         if possible.any(|method| method.serves(country)) {
             return Ok(());
@@ -131,7 +131,21 @@ impl Initialization for NewPayment {
     }
 }
 
-fn no_method(engine: &Engine, caller: &Caller) -> ApiError {
+/// Why no method can work: none takes this amount, or none is enabled at all.
+fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
+    let (app, environment) = (caller.app.id, caller.environment);
+    let mut methods = engine.directory.payment_methods().iter();
+    let takes_others = methods.any(|method| {
+        method.currency == new.amount.currency()
+            && (new.methods.is_empty() || new.methods.contains(&method.code))
+            && engine.can_serve(app, environment, Kind::Payment, &method.code, None)
+    });
+    if takes_others {
+        let message = format!("No enabled payment method takes {}", new.amount);
+        return Problem::new(ErrorCode::AmountNotServed, message)
+            .at("amount")
+            .into();
+    }
     let enabled = engine.enabled_currencies(caller.app.id, caller.environment, Kind::Payment);
     let codes: Vec<&str> = enabled.into_iter().map(Currency::code).collect();
     let hint = if codes.is_empty() {

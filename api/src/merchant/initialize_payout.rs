@@ -63,20 +63,20 @@ impl Initialization for NewPayout {
     }
 
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
-        let (app, environment) = (caller.app.id, caller.environment);
-        if engine.can_serve(
-            app,
-            environment,
-            Kind::Payout,
-            &self.method,
-            Some(self.amount),
-        ) {
+        let can_serve = |amount| {
+            let (app, environment) = (caller.app.id, caller.environment);
+            engine.can_serve(app, environment, Kind::Payout, &self.method, amount)
+        };
+        if can_serve(Some(self.amount)) {
             return Ok(());
         }
-        let message = format!(
-            "No gateway serves the payout method {} for this amount now",
-            self.method
-        );
+        if can_serve(None) {
+            let message = format!("No gateway of {} takes {}", self.method, self.amount);
+            return Err(Problem::new(ErrorCode::AmountNotServed, message)
+                .at("amount")
+                .into());
+        }
+        let message = format!("No gateway serves the payout method {} now", self.method);
         let problem = Problem::new(ErrorCode::MethodNotEnabled, message).at("method");
         Err(problem
             .hint("Add a connection that serves it to this app, or use another method.")

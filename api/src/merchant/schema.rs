@@ -210,6 +210,7 @@ refusal_sets! {
         FieldWrongType, FieldBlank, FieldTooLong, FieldHasControlCharacters, AmountNotNumber, AmountNotPositive, AmountTooLarge,
         AmountTooManyDecimals, CurrencyUnknown, UrlInvalid, EmailInvalid, PhoneInvalid, CountryUnknown, MetadataNotObject,
         MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
+        AmountNotServed,
         MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
         IdempotencyBodyDiffers, RateLimitExceeded, InternalError, ServiceUnavailable,
     ];

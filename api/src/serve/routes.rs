@@ -53,6 +53,6 @@ pub fn all(
 async fn in_time(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => ApiError::unavailable().into_response(),
+        Err(_) => ApiError::too_slow().into_response(),
     }
 }

@@ -6,3 +6,4 @@ mod idempotency;
 mod lists;
 mod refusals;
 mod shape;
+mod trouble;
