@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::run::{cargo, must};
+use crate::run::{cargo, must, program, target};
 
 /// Measure speed and size on this machine, as ratios to limits measured in the same run
 #[derive(Args)]
@@ -14,15 +14,13 @@ pub struct Bench {
 
 impl Bench {
     pub fn run(&self) -> anyhow::Result<()> {
-        let mut bench = cargo();
-        bench.args([
-            "run",
-            "--quiet",
-            "--release",
+        let packages = [
             "--package",
             "switchyard-bench",
-            "--",
-        ]);
-        must(bench.args(&self.what))
+            "--package",
+            "gateway-demo",
+        ];
+        must(cargo().args(["build", "--release"]).args(packages))?;
+        must(program(target().join("release/switchyard-bench")).args(&self.what))
     }
 }

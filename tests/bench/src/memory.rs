@@ -45,7 +45,7 @@ pub async fn actors(actors: u64) -> Result<()> {
     println!("memory of live actors");
     println!("  without actors                    {before:>8.0} MiB");
     println!(
-        "  with {:>9} actors up          {after:>8.0} MiB  (bar for 100,000: 250 MiB in all)",
+        "  with {:>9} actors up          {after:>8.0} MiB  (bar for the actors of 100,000: 250 MiB)",
         bench.engine.live_actors()
     );
     println!(

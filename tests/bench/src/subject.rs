@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::Gateways;
-use switchyard_engine::ids::TransactionId;
+use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::ids::{Ids, TransactionId};
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::store::{Engine as StoreEngine, Store, StoreSettings};
 use switchyard_engine::testing::{Bench, Wanted, amount};
@@ -29,9 +29,10 @@ pub fn router(bench: &Bench) -> axum::Router {
 pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench> {
     let store = Store::open(&StoreSettings {
         engine: StoreEngine::Fjall,
-        path: path.to_owned(),
+        path: path.join("store"),
         cache_bytes: 64 << 20,
     })?;
+    let gateways = gateways(path).await?;
     let wanted = Wanted {
         store,
         clock: Clock::wall(),
@@ -40,9 +41,28 @@ pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench>
             idle_after,
             ..EngineSettings::default()
         },
-        ..Wanted::with(Gateways::default())
+        ..Wanted::with(gateways)
     };
     Ok(wanted.start().await)
+}
+
+/// The test gateway, which was built beside this program.
+async fn gateways(store: &Path) -> Result<Gateways> {
+    let program = std::env::current_exe()?;
+    let library = program.with_file_name("libgateway_demo.so");
+    let settings = GatewaySettings {
+        dir: store.join("gateways"),
+        development: true,
+        ..GatewaySettings::default()
+    };
+    let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
+    gateways.add(&library).await.with_context(|| {
+        format!(
+            "build it first: cargo build --release -p gateway-demo ({})",
+            library.display()
+        )
+    })?;
+    Ok(gateways)
 }
 
 /// Stores `count` waiting payments, as fast as it goes. Their customers are numbered from `first`.
