@@ -75,7 +75,7 @@ async fn call(
         Err(_) => {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "call").increment(1);
             tracing::error!(transaction.id = %tx.id, attempt.id = %id, "A gateway's call panicked in the host.");
-            (after_panic(&engine, &tx, id).await, None)
+            (after_panic(&engine, &tx, id, operation).await, None)
         }
     };
     metrics::counter!(
@@ -105,8 +105,12 @@ async fn ask_gateway(
     attempt: &Attempt,
     operation: Operation,
 ) -> CallEnd {
+    // Of a query it only means that nobody was asked: the attempt stays as it is.
     let unsent = |why: String| CallEnd {
-        outcome: Outcome::NotSent { why },
+        outcome: match operation {
+            Operation::Query => Outcome::Unknown { why },
+            _ => Outcome::NotSent { why },
+        },
         state: attempt.gateway_state.clone(),
     };
     let candidate = &attempt.candidate;
@@ -141,15 +145,21 @@ async fn ask_gateway(
     engine.gateways.call(call).await
 }
 
-async fn after_panic(engine: &Engine, tx: &Transaction, attempt: AttemptId) -> Outcome {
-    match gateway::recover(&engine.store, tx.id, attempt).await {
-        Ok(Recovered::NothingSent) => Outcome::NotSent {
-            why: "The gateway's call failed inside the engine.".to_owned(),
-        },
-        _ => Outcome::Unknown {
-            why: "The gateway's call failed inside the engine, after something may have left."
-                .to_owned(),
-        },
+async fn after_panic(
+    engine: &Engine,
+    tx: &Transaction,
+    attempt: AttemptId,
+    operation: Operation,
+) -> Outcome {
+    let nothing_sent = operation != Operation::Query
+        && matches!(
+            gateway::recover(&engine.store, tx.id, attempt).await,
+            Ok(Recovered::NothingSent)
+        );
+    let why = "The gateway's call failed inside the engine.".to_owned();
+    match nothing_sent {
+        true => Outcome::NotSent { why },
+        false => Outcome::Unknown { why },
     }
 }
 

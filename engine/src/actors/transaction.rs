@@ -208,10 +208,12 @@ async fn with_what_the_core_cannot_know(
             }
             let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
             let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent));
+            let gateway_state = gateway::recovered_state(&engine.store, tx.id, attempt.id).await;
             tracing::warn!(transaction.id = %tx.id, attempt.id = %attempt.id, maybe_sent, "A submission was interrupted.");
             Ok(Some(Command::Recover {
                 attempt: attempt.id,
                 maybe_sent,
+                gateway_state: gateway_state.unwrap_or_default(),
             }))
         }
         _ => Ok(Some(command)),

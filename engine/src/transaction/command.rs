@@ -28,6 +28,8 @@ pub enum Command {
     Recover {
         attempt: AttemptId,
         maybe_sent: bool,
+        /// The gateway's state when the last request left, as the journal has it.
+        gateway_state: Option<serde_json::Value>,
     },
     /// The time of [`super::Transaction::wake_at`] has come.
     Wake,

@@ -102,15 +102,16 @@ pub(super) fn in_doubt(
     }]
 }
 
-/// Nothing has left: the next candidate may try, inside the same transaction.
+/// Nothing has left, or the provider said for good that it does not know the reference: the next candidate may try, inside the same
+/// transaction.
 pub(super) fn not_sent(
     tx: &Transaction,
     attempt: &Attempt,
     why: String,
     context: &Context,
 ) -> Vec<Event> {
-    // Only a submission can be known not to have left. The same word from a query means that the query was not sent.
-    if attempt.state != AttemptState::Started {
+    // A provider that took it and later does not know it contradicts itself. That proves nothing: it is asked again.
+    if attempt.state == AttemptState::Pending {
         return Vec::new();
     }
     let decline = Decline {

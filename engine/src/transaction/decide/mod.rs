@@ -33,7 +33,8 @@ pub fn decide(
         Command::Recover {
             attempt,
             maybe_sent,
-        } => recover::decide(tx, attempt, maybe_sent, context),
+            gateway_state,
+        } => recover::decide(tx, attempt, maybe_sent.then_some(gateway_state), context),
         Command::Wake => Ok(wake::decide(tx, context)),
         Command::Ask => Ok(ask::decide(tx, context)),
         Command::Cancel(by) => cancel::decide(tx, by),

@@ -7,10 +7,11 @@ use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 
+/// `sent`: the gateway's state when something may have left; `None` when nothing has.
 pub(super) fn decide(
     tx: &Transaction,
     attempt: AttemptId,
-    maybe_sent: bool,
+    sent: Option<Option<serde_json::Value>>,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx
@@ -19,14 +20,10 @@ pub(super) fn decide(
     if tx.state.is_final() || attempt.state != AttemptState::Started {
         return Ok(Vec::new());
     }
-    if maybe_sent {
+    if let Some(gateway_state) = sent {
         let why = "the engine stopped while the provider was being called".to_owned();
-        return Ok(answer::in_doubt(attempt, why, None, context));
+        return Ok(answer::in_doubt(attempt, why, gateway_state, context));
     }
-    Ok(answer::not_sent(
-        tx,
-        attempt,
-        "The engine stopped before anything was sent.".to_owned(),
-        context,
-    ))
+    let why = "The engine stopped before anything was sent.".to_owned();
+    Ok(answer::not_sent(tx, attempt, why, context))
 }

@@ -64,6 +64,18 @@ fn an_unknown_outcome_is_never_tried_elsewhere_and_never_failed() {
 }
 
 #[test]
+fn a_reference_that_the_provider_does_not_know_for_good_lets_the_next_gateway_try() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    world.answer(unknown()).unwrap();
+    world.now = world.tx.wake_at().unwrap();
+    world.apply(Command::Wake).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.attempts.len(), 2);
+    assert_eq!(world.tx.state.name(), "awaiting_gateway");
+}
+
+#[test]
 fn an_unknown_outcome_is_asked_about_after_5_15_30_seconds_and_so_on() {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();

@@ -54,7 +54,7 @@ payment  in_doubt           confirm          ! A payment attempt is already
 payment  in_doubt           dispatch         ! This is a payment
 payment  in_doubt           succeeded        succeeded
 payment  in_doubt           declined         failed
-payment  in_doubt           not_sent         =
+payment  in_doubt           not_sent         failed
 payment  in_doubt           pending          awaiting_provider
 payment  in_doubt           unknown          =
 payment  in_doubt           recover_unsent   =
@@ -125,6 +125,7 @@ payout   in_doubt           dispatch         ! A payment attempt is already
 payout   in_doubt           succeeded        succeeded
 payout   in_doubt           declined         failed
 payout   in_doubt           unknown          =
+payout   in_doubt           not_sent         failed
 payout   in_doubt           wake_late        in_doubt
 
 payout   succeeded          dispatch         ! The transaction has already ended: success
@@ -263,10 +264,12 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         "recover_unsent" => Command::Recover {
             attempt,
             maybe_sent: false,
+            gateway_state: None,
         },
         "recover_sent" => Command::Recover {
             attempt,
             maybe_sent: true,
+            gateway_state: None,
         },
         "wake" | "wake_late" => Command::Wake,
         "ask" | "ask_late" => Command::Ask,

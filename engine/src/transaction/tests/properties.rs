@@ -60,6 +60,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         Step::Recover(maybe_sent) => Command::Recover {
             attempt: world.current(),
             maybe_sent: *maybe_sent,
+            gateway_state: None,
         },
         Step::Wake => Command::Wake,
         Step::Ask => Command::Ask,
