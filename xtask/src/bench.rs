@@ -14,12 +14,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn run(&self) -> anyhow::Result<()> {
-        let packages = [
-            "--package",
-            "switchyard-bench",
-            "--package",
-            "gateway-demo",
-        ];
+        let packages = ["--package", "switchyard-bench", "--package", "gateway-demo"];
         must(cargo().args(["build", "--release"]).args(packages))?;
         must(program(target().join("release/switchyard-bench")).args(&self.what))
     }
