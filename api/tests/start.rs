@@ -198,3 +198,117 @@ fn the_command_line_finds_the_development_server_and_says_what_to_do_without_one
             .contains("switchyard serve")
     );
 }
+
+#[test]
+fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_secret() {
+    let folder = TempDir::new().unwrap();
+    assert!(
+        run(folder.path(), &["master-key", "master.key"])
+            .status
+            .success()
+    );
+    let made = run(folder.path(), &["operator-token"]);
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let advice = String::from_utf8(made.stderr).unwrap();
+    let operator = advice.split_once("[operator]").unwrap().1;
+    let settings = format!(
+        "[secrets]\nmaster_key_file = 'master.key'\n[log]\nformat = 'json'\nlevel = 'debug'\n[operator]{operator}"
+    );
+    fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
+
+    let mut process = switchyard(folder.path())
+        .args(["serve", "--config", "switchyard.toml", "--port", "0"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(process.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let serving = log
+        .find(|line| line.contains("Switchyard serves."))
+        .unwrap();
+    let serving: Value = serde_json::from_str(&serving).unwrap();
+    let url = format!("http://{}", serving["address"].as_str().unwrap());
+    let ask = |arguments: &[&str]| -> Value {
+        let output = switchyard(folder.path())
+            .envs([("SWITCHYARD_URL", &url), ("SWITCHYARD_TOKEN", &token)])
+            .args(arguments)
+            .arg("--json")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].take()
+    };
+    let account = ask(&["accounts", "create", "Acme"]);
+    let app = ask(&[
+        "apps",
+        "create",
+        "--account",
+        account["id"].as_str().unwrap(),
+        "Shop",
+        "--checkout-attempts",
+        "3",
+    ]);
+    assert_eq!(app["settings"]["checkout_attempts"], 3);
+    let app = app["id"].as_str().unwrap();
+    let key = ask(&[
+        "keys",
+        "create",
+        "--app",
+        app,
+        "--environment",
+        "live",
+        "--kind",
+        "secret",
+    ]);
+    ask(&[
+        "webhooks",
+        "create",
+        "--app",
+        app,
+        "https://shop.example/hooks",
+        "--secret",
+        "a-signing-secret",
+    ]);
+    assert_eq!(
+        ask(&["keys", "list", "--app", app])
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let rest: Vec<String> = stop_and_read(process, log);
+    let log = rest.join("\n");
+    assert!(
+        rest.iter()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok()),
+        "{log}"
+    );
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("request.id")
+                && line.contains("An operator asked for a change.")),
+        "{log}"
+    );
+    for secret in [key["key"].as_str().unwrap(), "a-signing-secret", &token] {
+        assert!(!log.contains(secret), "the log holds a secret");
+    }
+}
+
+fn stop_and_read(mut process: Child, log: impl Iterator<Item = String>) -> Vec<String> {
+    let id = process.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rest = log.collect();
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+    rest
+}

@@ -18,6 +18,7 @@ use switchyard_engine::transaction::ClientContext;
 
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::operations::note_transaction;
 use crate::state::ApiState;
 use crate::{client, envelope};
 
@@ -111,6 +112,7 @@ async fn once<R: Initialization>(
 }
 
 fn answer<R: Initialization>(engine: &Engine, id: TransactionId) -> Vec<u8> {
+    note_transaction(id);
     envelope::success_body(R::MESSAGE, &R::made(&engine.settings.public_url, id))
 }
 

@@ -11,6 +11,7 @@ use switchyard_engine::transaction::Transaction;
 
 use super::render::Scene;
 use crate::error::ApiError;
+use crate::operations::note_transaction;
 
 /// The id in a path. What is not even text is no id of ours.
 pub type IdInPath = Result<Path<String>, PathRejection>;
@@ -56,6 +57,7 @@ async fn own(
     id: Option<TransactionId>,
 ) -> Result<Option<Arc<Transaction>>, ApiError> {
     let Some(id) = id else { return Ok(None) };
+    note_transaction(id);
     let found = engine.transaction(id).await?;
     Ok(found.filter(|tx| tx.app == caller.app.id && tx.environment == caller.environment))
 }

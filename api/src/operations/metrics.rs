@@ -162,8 +162,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::*;
-
     const ADVICE: &str = "keep the list at the top of operations/metrics.rs and its `describe` in step with what is recorded";
 
     /// Names in quotes after `marker`, in all sources below `folder`.

@@ -145,7 +145,8 @@ fn summary(transaction: &Transaction) -> Value {
     })
 }
 
-/// All that is known, with what happened and what was exchanged with providers in the order of time, for the person who has to find out what happened.
+/// All that is known, for the person who has to find out what happened. The timeline has what happened and what was exchanged with
+/// providers, in the order of time.
 fn whole(transaction: &Transaction, timeline: Vec<Value>) -> Value {
     let mut view = summary(transaction);
     let more = json!({
