@@ -24,7 +24,8 @@ struct Page {
     action: String,
     hidden: Vec<(&'static str, String)>,
     pay: String,
-    back: String,
+    /// What the way back is called, and where it leads.
+    back: (String, String),
 }
 
 /// Answers that are complete, for a way that works now.
@@ -140,8 +141,18 @@ pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &s
         action: scene.link("confirm", &[]),
         hidden: scene.hidden(&[("a", sealed)]),
         pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
-        back: scene.link("details", &[("a", sealed)]),
+        back: back(scene, chosen, checked, sealed),
     })
+}
+
+/// To the details; where nothing was asked there are none, and only the method can be changed.
+fn back(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &str) -> (String, String) {
+    if checked.values.is_empty() {
+        let home = scene.link("", &[("country", chosen.country.alpha2)]);
+        return (scene.say("confirm-back-method"), home);
+    }
+    let details = scene.link("details", &[("a", sealed)]);
+    (scene.say("confirm-back"), details)
 }
 
 /// What comes after the button.

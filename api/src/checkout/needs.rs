@@ -160,7 +160,10 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
     let home = format!("+{}", country.dial_code);
     let known = fixed
         .or(scene.tx.customer.phone.as_deref())
-        .filter(|number| number.starts_with(&home));
+        .filter(|number| match way.is_test {
+            true => test_number(number).is_some(),
+            false => number.starts_with(&home),
+        });
     let hint = match fixed {
         Some(_) => scene.say("field-msisdn-fixed"),
         None => scene.say_with(

@@ -1,9 +1,10 @@
 //! What the engine can do for a payment, in the words of the menu.
 
-use switchyard_engine::engine::Engine;
+use switchyard_engine::engine::{Engine, Prospect};
+use switchyard_engine::gateway::Direction;
 use switchyard_engine::transaction::Transaction;
 
-use super::menu::Way;
+use super::menu::{Asked, Way};
 
 /// Every way that some gateway would take now, for this payment's app, environment and amount.
 pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
@@ -15,10 +16,25 @@ pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
         if let Some(prospect) = engine.prospect(tx, &method.code) {
             ways.push(Way {
                 method: method.clone(),
-                asks: Vec::new(),
+                asks: asks(&prospect, &method.code),
                 is_test: prospect.is_test,
             });
         }
     }
     ways
+}
+
+/// What the gateway asks of the payer for this method, in the order of its manifest.
+fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
+    let row = prospect.gateway.method(Direction::Collect, code);
+    let fields = row.map(|row| row.fields.as_slice()).unwrap_or_default();
+    fields
+        .iter()
+        .map(|field| Asked {
+            name: field.name.clone(),
+            label_en: field.label.get("en").cloned(),
+            label_fr: field.label.get("fr").cloned(),
+            required: field.required,
+        })
+        .collect()
 }

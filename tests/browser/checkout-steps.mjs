@@ -1,0 +1,33 @@
+// The payer's steps on the checkout page, as a person takes them: by what the page says, not by how it is made.
+
+/** What the pages say, in the words that a person looks for. */
+export const WORDS = {
+  en: { method: /Test Payment Method/, number: 'Test phone number', next: 'Continue', pay: /^Pay / },
+  fr: { method: /Test Payment Method/, number: 'Numéro de téléphone d’essai', next: 'Continuer', pay: /^Payer / },
+};
+
+/** From the checkout link to the step before money moves. */
+export async function toConfirm(page, url, number, lang = 'en') {
+  const words = WORDS[lang];
+  await page.goto(`${url}?lang=${lang}`);
+  await page.getByRole('link', { name: words.method }).click();
+  await page.getByLabel(words.number).fill(number);
+  await page.getByRole('button', { name: words.next }).click();
+  await page.waitForURL(/\/confirm\?/);
+}
+
+/** All the way to the button that pays. */
+export async function pay(page, url, number, lang = 'en') {
+  await toConfirm(page, url, number, lang);
+  await page.getByRole('button', { name: WORDS[lang].pay }).click();
+}
+
+/** Everything that a page complains about in the console, such as a broken rule of its own. */
+export function complaints(page) {
+  const heard = [];
+  page.on('console', (message) => message.type() === 'error' && heard.push(message.text()));
+  page.on('pageerror', (error) => heard.push(String(error)));
+  return heard;
+}
+
+export const PHONE = { width: 360, height: 740 };

@@ -1,0 +1,153 @@
+// A person pays, cancels, or lets a payment expire: with script, in two languages.
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+import { complaints, pay, PHONE, toConfirm } from './checkout-steps.mjs';
+import { eventually, FAILS, openBrowser, PAYS, startServer, STAYS_PENDING } from './harness.mjs';
+
+test('the three test numbers', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const visitor = () => browser.newPage({ viewport: PHONE });
+
+  await t.test('the first one pays, and leads back to the merchant', async () => {
+    const page = await visitor();
+    const heard = complaints(page);
+    const { id, checkout_url: url } = await server.initialize();
+    await pay(page, url, PAYS);
+    await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
+    assert.equal((await server.verify(id)).status, 'success');
+    assert.match(await page.textContent('main'), /You will go back to 127\.0\.0\.1:\d+ in a few seconds/);
+    assert.deepEqual(heard, [], 'the pages break none of their own rules');
+
+    // Nobody presses anything: the page goes back by itself, with the merchant's own query kept.
+    await page.waitForURL((address) => address.searchParams.has('paymentStatus'), { timeout: 15_000 });
+    const back = new URL(page.url());
+    assert.equal(back.pathname, '/healthz');
+    assert.deepEqual(Object.fromEntries(back.searchParams), { order: '7', paymentId: id, paymentStatus: 'success' });
+  });
+
+  await t.test('the second one waits, and the payer may leave', async () => {
+    const page = await visitor();
+    const { id, checkout_url: url } = await server.initialize();
+    await pay(page, url, STAYS_PENDING, 'fr');
+    await page.getByRole('heading', { name: 'Nous attendons votre paiement' }).waitFor();
+    assert.equal(await page.getByRole('status').first().isVisible(), true);
+    assert.match(await page.textContent('main'), /•••• 8162/, 'a number is shown by its end');
+    await page.waitForTimeout(1_500);
+    assert.match(page.url(), /\/wait/, 'it still waits');
+    assert.equal((await server.retrieve(id)).status, 'pending');
+    await page.getByRole('link', { name: /Retourner maintenant/ }).click();
+    await page.waitForURL(/paymentStatus=pending/);
+  });
+
+  await t.test('the third one fails, with a reason and a next step', async () => {
+    const page = await visitor();
+    const { id, checkout_url: url } = await server.initialize();
+    await pay(page, url, FAILS);
+    const alert = page.getByRole('alert').filter({ hasText: 'The payment did not work' });
+    await alert.waitFor();
+    assert.match(await alert.textContent(), /was not confirmed on the phone, or it was refused there/);
+    assert.equal((await server.retrieve(id)).status, 'failed');
+    await page.getByRole('button', { name: 'Stay on this page' }).click();
+    await page.waitForTimeout(7_000);
+    assert.match(page.url(), /\/result/, 'who wants to read may stay');
+    await page.getByRole('link', { name: /^Back to / }).click();
+    await page.waitForURL(/paymentStatus=failed/);
+  });
+
+  await t.test('any other number is told what is wrong, beside the field', async () => {
+    const page = await visitor();
+    const { checkout_url: url } = await server.initialize();
+    await page.goto(`${url}?lang=en`);
+    await page.getByRole('link', { name: /Test Payment Method/ }).click();
+    for (const number of ['', '12', '<script>alert(1)</script>']) {
+      await page.getByLabel('Test phone number').fill(number);
+      await page.getByRole('button', { name: 'Continue' }).click();
+      const field = page.getByLabel('Test phone number');
+      await page.locator('#e-msisdn').waitFor();
+      assert.equal(await field.getAttribute('aria-invalid'), 'true');
+      assert.equal(await field.inputValue(), number);
+    }
+  });
+});
+
+test('a waiting page hears of news, by events or by asking', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const page = await browser.newPage();
+  const { id, checkout_url: url } = await server.initialize();
+  const streams = [];
+  page.on('request', (request) => request.url().includes('/events') && streams.push(request.url()));
+  await pay(page, url, STAYS_PENDING);
+  await page.getByRole('heading', { name: 'We are waiting for your payment' }).waitFor();
+  await eventually('the page listens', () => streams.length > 0);
+  const mark = await page.locator('[data-live]').getAttribute('data-live');
+  const status = await fetch(`${url}/status`);
+  assert.deepEqual(await status.json(), { stand: mark }, 'nothing to load again for');
+  assert.equal((await server.retrieve(id)).status, 'pending');
+
+  // News by an event: the page asks for itself again.
+  let told = false;
+  await page.route('**/events**', (route) => {
+    if (told) return route.abort();
+    told = true;
+    return route.fulfill({ contentType: 'text/event-stream', body: 'data: something-else\n\n' });
+  });
+  const shownAgain = page.waitForResponse((answer) => /\/wait/.test(answer.url()));
+  await page.reload();
+  await shownAgain;
+  await eventually('the event was heard', () => told);
+
+  // No events get through any more: the page asks for the status instead, and hears of news by that.
+  await page.route('**/status**', (route) => route.fulfill({ json: { stand: 'something-else' } }));
+  await page.waitForRequest(/\/status/, { timeout: 30_000 });
+  await page.waitForResponse((answer) => /\/wait/.test(answer.url()), { timeout: 30_000 });
+});
+
+test('an app may allow another attempt after a refusal', async (t) => {
+  const server = await startServer(t);
+  await server.operator('PATCH', `/operator/v1/apps/${server.dev.app_id}`, { settings: { checkout_attempts: 2 } });
+  const browser = await openBrowser(t);
+  const page = await browser.newPage({ viewport: PHONE });
+  const { id, checkout_url: url } = await server.initialize();
+  await pay(page, url, FAILS);
+  const alert = page.getByRole('alert').filter({ hasText: 'The last attempt did not work.' });
+  await alert.waitFor();
+  assert.match(await alert.textContent(), /You can try once more/);
+  assert.equal((await server.retrieve(id)).status, 'pending', 'one attempt is not the payment');
+  await pay(page, url, PAYS);
+  await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
+  assert.equal((await server.retrieve(id)).status, 'success');
+});
+
+test('cancelling asks first, and tells the merchant', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const page = await browser.newPage({ viewport: PHONE });
+  const { id, checkout_url: url } = await server.initialize();
+  await page.goto(`${url}?lang=en`);
+  await page.getByRole('link', { name: 'Cancel this payment' }).click();
+  assert.equal((await server.retrieve(id)).status, 'initiated', 'looking changes nothing');
+  await page.getByRole('link', { name: 'No, go on paying' }).click();
+  await page.getByRole('heading', { name: 'How would you like to pay?' }).waitFor();
+  await page.getByRole('link', { name: 'Cancel this payment' }).click();
+  await page.getByRole('button', { name: 'Yes, cancel the payment' }).click();
+  await page.getByRole('heading', { name: 'Payment cancelled' }).waitFor();
+  assert.equal((await server.retrieve(id)).status, 'cancelled');
+  await page.getByRole('link', { name: /^Back to / }).click();
+  await page.waitForURL(/paymentStatus=cancelled/);
+});
+
+test('a payment that nobody pays expires, in front of the payer', async (t) => {
+  const server = await startServer(t, { SWITCHYARD_PAYMENT__EXPIRES_AFTER: '6s' });
+  const browser = await openBrowser(t);
+  const page = await browser.newPage({ viewport: PHONE });
+  const { id, checkout_url: url } = await server.initialize();
+  await toConfirm(page, url, PAYS, 'fr');
+  await page.getByText(/Temps restant pour payer : 0:0\d/).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'moins d’une minute' }).waitFor({ state: 'attached' });
+  await page.getByRole('heading', { name: 'Le temps pour payer est écoulé' }).waitFor({ timeout: 20_000 });
+  await eventually('the engine lets it go', async () => (await server.retrieve(id)).status === 'cancelled');
+});
