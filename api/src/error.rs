@@ -290,6 +290,13 @@ mod tests {
             .map(|code| format!("{}.md", code.as_str()))
             .collect();
         assert_eq!(pages, codes);
+        let index = include_str!("../../docs/errors/README.md");
+        for page in pages {
+            assert!(
+                index.contains(&format!("({page})")),
+                "the index lacks {page}"
+            );
+        }
     }
 
     #[test]

@@ -10,12 +10,13 @@ use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
 use switchyard_engine::engine::Engine;
 
+use super::cors;
 use crate::bearer::bearer;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
-/// A caller with any key.
-pub struct AnyKey(pub Guard);
+/// A caller with any key, who may ask from a page of another host.
+pub struct AnyKey(Guard);
 
 /// A caller with a secret key.
 pub struct SecretKey(pub Guard);
@@ -35,11 +36,28 @@ impl Guard {
     }
 }
 
+impl AnyKey {
+    pub fn caller(&self) -> &Caller {
+        &self.0.caller
+    }
+
+    /// As [`Guard::answer`].
+    pub fn answer(&self, result: Result<Response, ApiError>) -> Response {
+        let mut response = self.0.answer(result);
+        cors::open(response.headers_mut());
+        response
+    }
+}
+
 impl FromRequestParts<ApiState> for AnyKey {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
-        guard(&state.engine, &parts.headers).map(Self)
+        let guard = guard(&state.engine, &parts.headers);
+        guard.map(Self).map_err(|mut refused| {
+            cors::open(refused.headers_mut());
+            refused
+        })
     }
 }
 

@@ -51,11 +51,11 @@ pub struct PaymentInitialized {
 )]
 pub async fn initialize_payment(
     State(state): State<ApiState>,
-    AnyKey(guard): AnyKey,
+    key: AnyKey,
     request: Request,
 ) -> Response {
-    let result = initialize::<NewPayment>(&state, &guard.caller, request).await;
-    guard.answer(result)
+    let result = initialize::<NewPayment>(&state, key.caller(), request).await;
+    key.answer(result)
 }
 
 impl Initialization for NewPayment {

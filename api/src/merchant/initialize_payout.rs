@@ -46,11 +46,11 @@ pub struct PayoutInitialized {
 )]
 pub async fn initialize_payout(
     State(state): State<ApiState>,
-    AnyKey(guard): AnyKey,
+    key: AnyKey,
     request: Request,
 ) -> Response {
-    let result = initialize::<NewPayout>(&state, &guard.caller, request).await;
-    guard.answer(result)
+    let result = initialize::<NewPayout>(&state, key.caller(), request).await;
+    key.answer(result)
 }
 
 impl Initialization for NewPayout {

@@ -1,5 +1,6 @@
 //! The merchant API: one file an endpoint.
 
+mod cors;
 mod failure;
 mod fields;
 mod guard;
@@ -19,6 +20,7 @@ pub mod schema;
 mod verify_payment;
 mod verify_payout;
 
+use axum::routing::options;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -28,11 +30,13 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(initialize_payment::initialize_payment))
+        .route("/v1/payments/initialize", options(cors::preflight))
         .routes(routes!(verify_payment::verify_payment))
         .routes(routes!(retrieve_payment::retrieve_payment))
         .routes(routes!(process_payment::process_payment))
         .routes(routes!(list_payments::list_payments))
         .routes(routes!(initialize_payout::initialize_payout))
+        .route("/v1/payouts/initialize", options(cors::preflight))
         .routes(routes!(verify_payout::verify_payout))
         .routes(routes!(retrieve_payout::retrieve_payout))
         .routes(routes!(list_payouts::list_payouts))

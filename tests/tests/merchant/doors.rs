@@ -83,6 +83,43 @@ async fn a_public_key_initializes_and_does_nothing_else() -> anyhow::Result<()> 
 }
 
 #[tokio::test]
+async fn a_page_of_another_host_may_initialize_with_a_public_key() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let path = "/v1/payments/initialize";
+    let asks = |method: &'static str| {
+        let request = Request::builder()
+            .method("OPTIONS")
+            .uri(path)
+            .header("origin", "https://shop.example");
+        request
+            .header("access-control-request-method", method)
+            .body(Body::empty())
+    };
+    let preflight = merchant.ask(asks("POST")?).await?;
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+    assert!(
+        preflight
+            .header("access-control-allow-headers")
+            .unwrap()
+            .contains("authorization")
+    );
+    let public = format!("Bearer {}", merchant.public());
+    for (key, status) in [(public.as_str(), 201), ("Bearer nonsense", 401)] {
+        let headers = [("authorization", key), ("origin", "https://shop.example")];
+        let reply = merchant.post_with(path, &payment(), &headers).await?;
+        assert_eq!(
+            (reply.status, reply.header("access-control-allow-origin")),
+            (status, Some("*"))
+        );
+    }
+    // What a secret key opens is not for pages.
+    let reply = merchant.get("/v1/payments").await?;
+    assert_eq!(reply.header("access-control-allow-origin"), None);
+    Ok(())
+}
+
+#[tokio::test]
 async fn another_environment_and_another_app_do_not_exist() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let access = &merchant.bench.engine.access;

@@ -41,7 +41,7 @@ fn bodies() -> Vec<(Option<&'static str>, Vec<u8>, u16, &'static str)> {
 }
 
 /// Requests to the wrong place.
-const PLACES: [(&str, &str, u16, &str); 12] = [
+const PLACES: [(&str, &str, u16, &str); 13] = [
     ("GET", "/", 404, "route_not_found -"),
     ("GET", "/v1/payment", 404, "route_not_found -"),
     ("GET", "/v1/payments/", 404, "route_not_found -"),
@@ -79,6 +79,12 @@ const PLACES: [(&str, &str, u16, &str); 12] = [
         "method_not_allowed -",
     ),
     ("BREW", "/v1/payments", 405, "method_not_allowed -"),
+    (
+        "OPTIONS",
+        "/v1/payouts/initialize",
+        405,
+        "method_not_allowed -",
+    ),
 ];
 
 #[tokio::test]
