@@ -199,116 +199,121 @@ fn the_command_line_finds_the_development_server_and_says_what_to_do_without_one
     );
 }
 
-#[test]
-fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_secret() {
-    let folder = TempDir::new().unwrap();
-    assert!(
-        run(folder.path(), &["master-key", "master.key"])
-            .status
-            .success()
-    );
-    let made = run(folder.path(), &["operator-token"]);
-    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-    let advice = String::from_utf8(made.stderr).unwrap();
-    let operator = advice.split_once("[operator]").unwrap().1;
-    let settings = format!(
-        "[secrets]\nmaster_key_file = 'master.key'\n[log]\nformat = 'json'\nlevel = 'debug'\n[operator]{operator}"
-    );
-    fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
+/// A server with a settings file, a master key and an operator token, as it runs where money is real.
+struct Installation {
+    folder: TempDir,
+    process: Child,
+    log: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    url: String,
+    token: String,
+}
 
-    let mut process = switchyard(folder.path())
-        .args(["serve", "--config", "switchyard.toml", "--port", "0"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(process.stderr.take().unwrap())
-        .lines()
-        .map(Result::unwrap);
-    let serving = log
-        .find(|line| line.contains("Switchyard serves."))
-        .unwrap();
-    let serving: Value = serde_json::from_str(&serving).unwrap();
-    let url = format!("http://{}", serving["address"].as_str().unwrap());
-    let ask = |arguments: &[&str]| -> Value {
-        let output = switchyard(folder.path())
-            .envs([("SWITCHYARD_URL", &url), ("SWITCHYARD_TOKEN", &token)])
-            .args(arguments)
+impl Installation {
+    fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        assert!(
+            run(folder.path(), &["master-key", "master.key"])
+                .status
+                .success()
+        );
+        let made = run(folder.path(), &["operator-token"]);
+        let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        let advice = String::from_utf8(made.stderr).unwrap();
+        let operator = advice.split_once("[operator]").unwrap().1;
+        let settings = format!(
+            "[secrets]\nmaster_key_file = 'master.key'\n[log]\nformat = 'json'\nlevel = 'debug'\n[operator]{operator}"
+        );
+        fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
+        let mut process = switchyard(folder.path())
+            .args(["serve", "--config", "switchyard.toml", "--port", "0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut lines = log.by_ref().map(Result::unwrap);
+        let serving = lines
+            .find(|line| line.contains("Switchyard serves."))
+            .unwrap();
+        let serving: Value = serde_json::from_str(&serving).unwrap();
+        let url = format!("http://{}", serving["address"].as_str().unwrap());
+        Self {
+            folder,
+            process,
+            log,
+            url,
+            token,
+        }
+    }
+
+    /// The data of a command's answer.
+    fn ask(&self, line: &str) -> Value {
+        let output = switchyard(self.folder.path())
+            .envs([
+                ("SWITCHYARD_URL", &self.url),
+                ("SWITCHYARD_TOKEN", &self.token),
+            ])
+            .args(line.split(' '))
             .arg("--json")
             .output()
             .unwrap();
         assert!(
             output.status.success(),
-            "{arguments:?}: {}",
+            "{line}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
         serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].take()
-    };
-    let account = ask(&["accounts", "create", "Acme"]);
-    let app = ask(&[
-        "apps",
-        "create",
-        "--account",
-        account["id"].as_str().unwrap(),
-        "Shop",
-        "--checkout-attempts",
-        "3",
-    ]);
-    assert_eq!(app["settings"]["checkout_attempts"], 3);
-    let app = app["id"].as_str().unwrap();
-    let key = ask(&[
-        "keys",
-        "create",
-        "--app",
-        app,
-        "--environment",
-        "live",
-        "--kind",
-        "secret",
-    ]);
-    ask(&[
-        "webhooks",
-        "create",
-        "--app",
-        app,
-        "https://shop.example/hooks",
-        "--secret",
-        "a-signing-secret",
-    ]);
-    assert_eq!(
-        ask(&["keys", "list", "--app", app])
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    let rest: Vec<String> = stop_and_read(process, log);
-    let log = rest.join("\n");
-    assert!(
-        rest.iter()
-            .all(|line| serde_json::from_str::<Value>(line).is_ok()),
-        "{log}"
-    );
-    assert!(
-        rest.iter()
-            .any(|line| line.contains("request.id")
-                && line.contains("An operator asked for a change.")),
-        "{log}"
-    );
-    for secret in [key["key"].as_str().unwrap(), "a-signing-secret", &token] {
-        assert!(!log.contains(secret), "the log holds a secret");
+    }
+
+    /// Ends it, and gives what it wrote since it served.
+    fn stop(mut self) -> Vec<String> {
+        let id = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let rest = self.log.map(Result::unwrap).collect();
+        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        rest
     }
 }
 
-fn stop_and_read(mut process: Child, log: impl Iterator<Item = String>) -> Vec<String> {
-    let id = process.id().to_string();
+#[test]
+fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_secret() {
+    let installation = Installation::start();
+    let account = installation.ask("accounts create Acme");
+    let account = account["id"].as_str().unwrap();
+    let app = installation.ask(&format!(
+        "apps create --account {account} Shop --checkout-attempts 3"
+    ));
+    assert_eq!(app["settings"]["checkout_attempts"], 3);
+    let app = app["id"].as_str().unwrap();
+    let key = installation.ask(&format!(
+        "keys create --app {app} --environment live --kind secret"
+    ));
+    let key = key["key"].as_str().unwrap();
+    installation.ask(&format!(
+        "webhooks create --app {app} https://shop.example/hooks --secret a-signing-secret"
+    ));
+    let keys = installation.ask(&format!("keys list --app {app}"));
+    assert_eq!(keys.as_array().unwrap().len(), 1);
+
+    let token = installation.token.clone();
+    let lines = installation.stop();
+    let log = lines.join("\n");
     assert!(
-        Command::new("kill")
-            .args(["-TERM", &id])
-            .status()
-            .unwrap()
-            .success()
+        lines
+            .iter()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok()),
+        "{log}"
     );
-    let rest = log.collect();
-    assert_eq!(process.wait().unwrap().code(), Some(0));
-    rest
+    let told = |line: &&String| {
+        line.contains("request.id") && line.contains("An operator asked for a change.")
+    };
+    assert_eq!(lines.iter().filter(told).count(), 4, "{log}");
+    for secret in [key, "a-signing-secret", &token] {
+        assert!(!log.contains(secret), "the log holds a secret");
+    }
 }

@@ -19,6 +19,7 @@
 //! | `switchyard_outbox_oldest_seconds` | `kind` | how long the oldest of them is due |
 //! | `switchyard_webhook_attempts_total` | `outcome` | sent webhooks |
 //! | `switchyard_webhook_delay_seconds` | | from the event to its first attempt |
+//! | `switchyard_mail_attempts_total` | `outcome` | sent mails |
 //! | `switchyard_keys_refused_total` | `why` | requests with a key that opens nothing |
 
 use std::time::Duration;
@@ -107,6 +108,7 @@ fn describe() {
     );
     describe_gauge!("switchyard_store_queue", "Commits that wait for the writer");
     describe_gauge!("switchyard_store_available", "1 when the store writes");
+    describe_counter!("switchyard_mail_attempts_total", "Sent mails by outcome");
     describe_gauge!("switchyard_actors_live", "Transaction actors in memory");
     describe_counter!(
         "switchyard_actor_panics_total",
