@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
-use crate::ids::{AppId, EventId, WebhookId};
+use crate::ids::{AppId, EventId};
 use crate::mail;
 use crate::records;
 use crate::store::{Batch, CommitError};
@@ -112,7 +112,7 @@ pub(crate) async fn commit(
 /// Who is to be told of a step once it is durable.
 struct Told {
     announcements: Vec<Announcement>,
-    webhooks: Vec<WebhookId>,
+    webhooks: Vec<webhook::Queued>,
     by_mail: bool,
 }
 

@@ -97,8 +97,8 @@ impl Dispatcher {
 
     /// Takes in what happened and starts whatever may start now. Answers when to look again.
     pub(super) async fn take_in(&mut self, news: News) -> Option<Timestamp> {
-        for webhook in self.shared.take_nudged() {
-            self.targets.entry(webhook).or_default().look_again();
+        for (webhook, due) in self.shared.take_nudged() {
+            self.targets.entry(webhook).or_default().look_again(due);
             self.line_up(webhook);
         }
         match news {
@@ -111,7 +111,7 @@ impl Dispatcher {
             News::Released(webhook) => {
                 if let Some(target) = self.targets.get_mut(&webhook) {
                     target.is_held = false;
-                    target.look_again();
+                    target.forget_low();
                     self.line_up(webhook);
                 }
             }

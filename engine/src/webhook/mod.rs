@@ -29,7 +29,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -41,7 +41,7 @@ use tokio::sync::watch;
 use self::actor::WebhookActor;
 pub use self::dispatcher::WebhookSnapshot;
 pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
-pub use self::outbox::enqueue;
+pub use self::outbox::{Queued, enqueue};
 pub use self::payload::body;
 pub use self::policy::WebhookSettings;
 pub use self::replay::{ReplayError, Replayed};
@@ -77,8 +77,8 @@ struct Shared {
     settings: WebhookSettings,
     sender: Sender,
     runtime: Handle,
-    /// Who has something new to send. A set: nudging twice is nudging once, so it is bounded by the number of webhooks.
-    nudged: Mutex<BTreeSet<WebhookId>>,
+    /// Who has something new to send, and since when it is due. Nudging twice is nudging once, so it is bounded by the number of webhooks.
+    nudged: Mutex<BTreeMap<WebhookId, Timestamp>>,
     /// A look is in the actor's mailbox, and will take what is in `nudged`.
     is_told: AtomicBool,
     depth: AtomicI64,
@@ -114,7 +114,7 @@ impl Webhooks {
     }
 
     /// Says that these webhooks have something new in the outbox: what [`enqueue`] answered, after the commit.
-    pub fn nudge(&self, targets: &[WebhookId]) {
+    pub fn nudge(&self, targets: &[Queued]) {
         if targets.is_empty() {
             return;
         }
@@ -193,9 +193,12 @@ impl Webhooks {
 }
 
 impl Shared {
-    fn look_at(&self, targets: &[WebhookId]) {
+    fn look_at(&self, targets: &[Queued]) {
         let mut nudged = self.nudged.lock().unwrap_or_else(PoisonError::into_inner);
-        nudged.extend(targets);
+        for queued in targets {
+            let due = nudged.entry(queued.webhook).or_insert(queued.due);
+            *due = queued.due.min(*due);
+        }
         drop(nudged);
         if let Some(actor) = self.actor.get()
             && !self.is_told.swap(true, Ordering::SeqCst)
@@ -204,7 +207,7 @@ impl Shared {
         }
     }
 
-    fn take_nudged(&self) -> BTreeSet<WebhookId> {
+    fn take_nudged(&self) -> BTreeMap<WebhookId, Timestamp> {
         self.is_told.store(false, Ordering::SeqCst);
         std::mem::take(&mut *self.nudged.lock().unwrap_or_else(PoisonError::into_inner))
     }

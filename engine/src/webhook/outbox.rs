@@ -11,6 +11,13 @@ use crate::ids::{DeliveryId, EventId, Ids, WebhookId};
 use crate::store::{Batch, Table};
 use crate::transaction::{EventName, Transaction};
 
+/// A webhook that has a new row, and where in its queue that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    pub(super) webhook: WebhookId,
+    pub(super) due: Timestamp,
+}
+
 /// Adds a row for each of `webhooks` that is enabled, and says for which. After the commit these are given to
 /// [`super::Webhooks::nudge`]; without it they are found a little later.
 ///
@@ -23,7 +30,7 @@ pub fn enqueue(
     event: EventId,
     now: Timestamp,
     ids: &Ids,
-) -> Vec<WebhookId> {
+) -> Vec<Queued> {
     let mut enabled = webhooks
         .iter()
         .filter(|webhook| webhook.is_enabled)
@@ -53,7 +60,10 @@ pub fn enqueue(
         row.webhook = webhook.id;
         row.delivery = DeliveryId::new(ids.ulid(now));
         batch.put(Table::Outbox, row.key(), row.value());
-        targets.push(webhook.id);
+        targets.push(Queued {
+            webhook: webhook.id,
+            due: row.due,
+        });
     }
     targets
 }

@@ -1,7 +1,7 @@
 //! Sends deliveries anew, by hand: one, or all that failed.
 
 use super::log::{self, Delivery, DeliveryStatus, LogError};
-use super::{Shared, WebhookId};
+use super::{Queued, Shared, WebhookId};
 use crate::clock::Timestamp;
 use crate::ids::DeliveryId;
 use crate::limits;
@@ -70,7 +70,7 @@ pub(super) async fn replay(
         Err(error) => return Err(ReplayError::Commit(error)),
     }
     shared.depth_changed(i64::from(is_new));
-    shared.look_at(&[webhook]);
+    shared.look_at(&[Queued { webhook, due: now }]);
     Ok(after)
 }
 

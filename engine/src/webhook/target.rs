@@ -1,7 +1,6 @@
 //! One webhook's queue, as much of it as is in memory: a window on the rows that are due, and what is on its way.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
 use ulid::Ulid;
 
@@ -23,7 +22,8 @@ pub struct Target {
     pub in_flight: BTreeMap<Vec<u8>, InFlight>,
     /// First events that were tried a moment ago without an acknowledgment, by transaction, and when their first attempt began.
     tried: BTreeMap<Ulid, Timestamp>,
-    /// No row lies before this time, as far as is known; a sweep forgets it.
+    /// No row lies before this time, as far as we were told: where reading begins, since a store steps slowly over rows that are gone.
+    /// A sweep forgets it.
     low: Option<Timestamp>,
     is_loaded: bool,
     /// Waits in a lane for its turn.
@@ -71,9 +71,10 @@ pub enum Next {
 }
 
 impl Target {
-    /// Something was added, or its time may have come.
-    pub fn look_again(&mut self) {
+    /// A row that is due at `due` was added.
+    pub fn look_again(&mut self, due: Timestamp) {
         self.has_more = true;
+        self.low = self.low.map(|low| low.min(due));
     }
 
     /// Looks at all rows again, the oldest too.
@@ -197,7 +198,7 @@ impl Target {
             .await?;
         self.has_more = rows.len() == limit;
         self.window.clear();
-        let mut low = now.minus(COMMIT_TIME);
+        let mut low = now;
         let mut next_due = None;
         for (key, value) in rows {
             let row = match Row::read(&key, &value) {
@@ -250,8 +251,5 @@ pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 
 /// Due rows of one webhook that are in memory besides those on their way.
 const WINDOW: usize = 16;
-/// A row may become visible so long after the time in its key: longer than any commit takes. Rows older than that which were not there
-/// before are found by the sweep.
-const COMMIT_TIME: Duration = Duration::from_secs(60);
 /// Attempts of the last seconds that are read when a queue is first looked at after a start.
 const TRIED_AT_START: usize = 200;

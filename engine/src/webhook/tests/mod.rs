@@ -1,6 +1,7 @@
 //! The webhook room with a memory store, a clock that the test turns, and receivers on this machine.
 
 mod delivery;
+mod engine;
 mod neighbours;
 mod order;
 mod payload;
@@ -140,7 +141,7 @@ impl Room {
     }
 
     /// Commits the event without a nudge.
-    async fn store_only(&self, tx: &Transaction, name: EventName) -> (EventId, Vec<WebhookId>) {
+    async fn store_only(&self, tx: &Transaction, name: EventName) -> (EventId, Vec<Queued>) {
         let now = self.clock.now();
         let event = EventId::new(self.ids.ulid(now));
         let mut batch = Batch::new();

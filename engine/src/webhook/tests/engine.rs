@@ -1,0 +1,82 @@
+//! Through the whole engine: what happens to a payment reaches the merchant's endpoint and mail box, and nothing else does.
+
+use super::*;
+use crate::access::{AppChange, AppSettings};
+use crate::engine::{EngineSettings, NewPayment};
+use crate::gateway::Gateways;
+use crate::mail::MailSettings;
+use crate::testing::{Wanted, customer};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::good().await;
+    let mut wanted = Wanted::with(Gateways::default());
+    wanted.settings = EngineSettings {
+        webhook: WebhookSettings {
+            allow_private: true,
+            ..WebhookSettings::default()
+        },
+        mail: MailSettings {
+            from: "Switchyard <no-reply@pay.example>".to_owned(),
+            folder: Some(folder.path().to_owned()),
+            ..MailSettings::default()
+        },
+        ..EngineSettings::default()
+    };
+    let bench = wanted.start().await;
+    let (engine, caller) = (&bench.engine, bench.caller());
+    let settings = AppSettings {
+        merchant_email: Some("shop@merchant.example".to_owned()),
+        ..AppSettings::default()
+    };
+    let change = AppChange {
+        settings: Some(settings),
+        ..AppChange::default()
+    };
+    engine
+        .access
+        .update_app(caller.app.id, change)
+        .await
+        .unwrap();
+    let new = NewWebhook {
+        app: caller.app.id,
+        url: receiver.url.clone(),
+        secret: Some(SECRET.into()),
+    };
+    engine.access.create_webhook(new).await.unwrap();
+
+    let payment = NewPayment {
+        amount: amount(2_550, "USD"),
+        description: "Two coffees".to_owned(),
+        return_url: "https://shop.example/".to_owned(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    };
+    let tx = engine.initialize_payment(&caller, payment).await.unwrap();
+    let begun = receiver.received(1).await.remove(0);
+    assert_eq!(
+        (begun.event().as_str(), begun.transaction()),
+        ("payment.initiated", tx.id.to_string())
+    );
+    assert_eq!(begun.json()["data"]["status"], "initiated");
+
+    engine.cancel(tx.id).await.unwrap();
+    let ended = receiver.received(2).await.remove(1);
+    assert_eq!(ended.event(), "payment.cancelled");
+    assert_eq!(ended.json()["data"]["status"], "cancelled");
+    for _ in 0..WAITS {
+        let mails = std::fs::read_dir(folder.path()).unwrap();
+        if mails
+            .flatten()
+            .any(|file| file.path().extension().is_some_and(|end| end == "eml"))
+        {
+            return engine.stop(Duration::from_secs(5)).await;
+        }
+        tokio::time::sleep(WAIT).await;
+    }
+    panic!("no mail was written");
+}
