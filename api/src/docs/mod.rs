@@ -1,4 +1,6 @@
-//! `/docs`: the OpenAPI document as a page to read, and `/docs/errors/<code>`: what each error code means. All of its assets are part of the program; it asks no other host for anything.
+//! `/docs`: the OpenAPI document as a page to read, and `/docs/errors/<code>`: what each error code means.
+//!
+//! All of its assets are part of the program; it asks no other host for anything.
 
 use axum::Router;
 use axum::extract::Path;

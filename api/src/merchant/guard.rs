@@ -56,7 +56,7 @@ impl FromRequestParts<ApiState> for AnyKey {
         let guard = guard(&state.engine, &parts.headers);
         guard.map(Self).map_err(|mut refused| {
             cors::open(refused.headers_mut());
-            refused
+            *refused
         })
     }
 }
@@ -65,7 +65,7 @@ impl FromRequestParts<ApiState> for SecretKey {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
-        let guard = guard(&state.engine, &parts.headers)?;
+        let guard = guard(&state.engine, &parts.headers).map_err(|refused| *refused)?;
         if guard.caller.kind == KeyKind::Secret {
             return Ok(Self(guard));
         }
@@ -76,19 +76,19 @@ impl FromRequestParts<ApiState> for SecretKey {
     }
 }
 
-fn guard(engine: &Engine, headers: &HeaderMap) -> Result<Guard, Response> {
+fn guard(engine: &Engine, headers: &HeaderMap) -> Result<Guard, Box<Response>> {
     let caller = authenticate(engine, headers).map_err(|error| {
         let mut response = error.into_response();
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        response
+        Box::new(response)
     })?;
     let rate = engine.access.allow(caller.key);
     let guard = Guard { caller, rate };
     match rate.retry_after.filter(|_| !rate.allowed) {
         None => Ok(guard),
-        Some(seconds) => Err(guard.answer(Err(too_many(rate, seconds)))),
+        Some(seconds) => Err(Box::new(guard.answer(Err(too_many(rate, seconds))))),
     }
 }
 
