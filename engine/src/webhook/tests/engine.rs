@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::access::{AppChange, AppSettings};
-use crate::engine::{EngineSettings, NewPayment};
+use crate::engine::{Engine, EngineSettings, NewPayment};
 use crate::gateway::Gateways;
 use crate::mail::MailSettings;
 use crate::testing::{Wanted, customer};
@@ -26,37 +26,12 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
     };
     let bench = wanted.start().await;
     let (engine, caller) = (&bench.engine, bench.caller());
-    let settings = AppSettings {
-        merchant_email: Some("shop@merchant.example".to_owned()),
-        ..AppSettings::default()
-    };
-    let change = AppChange {
-        settings: Some(settings),
-        ..AppChange::default()
-    };
-    engine
-        .access
-        .update_app(caller.app.id, change)
+    listen(engine, caller.app.id, &receiver.url).await;
+
+    let tx = engine
+        .initialize_payment(&caller, new_payment())
         .await
         .unwrap();
-    let new = NewWebhook {
-        app: caller.app.id,
-        url: receiver.url.clone(),
-        secret: Some(SECRET.into()),
-    };
-    engine.access.create_webhook(new).await.unwrap();
-
-    let payment = NewPayment {
-        amount: amount(2_550, "USD"),
-        description: "Two coffees".to_owned(),
-        return_url: "https://shop.example/".to_owned(),
-        customer: customer(),
-        metadata: BTreeMap::new(),
-        methods: Vec::new(),
-        restriction: None,
-        context: ClientContext::default(),
-    };
-    let tx = engine.initialize_payment(&caller, payment).await.unwrap();
     let begun = receiver.received(1).await.remove(0);
     assert_eq!(
         (begun.event().as_str(), begun.transaction()),
@@ -79,4 +54,36 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
         tokio::time::sleep(WAIT).await;
     }
     panic!("no mail was written");
+}
+
+/// The app gets a webhook and a merchant who reads mails.
+async fn listen(engine: &Engine, app: AppId, url: &str) {
+    let settings = AppSettings {
+        merchant_email: Some("shop@merchant.example".to_owned()),
+        ..AppSettings::default()
+    };
+    let change = AppChange {
+        settings: Some(settings),
+        ..AppChange::default()
+    };
+    engine.access.update_app(app, change).await.unwrap();
+    let new = NewWebhook {
+        app,
+        url: url.to_owned(),
+        secret: Some(SECRET.into()),
+    };
+    engine.access.create_webhook(new).await.unwrap();
+}
+
+fn new_payment() -> NewPayment {
+    NewPayment {
+        amount: amount(2_550, "USD"),
+        description: "Two coffees".to_owned(),
+        return_url: "https://shop.example/".to_owned(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    }
 }
