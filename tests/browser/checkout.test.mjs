@@ -68,6 +68,7 @@ test('the three test numbers', async (t) => {
       const field = page.getByLabel('Test phone number');
       await page.locator('#e-msisdn').waitFor();
       assert.equal(await field.getAttribute('aria-invalid'), 'true');
+      assert.ok(await field.evaluate((element) => element === document.activeElement), 'the payer goes on where it is wrong');
       assert.equal(await field.inputValue(), number);
     }
   });
@@ -122,6 +123,23 @@ test('an app may allow another attempt after a refusal', async (t) => {
   assert.equal((await server.retrieve(id)).status, 'success');
 });
 
+test('a long list of methods can be searched', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const page = await browser.newPage({ viewport: PHONE });
+  const { checkout_url: url } = await server.initialize({ currency: 'NGN', methods: null });
+  await page.goto(`${url}?lang=fr`);
+  const methods = page.locator('[data-methods] a:visible');
+  assert.ok((await methods.count()) > 6);
+  await page.getByLabel('Trouver un moyen de paiement').fill('MTN');
+  assert.equal(await methods.count(), 1);
+  await page.getByRole('status').filter({ hasText: 'Moyens trouvés : 1' }).waitFor();
+  await page.getByLabel('Trouver un moyen de paiement').fill('');
+  assert.ok((await methods.count()) > 6);
+  await page.goto(`${url}?lang=fr&country=xx`);
+  assert.match(await page.textContent('main'), /Nigeria/, 'the only country is not asked for');
+});
+
 test('cancelling asks first, and tells the merchant', async (t) => {
   const server = await startServer(t);
   const browser = await openBrowser(t);
@@ -149,5 +167,7 @@ test('a payment that nobody pays expires, in front of the payer', async (t) => {
   await page.getByText(/Temps restant pour payer : 0:0\d/).waitFor();
   await page.getByRole('alert').filter({ hasText: 'moins d’une minute' }).waitFor({ state: 'attached' });
   await page.getByRole('heading', { name: 'Le temps pour payer est écoulé' }).waitFor({ timeout: 20_000 });
-  await eventually('the engine lets it go', async () => (await server.retrieve(id)).status === 'cancelled');
+  assert.equal((await server.retrieve(id)).status, 'cancelled');
+  await page.getByRole('link', { name: /^Retour chez / }).click();
+  await page.waitForURL(/paymentStatus=cancelled/);
 });

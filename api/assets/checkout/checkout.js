@@ -25,7 +25,8 @@
     search.querySelector('input').addEventListener('input', (event) => {
       const wanted = plain(event.target.value.trim());
       rows.forEach((row) => { row.hidden = !plain(row.textContent).includes(wanted); });
-      one('#found').textContent = rows.filter((row) => !row.hidden).length;
+      const found = one('#found');
+      found.textContent = wanted && `${found.dataset.found} ${rows.filter((row) => !row.hidden).length}`;
     });
   }
 

@@ -23,10 +23,12 @@ copied = Copied
 # Choose
 choose-title = How would you like to pay?
 choose-country = Country you pay from
+choose-country-only = Paying from
 choose-country-none = Choose a country
 choose-country-first = Show methods
 choose-country-change = Change
 choose-search = Find a payment method
+choose-found = Methods found:
 choose-empty = There is no way to pay this right now.
 choose-empty-text = None of the payment methods that { $merchant } offers can take this payment at the moment. Try again in a few minutes.
 choose-empty-country = No payment method is available in { $country } for this payment at the moment. Choose another country, or try again in a few minutes.

@@ -23,10 +23,12 @@ copied = Copié
 # Choisir
 choose-title = Comment souhaitez-vous payer ?
 choose-country = Pays d’où vous payez
+choose-country-only = Paiement depuis
 choose-country-none = Choisissez un pays
 choose-country-first = Voir les moyens
 choose-country-change = Changer
 choose-search = Trouver un moyen de paiement
+choose-found = Moyens trouvés :
 choose-empty = Il n’est pas possible de payer en ce moment.
 choose-empty-text = Aucun des moyens de paiement proposés par { $merchant } ne peut accepter ce paiement actuellement. Réessayez dans quelques minutes.
 choose-empty-country = Aucun moyen de paiement n’est disponible pour ce paiement dans ce pays actuellement ({ $country }). Choisissez un autre pays ou réessayez dans quelques minutes.

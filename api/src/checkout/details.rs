@@ -36,6 +36,8 @@ struct Field {
     value: String,
     hint: Option<String>,
     error: Option<String>,
+    /// Where the payer goes on: the first field that will not do.
+    first_wrong: bool,
 }
 
 impl Field {
@@ -116,10 +118,13 @@ pub(super) fn page(
         _ => Values::new(),
     };
     let wrong = errors.len();
-    let fields = needs
+    let mut fields: Vec<_> = needs
         .iter()
         .map(|need| field(need, &given, errors.remove(&need.name)))
         .collect();
+    if let Some(first) = fields.iter_mut().find(|field| field.error.is_some()) {
+        first.first_wrong = true;
+    }
     let method = &chosen.way.method;
     let alpha2 = chosen.country.alpha2;
     scene.show(&Page {
@@ -148,5 +153,6 @@ fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
         value: typed.or(need.known.as_ref()).cloned().unwrap_or_default(),
         hint: need.hint.clone(),
         error,
+        first_wrong: false,
     }
 }

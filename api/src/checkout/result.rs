@@ -1,5 +1,7 @@
 //! The end: what came of it, why if it did not work, and the way back to the merchant.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::response::Response;
 use switchyard_engine::transaction::{DeclineReason, State};
@@ -31,8 +33,14 @@ struct Exit {
     stay: String,
 }
 
+/// The engine looks at what has expired about once a second.
+const LET_GO_WITHIN: Duration = Duration::from_millis(1_500);
+
 /// `GET /checkout/{id}/result`
-pub async fn get(visit: Visit) -> Response {
+pub async fn get(mut visit: Visit) -> Response {
+    if visit.scene.tx.state == State::AwaitingCustomer && is_expired(&visit.scene) {
+        visit.let_go(LET_GO_WITHIN).await;
+    }
     match stand(&visit.scene) {
         Stand::Ended => page(&visit.scene),
         elsewhere => visit.scene.go(elsewhere.step(), &[]),

@@ -244,6 +244,24 @@ impl Visit {
         }
     }
 
+    /// Waits a moment for the engine to let go of a payment whose time is up, so that the payer goes back with its last word.
+    pub async fn let_go(&mut self, at_most: Duration) {
+        let (engine, id) = (self.engine().clone(), self.scene.tx.id);
+        let mut news = engine.watch(id);
+        news.mark_unchanged();
+        for wait in [Duration::ZERO, at_most] {
+            // Without news in time the page shows what is stored, and the engine lets go a little later.
+            let _ = tokio::time::timeout(wait, news.changed()).await;
+            match engine.transaction(id).await {
+                Ok(Some(tx)) => self.scene.tx = tx,
+                _ => return,
+            }
+            if self.scene.tx.state.is_final() {
+                return;
+            }
+        }
+    }
+
     pub fn trouble(&self, error: &EngineError) -> Response {
         answer(&self.scene.visitor, self.scene.tx.id, error)
     }
