@@ -6,12 +6,12 @@ use super::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
     let room = Room::new().await;
-    let receiver = Receiver::new(Manner::Slow(Duration::from_millis(700))).await;
+    let receiver = Receiver::new(Manner::Slow(Duration::from_millis(1_500))).await;
     let webhook = room.webhook(&receiver).await;
     let tx = room.begin().await;
     room.end(&tx).await;
     receiver.received(1).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(receiver.events(), ["payment.initiated"]);
     receiver.received(2).await;
     assert_eq!(
