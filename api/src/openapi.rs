@@ -119,6 +119,66 @@ pub fn head() -> OpenApi {
     head
 }
 
+/// Names the headers that every answer has, and those of calls with a key.
+pub fn with_headers(mut document: OpenApi) -> OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.post];
+        for operation in operations.into_iter().flatten() {
+            let has_key = operation
+                .tags
+                .as_ref()
+                .is_some_and(|tags| tags.iter().any(|tag| tag != "Methods"));
+            for (status, response) in &mut operation.responses.responses {
+                if let RefOr::T(response) = response {
+                    name_headers(response, has_key && status != "401", status == "201");
+                }
+            }
+        }
+    }
+    document
+}
+
+fn name_headers(response: &mut Response, is_limited: bool, is_replayable: bool) {
+    let mut name = |header: &str, kind: Type, says: &str| {
+        let schema = ObjectBuilder::new().schema_type(SchemaType::Type(kind));
+        let described = HeaderBuilder::new()
+            .schema(Some(schema))
+            .description(Some(says));
+        response
+            .headers
+            .insert(header.to_owned(), RefOr::T(described.build()));
+    };
+    name(
+        "X-Request-Id",
+        Type::String,
+        "Names this request, for whoever asks for help.",
+    );
+    if is_limited {
+        name(
+            "X-RateLimit-Limit",
+            Type::Integer,
+            "Requests that the key may make in any 60 seconds.",
+        );
+        name(
+            "X-RateLimit-Remaining",
+            Type::Integer,
+            "How many of them are left now.",
+        );
+        name(
+            "X-RateLimit-Reset",
+            Type::Integer,
+            "Seconds until one more is left.",
+        );
+    }
+    if is_replayable {
+        name(
+            "Idempotent-Replayed",
+            Type::String,
+            "`true` when the same request was answered before.",
+        );
+    }
+}
+
 /// Serves the document, which does not change while the program runs.
 pub fn serve(document: &'static str) -> HttpResponse {
     let headers = [

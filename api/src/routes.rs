@@ -12,6 +12,7 @@ use crate::{docs, merchant, openapi, utils};
 /// Routes to be merged with those of other rooms; [`framed`] goes around all of them.
 pub fn routes() -> Router<ApiState> {
     let (routes, document) = described().split_for_parts();
+    let document = openapi::with_headers(document);
     // The document is made once and kept for as long as the program runs.
     let document: &'static str = document.to_json().unwrap_or_default().leak();
     routes
@@ -24,7 +25,7 @@ pub fn routes() -> Router<ApiState> {
 
 /// The OpenAPI document.
 pub fn document() -> utoipa::openapi::OpenApi {
-    described().into_openapi()
+    openapi::with_headers(described().into_openapi())
 }
 
 /// Gives routes their answers to unknown paths and methods, and the one layer that is around every request.

@@ -22,6 +22,7 @@ pub fn routes() -> Router<ApiState> {
         .route("/docs/page.css", get(style))
         .route("/docs/page.js", get(script))
         .route("/docs/redoc.standalone.js", get(redoc))
+        .route("/docs/redoc.standalone.js.LICENSE.txt", get(licences))
         .route("/docs/errors/{code}", get(error_page))
 }
 
@@ -47,6 +48,16 @@ async fn script() -> Response {
 
 async fn redoc() -> Response {
     asset(JAVASCRIPT, include_str!("vendor/redoc.standalone.js"))
+}
+
+/// The licences of Redoc and of what its bundle contains; the bundle's first line points here.
+async fn licences() -> Response {
+    let text = concat!(
+        include_str!("vendor/redoc.LICENSE.txt"),
+        "\n",
+        include_str!("vendor/redoc.standalone.js.LICENSE.txt")
+    );
+    asset("text/plain; charset=utf-8", text)
 }
 
 /// What happened and what to do, for one code.

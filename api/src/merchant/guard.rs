@@ -3,7 +3,7 @@
 //! The order is fixed: a wrong key is a 401 before anything is looked up, then the rate limit, then what the kind of key may do.
 
 use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -31,7 +31,11 @@ impl Guard {
     /// The answer, with the headers that say how often the key may still be used.
     pub fn answer(&self, result: Result<Response, ApiError>) -> Response {
         let mut response = result.unwrap_or_else(IntoResponse::into_response);
-        rate_headers(response.headers_mut(), self.rate);
+        let headers = response.headers_mut();
+        rate_headers(headers, self.rate);
+        // Answers name customers: no cache may keep them.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
 }

@@ -14,6 +14,7 @@ fn check_success(reply: &Reply, status: u16, message: &str) {
     assert_eq!(reply.body["errors"], Value::Null);
     assert_eq!(reply.body["success"], true);
     assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
     assert!(
         reply
             .header("x-request-id")

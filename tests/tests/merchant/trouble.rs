@@ -155,6 +155,10 @@ async fn the_reference_asks_no_other_host_and_explains_every_code() -> anyhow::R
     for path in local.collect::<Vec<_>>() {
         assert_eq!(merchant.get(path).await?.status, 200, "{path}");
     }
+    let licences = merchant
+        .get("/docs/redoc.standalone.js.LICENSE.txt")
+        .await?;
+    assert!(licences.text.contains("The MIT License") && licences.text.contains("Redocly/redoc"));
     let refused = merchant.get("/docs/errors/nope").await?;
     let code = refused.body["errors"][0]["code"].as_str().unwrap();
     let explained = merchant.get(&format!("/docs/errors/{code}")).await?;
