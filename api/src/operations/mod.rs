@@ -6,6 +6,8 @@ pub mod logging;
 pub mod metrics;
 mod request;
 mod shutdown;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -86,3 +86,34 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
         .layer(Extension(draining))
         .layer(from_fn_with_state(state, auth::require_operator))
 }
+
+#[cfg(test)]
+mod documented {
+    use std::collections::BTreeSet;
+
+    /// Paths in quotes after `marker`.
+    fn paths<'t>(text: &'t str, marker: &str, quote: char) -> BTreeSet<&'t str> {
+        let rests = text.split(marker).skip(1);
+        rests
+            .filter_map(|rest| {
+                rest.trim_start()
+                    .trim_start_matches(quote)
+                    .split(quote)
+                    .next()
+            })
+            .filter(|path| path.starts_with('/'))
+            .collect()
+    }
+
+    #[test]
+    fn every_path_is_in_the_document_and_every_path_of_the_document_exists() {
+        let source = include_str!("mod.rs")
+            .split("#[cfg(test)]\nmod documented")
+            .next()
+            .unwrap_or_default();
+        let routes = paths(source, ".route(", '"');
+        let document = paths(include_str!("../../../docs/operator-api.md"), "\n| ", '`');
+        assert!(routes.len() > 20);
+        assert_eq!(routes, document);
+    }
+}

@@ -1,0 +1,108 @@
+//! The pages of this room, on a memory store.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use switchyard_engine::access::{Access, MasterKey, Options, Vault};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::gateway::Gateways;
+use switchyard_engine::ids::Ids;
+use switchyard_engine::store::Store;
+use tower::ServiceExt as _;
+
+use super::{Draining, Operations};
+
+async fn engine() -> Engine {
+    let (clock, ids, store) = (Clock::wall(), Ids::seeded(31), Store::memory());
+    let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
+    let access = Access::load(
+        store.clone(),
+        vault,
+        clock.clone(),
+        ids.clone(),
+        Options::default(),
+    )
+    .await
+    .unwrap();
+    Engine::start(Equipment {
+        store,
+        access,
+        gateways: Gateways::default(),
+        directory: Arc::new(Directory::new("switchyard")),
+        clock,
+        ids,
+        settings: EngineSettings::default(),
+    })
+    .unwrap()
+}
+
+async fn ask(router: &Router, path: &str, token: &str) -> (StatusCode, String) {
+    let request = Request::get(path).header("authorization", format!("Bearer {token}"));
+    let answer = router
+        .clone()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    let status = answer.status();
+    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    (status, String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+fn operations(engine: &Engine, is_open: bool, draining: &Draining) -> Router {
+    let handle = PrometheusBuilder::new().build_recorder().handle();
+    Operations::new(engine.clone(), Some(handle), is_open, draining.clone()).router()
+}
+
+#[tokio::test]
+async fn a_server_that_is_ending_is_alive_and_not_ready() {
+    let (engine, draining) = (engine().await, Draining::default());
+    let router = operations(&engine, true, &draining);
+    assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
+    draining.begin();
+    let (status, said) = ask(&router, "/readyz", "").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(said.contains("has begun"), "{said}");
+    assert_eq!(ask(&router, "/healthz", "").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn metrics_need_an_operator_token_unless_they_are_open() {
+    let (engine, draining) = (engine().await, Draining::default());
+    let token = engine
+        .access
+        .create_operator_token("prometheus")
+        .await
+        .unwrap()
+        .secret;
+    let closed = operations(&engine, false, &draining);
+    assert_eq!(
+        ask(&closed, "/metrics", "").await.0,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(
+        ask(&closed, "/metrics", "switchyard_op_nonsense").await.0,
+        StatusCode::UNAUTHORIZED
+    );
+    assert_eq!(
+        ask(&closed, "/metrics", token.expose()).await.0,
+        StatusCode::OK
+    );
+    assert_eq!(
+        ask(&operations(&engine, true, &draining), "/metrics", "")
+            .await
+            .0,
+        StatusCode::OK
+    );
+    let off = Operations::new(engine, None, true, draining).router();
+    assert_eq!(
+        ask(&off, "/metrics", token.expose()).await.0,
+        StatusCode::NOT_FOUND
+    );
+}
