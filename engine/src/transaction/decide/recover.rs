@@ -2,7 +2,7 @@
 
 use super::answer;
 use crate::ids::AttemptId;
-use crate::transaction::attempt::AttemptState;
+use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
@@ -25,5 +25,23 @@ pub(super) fn decide(
         return Ok(answer::in_doubt(attempt, why, gateway_state, context));
     }
     let why = "The engine stopped before anything was sent.".to_owned();
-    Ok(answer::not_sent(tx, attempt, why, context))
+    Ok(answer::not_sent(
+        tx,
+        &with_its_own_candidate_first(tx, attempt),
+        why,
+        context,
+    ))
 }
+
+/// That the engine stopped is no fault of the gateway: it is tried again before the others. Not for ever, in case that it is the gateway
+/// which stops the engine.
+fn with_its_own_candidate_first(tx: &Transaction, attempt: &Attempt) -> Attempt {
+    let here = |other: &&Attempt| other.candidate.connection == attempt.candidate.connection;
+    let mut attempt = attempt.clone();
+    if tx.attempts.iter().filter(here).count() < TRIES_AT_ONE_CONNECTION {
+        attempt.remaining.insert(0, attempt.candidate.clone());
+    }
+    attempt
+}
+
+const TRIES_AT_ONE_CONNECTION: usize = 3;

@@ -33,6 +33,33 @@ fn an_attempt_that_was_not_sent_goes_to_the_next_gateway_without_the_payer_notic
 }
 
 #[test]
+fn an_engine_that_stopped_before_it_sent_tries_the_same_gateway_again_but_not_for_ever() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    let mut connections = Vec::new();
+    while world.tx.status() == Status::Pending {
+        let attempt = world.tx.current_attempt().unwrap();
+        connections.push(attempt.candidate.connection);
+        let attempt = attempt.id;
+        world
+            .apply(Command::Recover {
+                attempt,
+                maybe_sent: false,
+                gateway_state: None,
+            })
+            .unwrap();
+    }
+    let [first, second] = [connections[0], connections[3]];
+    assert_ne!(first, second);
+    assert_eq!(
+        connections,
+        [first, first, first, second, second, second],
+        "three times each, then it fails: nothing was sent"
+    );
+    assert_eq!(world.tx.status(), Status::Failed);
+}
+
+#[test]
 fn a_hard_decline_is_never_tried_elsewhere() {
     let mut world = World::payment();
     world.apply(confirm(3)).unwrap();

@@ -26,7 +26,7 @@ payment  awaiting_gateway   pending          awaiting_provider
 payment  awaiting_gateway   unknown          in_doubt
 payment  awaiting_gateway   too_little       in_doubt
 payment  awaiting_gateway   more             succeeded
-payment  awaiting_gateway   recover_unsent   failed
+payment  awaiting_gateway   recover_unsent   awaiting_gateway
 payment  awaiting_gateway   recover_sent     in_doubt
 payment  awaiting_gateway   wake             =
 payment  awaiting_gateway   wake_late        =
@@ -113,7 +113,7 @@ payout   awaiting_gateway   declined         failed
 payout   awaiting_gateway   not_sent         failed
 payout   awaiting_gateway   pending          awaiting_provider
 payout   awaiting_gateway   unknown          in_doubt
-payout   awaiting_gateway   recover_unsent   failed
+payout   awaiting_gateway   recover_unsent   awaiting_gateway
 payout   awaiting_gateway   recover_sent     in_doubt
 
 payout   awaiting_provider  dispatch         ! A payment attempt is already
