@@ -1,0 +1,190 @@
+//! The checkout page with the test gateway behind it, by a payer who has nothing but forms and links. What browsers add is in
+//! `tests/browser`.
+
+use anyhow::Context;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use switchyard::checkout;
+use switchyard::operations::Draining;
+use switchyard_tests::merchant::{Merchant, Reply};
+use tower::ServiceExt;
+
+const PAYS: &str = "4149518161";
+const FAILS: &str = "4149518163";
+
+async fn open() -> anyhow::Result<Merchant> {
+    let mut merchant = Merchant::open().await?;
+    let pages = checkout::router(merchant.state.clone(), Draining::default());
+    merchant.router = merchant.router.merge(pages);
+    Ok(merchant)
+}
+
+async fn payment(merchant: &Merchant, changes: Value) -> anyhow::Result<String> {
+    let mut body = json!({
+        "amount": 12500, "currency": "XOF", "description": "Two blue teapots", "return_url": "https://shop.example/done?order=7",
+        "customer": {"email": "awa@example.com", "first_name": "Awa", "last_name": "Diop"},
+    });
+    for (name, value) in changes.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    let made = merchant.post("/v1/payments/initialize", &body).await?;
+    Ok(made.body["data"]["id"]
+        .as_str()
+        .context("an id")?
+        .to_owned())
+}
+
+async fn get(merchant: &Merchant, path: &str) -> anyhow::Result<Reply> {
+    merchant.ask(Request::get(path).body(Body::empty())?).await
+}
+
+/// Sends a form, and answers where it leads.
+async fn send(merchant: &Merchant, path: &str, form: &str) -> anyhow::Result<String> {
+    let reply = post(merchant, path, form).await?;
+    anyhow::ensure!(reply.status == 303, "{path} answered {}", reply.status);
+    Ok(reply.header("location").context("a location")?.to_owned())
+}
+
+async fn post(merchant: &Merchant, path: &str, form: &str) -> anyhow::Result<Reply> {
+    let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
+    merchant
+        .ask(request.body(Body::from(form.to_owned()))?)
+        .await
+}
+
+/// From the details to the confirm step: its address, and the form that it sends.
+async fn confirm_form(
+    merchant: &Merchant,
+    id: &str,
+    form: &str,
+) -> anyhow::Result<(String, String)> {
+    let confirm = send(merchant, &format!("/checkout/{id}/details"), form).await?;
+    anyhow::ensure!(
+        confirm.starts_with(&format!("/checkout/{id}/confirm?a=")),
+        "{confirm}"
+    );
+    let answers = confirm.split_once("?a=").context("answers")?.1.to_owned();
+    Ok((confirm, format!("a={answers}")))
+}
+
+async fn status(merchant: &Merchant, id: &str) -> anyhow::Result<Value> {
+    Ok(merchant.get(&format!("/v1/payments/{id}")).await?.body["data"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_with_nothing_but_forms_pays_by_a_method_of_their_country() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let id = payment(&merchant, json!({})).await?;
+    let first = get(&merchant, &format!("/checkout/{id}?country=BJ")).await?;
+    assert_eq!(first.status, 200);
+    let link = format!("/checkout/{id}/details?country=BJ&#38;method=mtn_bj");
+    assert!(first.text.contains(&link), "{}", first.text);
+    let details = get(&merchant, &link.replace("&#38;", "&")).await?;
+    assert!(details.text.contains("name=\"msisdn\"") && details.text.contains(PAYS));
+
+    let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
+    let (confirm, pay) = confirm_form(&merchant, &id, &form).await?;
+    assert!(!confirm.contains(PAYS), "no number in an address");
+    let page = get(&merchant, &confirm).await?;
+    assert!(page.text.contains("MTN MoMo Benin") && page.text.contains("+14149518161"));
+    assert_eq!(status(&merchant, &id).await?["status"], "initiated");
+
+    let end = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert_eq!(end, format!("/checkout/{id}/result"));
+    assert!(
+        get(&merchant, &end)
+            .await?
+            .text
+            .contains("Payment successful")
+    );
+    let paid = status(&merchant, &id).await?;
+    assert_eq!(
+        (&paid["status"], &paid["method"]["code"]),
+        (&json!("success"), &json!("mtn_bj"))
+    );
+    assert_eq!(
+        send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?,
+        end,
+        "and once more changes nothing"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restriction_holds_whatever_a_form_says() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let id = payment(&merchant, json!({"restrict_country_code": "CI"})).await?;
+    let page = get(&merchant, &format!("/checkout/{id}?country=BJ")).await?;
+    assert!(page.text.contains("method=mtn_ci") && !page.text.contains("method=mtn_bj"));
+    let elsewhere = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
+    let back = send(&merchant, &format!("/checkout/{id}/details"), &elsewhere).await?;
+    assert_eq!(back, format!("/checkout/{id}?notice=method"));
+
+    let phone = json!({"number": format!("+1{FAILS}"), "country_code": "US"});
+    let changes = json!({"currency": "USD", "amount": 25, "restricted_phone": phone});
+    let id = payment(&merchant, changes).await?;
+    let form = format!("country=US&method=switchyard_payment_demo&msisdn={PAYS}");
+    let (_, pay) = confirm_form(&merchant, &id, &form).await?;
+    send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    let failed = status(&merchant, &id).await?;
+    assert_eq!(
+        failed["status"], "failed",
+        "the number that the merchant gave was asked, not the form's"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandbox_has_a_badge_and_its_gateway_never_serves_live() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let sandbox = payment(&merchant, json!({})).await?;
+    let page = get(&merchant, &format!("/checkout/{sandbox}")).await?;
+    assert!(page.text.contains("class=\"badge\""));
+    let live = format!("Bearer {}", merchant.live());
+    let body = json!({
+        "amount": 1, "currency": "USD", "description": "x", "return_url": "https://shop.example",
+        "customer": {"email": "a@example.com", "first_name": "A", "last_name": "B"},
+    });
+    let refused = merchant
+        .post_with(
+            "/v1/payments/initialize",
+            &body,
+            &[("authorization", &live)],
+        )
+        .await?;
+    assert_eq!(refused.status, 400, "sandbox's gateway never serves live");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_goes_away_before_the_last_step_costs_nothing() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let id = payment(&merchant, json!({})).await?;
+    let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
+    let (_, pay) = confirm_form(&merchant, &id, &form).await?;
+    merchant.bench.engine.store.close().await;
+    let reply = post(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert_eq!(reply.status, 503);
+    assert!(reply.text.contains("do not pay again") && reply.text.contains("Try again"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_travel_compressed_and_fit_the_first_flight() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let id = payment(&merchant, json!({"currency": "NGN"})).await?;
+    for encoding in ["gzip", "br"] {
+        let request =
+            Request::get(format!("/checkout/{id}?lang=fr")).header("accept-encoding", encoding);
+        let response = merchant
+            .router
+            .clone()
+            .oneshot(request.body(Body::empty())?)
+            .await?;
+        assert_eq!(response.headers()["content-encoding"], encoding);
+        let bytes = to_bytes(response.into_body(), 1 << 20).await?.len();
+        assert!(bytes <= 14 * 1024, "{bytes} bytes by {encoding}");
+    }
+    Ok(())
+}
