@@ -162,7 +162,7 @@ async fn measure(shared: Arc<Shared>) {
         return; // an earlier walk through a long queue is still under way
     };
     let (mut from, end) = (letter::from(Timestamp::default()), letter::end());
-    let (mut depth, mut oldest) = (0_u32, shared.clock.now());
+    let (mut depth, mut oldest) = (0_u32, None::<Timestamp>);
     loop {
         let rows = shared
             .store
@@ -174,7 +174,8 @@ async fn measure(shared: Arc<Shared>) {
         for (_, value) in &rows {
             depth = depth.saturating_add(1);
             if let Ok(letter) = Letter::read(value) {
-                oldest = oldest.min(letter.enqueued_at);
+                let at = letter.enqueued_at;
+                oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
             }
         }
         match rows.last() {
@@ -182,7 +183,7 @@ async fn measure(shared: Arc<Shared>) {
             _ => break,
         }
     }
-    let age = shared.clock.now().since(oldest);
+    let age = oldest.map_or(Duration::ZERO, |at| shared.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_depth", "kind" => "mail").set(f64::from(depth));
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "mail").set(age.as_secs_f64());
 }
