@@ -109,6 +109,45 @@ fn an_unknown_setting_and_a_missing_file_are_refused_with_exit_code_2() {
 }
 
 #[test]
+fn the_environment_sets_what_the_file_does_not_and_its_mistakes_are_refused() {
+    let folder = TempDir::new().unwrap();
+    for (name, value, word) in [
+        (
+            "SWITCHYARD_SANDBOX__RETENTION_DAYS",
+            "0",
+            "sandbox.retention_days",
+        ),
+        ("SWITCHYARD_SERVER__LISSTEN", "127.0.0.1:1", "lissten"),
+        (
+            "SWITCHYARD_OPERATOR__TOKENS",
+            "[\"mine\"]",
+            "operator.tokens",
+        ),
+        ("SWITCHYARD_WEBHOOK__RETRY_AFTER", "soon", "`soon`"),
+    ] {
+        let output = switchyard(folder.path())
+            .env(name, value)
+            .args(["serve", "--port", "0"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(word), "{name}: {said}");
+    }
+    let output = switchyard(folder.path())
+        .envs([
+            ("SWITCHYARD_DEVELOPMENT", "true"),
+            ("SWITCHYARD_SERVER__LISTEN", "0.0.0.0:0"),
+        ])
+        .arg("serve")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("development mode on 0.0.0.0:0"), "{said}");
+}
+
+#[test]
 fn without_a_master_key_or_with_one_that_others_can_read_there_is_no_start() {
     let folder = TempDir::new().unwrap();
     let (code, said) = serve_with(folder.path(), "");

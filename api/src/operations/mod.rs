@@ -18,7 +18,7 @@ use switchyard_engine::engine::Engine;
 
 pub use forwarded::{CLIENT_ADDRESS, CLIENT_COUNTRY, Trust, identify};
 pub use request::note_transaction;
-pub use shutdown::{Draining, stop_signal};
+pub use shutdown::{Draining, StopSignals};
 
 /// What the pages of this room look at.
 #[derive(Clone)]

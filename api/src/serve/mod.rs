@@ -27,7 +27,7 @@ use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
 
 use crate::config::{self, Settings, StoreEngine};
-use crate::operations::{self, Draining, Operations};
+use crate::operations::{self, Draining, Operations, StopSignals};
 use crate::state::{ApiState, HttpSettings};
 
 /// Why the server did not start, or did not end well.
@@ -58,6 +58,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen}: another program may use the port; choose another with server.listen or --port")
     })?;
+    // From here on a signal ends the server in order, even one that comes while it starts.
+    let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
     make_folder(&settings)?;
@@ -112,6 +114,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
         listener,
         routes,
         draining,
+        signals,
         settings.server.shutdown_timeout.0,
     )
     .await?;
@@ -125,6 +128,7 @@ async fn serve(
     listener: TcpListener,
     routes: axum::Router,
     draining: Draining,
+    mut signals: StopSignals,
     patience: Duration,
 ) -> io::Result<()> {
     // Answers are small and complete: waiting to fill a packet only delays them.
@@ -141,8 +145,8 @@ async fn serve(
     .with_graceful_shutdown(async move { ended.begun().await });
     let mut server = tokio::spawn(server.into_future());
     tokio::select! {
-        signal = operations::stop_signal() => {
-            tracing::info!(signal = signal?, "Told to end: open requests are finished first.");
+        signal = signals.next() => {
+            tracing::info!(signal, "Told to end: open requests are finished first.");
         }
         // It ends by itself only when something is wrong.
         ended = &mut server => return ended?,
