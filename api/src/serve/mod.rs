@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::serve::ListenerExt as _;
-use switchyard_engine::access::{Access, Fingerprint, MasterKey, MasterKeyError, Options, Vault};
+use switchyard_engine::access::{
+    Access, DevelopmentKeys, Fingerprint, MasterKey, MasterKeyError, Options, Vault,
+};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
@@ -63,7 +65,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
     make_folder(&settings)?;
-    let (clock, ids) = (Clock::wall(), Ids::system());
+    let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     operations::logging::start(&settings)?;
     let metrics = settings
@@ -71,30 +73,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
-
-    let store = Store::open(&store_settings(&settings))?;
-    let access = Access::load(
-        store.clone(),
-        vault,
-        clock.clone(),
-        ids.clone(),
-        access_options(&settings),
-    )
-    .await?;
-    let keys = match settings.development {
-        true => Some(development::seed(&access, &settings).await?),
-        false => None,
-    };
-    let gateways = gateways::load(&settings, &clock, &ids).await?;
-    let engine = Engine::start(Equipment {
-        store,
-        access,
-        gateways,
-        directory: Arc::new(Directory::new(&settings.service.code)),
-        clock,
-        ids,
-        settings: engine_settings(&settings),
-    })?;
+    let (engine, keys) = start_engine(&settings, vault, ids).await?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let operations = Operations::new(engine.clone(), metrics, open, draining.clone());
@@ -121,6 +100,33 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     engine.stop(settings.server.shutdown_timeout.0).await;
     tracing::info!("Switchyard has ended; everything is stored.");
     Ok(())
+}
+
+/// Opens the store and starts the engine on it, in development mode with its seeded keys.
+async fn start_engine(
+    settings: &Settings,
+    vault: Vault,
+    ids: Ids,
+) -> anyhow::Result<(Engine, Option<DevelopmentKeys>)> {
+    let clock = Clock::wall();
+    let store = Store::open(&store_settings(settings))?;
+    let options = access_options(settings);
+    let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;
+    let keys = match settings.development {
+        true => Some(development::seed(&access, settings).await?),
+        false => None,
+    };
+    let gateways = gateways::load(settings, &clock, &ids).await?;
+    let engine = Engine::start(Equipment {
+        store,
+        access,
+        gateways,
+        directory: Arc::new(Directory::new(&settings.service.code)),
+        clock,
+        ids,
+        settings: engine_settings(settings),
+    })?;
+    Ok((engine, keys))
 }
 
 /// Answers requests until a signal comes, then finishes those that are under way.
