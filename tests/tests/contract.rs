@@ -50,7 +50,9 @@ async fn generated_requests_meet_no_fault_and_no_undocumented_answer() -> anyhow
         "--phases",
         "examples,coverage,fuzzing",
     ]);
+    // It keeps what it finds beside where it runs.
     let output = schemathesis
+        .current_dir(folder.path())
         .stdin(Stdio::null())
         .output()
         .await

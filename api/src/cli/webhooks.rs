@@ -17,7 +17,7 @@ pub enum Webhooks {
     Create {
         #[arg(long)]
         app: Option<String>,
-        /// Where to: https://shop.example/hooks
+        /// Where to: <https://shop.example/hooks>
         #[arg(value_name = "URL")]
         target: String,
         /// Signing secret; without it, one is made

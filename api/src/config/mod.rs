@@ -1,4 +1,4 @@
-//! Settings: what they are ([`Settings`]), where they come from ([`load`]), and which of them are refused ([`check`]).
+//! Settings: what they are ([`Settings`]), where they come from ([`load()`]), and which of them are refused ([`check()`]).
 
 mod check;
 #[cfg(test)]

@@ -84,7 +84,7 @@ async fn delete_transaction(
         }
     }
     batch.delete(Table::Transaction, key);
-    batch.delete(Table::Index, list_key.to_vec());
+    batch.delete(Table::Index, list_key);
     for (row, _) in store
         .scan(
             Table::Event,

@@ -17,7 +17,7 @@
 //!             .json(&json!({ "id": ask.reference, "amount": ask.amount.decimal }))
 //!             .send()
 //!             .await?;
-//!         …
+//!         // …
 //!     }
 //! }
 //!

@@ -8,7 +8,7 @@
 //!     .input(&testing::collect("acme_xof", 25_00, "USD", 2))
 //!     .run::<Acme>(|request| testing::answer(200, json!({ "status": "ok" })))
 //!     .unwrap();
-//! assert_eq!(end.outcome, Outcome::succeeded(…));
+//! assert_eq!(end.outcome, Outcome::succeeded(/* … */));
 //! ```
 
 use std::collections::BTreeMap;

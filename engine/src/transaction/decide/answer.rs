@@ -278,7 +278,7 @@ pub(super) fn open_case(
         .cases
         .iter()
         .any(|case| case.reference == attempt.reference && case.reason == reason);
-    (!known).then(|| Event::CaseOpened {
+    (!known).then_some(Event::CaseOpened {
         case: Case {
             id: context.case,
             opened_at: context.now,
