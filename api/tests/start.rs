@@ -1,12 +1,14 @@
 //! How the program starts, refuses to start, and ends: as an operator meets it, through the real binary.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use switchyard_engine::webhook::service_signature;
 use tempfile::TempDir;
 
 fn switchyard(folder: &Path) -> Command {
@@ -236,6 +238,71 @@ fn the_command_line_finds_the_development_server_and_says_what_to_do_without_one
             .unwrap()
             .contains("switchyard serve")
     );
+}
+
+/// Takes one request, answers 200, and gives its head and its body.
+fn receive(listener: &TcpListener) -> (String, String) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0);
+    }
+    let length = header(&head, "content-length").parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+fn header(head: &str, name: &str) -> String {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    let found = lines.find(|(found, _)| found.eq_ignore_ascii_case(name));
+    found
+        .unwrap_or_else(|| panic!("no {name} in {head}"))
+        .1
+        .to_owned()
+}
+
+#[test]
+fn listen_forwards_events_signed_as_webhooks_are() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(folder.path());
+    let receiver = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("http://{}/hooks", receiver.local_addr().unwrap());
+    let mut listening = switchyard(folder.path())
+        .env("SWITCHYARD_WEBHOOK_SECRET", "a-signing-secret")
+        .args(["listen", "--forward-to", &target])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut notes = BufReader::new(listening.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    assert!(notes.next().unwrap().starts_with("Listening to app_"));
+    assert!(
+        run(folder.path(), &["trigger", "payment.cancelled"])
+            .status
+            .success()
+    );
+    for event in ["payment.initiated", "payment.cancelled"] {
+        let (head, body) = receive(&receiver);
+        let told: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(told["event"], event);
+        let signature = service_signature("a-signing-secret", body.as_bytes());
+        assert_eq!(header(&head, "x-service-signature"), signature);
+        assert!(header(&head, "webhook-signature").starts_with("v1,"));
+    }
+    listening.kill().unwrap();
+    listening.wait().unwrap();
+    assert!(
+        notes.all(|line| !line.contains("a-signing-secret")),
+        "a chosen secret is shown"
+    );
+    assert_eq!(server.stop("-TERM"), Some(0));
 }
 
 /// A server with a settings file, a master key and an operator token, as it runs where money is real.

@@ -56,6 +56,7 @@ pub fn welcome(settings: &Settings, keys: &DevelopmentKeys) -> io::Result<()> {
 
   documentation       {url}/docs
   health, metrics     {url}/readyz  {url}/metrics
+  mails               {mails}
   command line        switchyard --help   (finds this server by {file})
 
 A payment; open the checkout_url that it answers, and pay with the phone number 4149518161:
@@ -74,10 +75,19 @@ curl -s {url}/v1/payments/initialize \
         operator = keys.operator_token.expose(),
         app = keys.app,
         file = file.display(),
+        mails = mails(settings),
     );
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// Where mails go, without the credentials that take them there.
+fn mails(settings: &Settings) -> String {
+    match &settings.mail.smtp_url {
+        Some(_) => "to the SMTP server of mail.smtp_url".to_owned(),
+        None => settings.data.dir.join("mail").display().to_string(),
+    }
 }
 
 fn file(settings: &Settings) -> PathBuf {
