@@ -17,11 +17,24 @@ use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 /// How long an answer that could not be stored waits before it is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
+/// Says that the submission which `step` asks for, if it asks for one, is about to leave.
+pub(super) fn announce(engine: &Engine, step: &Step) -> Option<Away> {
+    step.actions.iter().find_map(|action| match *action {
+        Action::Submit { attempt } => engine.running.enter(attempt),
+        _ => None,
+    })
+}
+
 /// Begins what `step` asked for.
-pub(super) fn begin(engine: &Engine, step: &Step) {
+pub(super) fn begin(engine: &Engine, step: &Step, mut away: Option<Away>) {
     for action in &step.actions {
         match *action {
-            Action::Submit { attempt } => submit(engine, &step.after, attempt),
+            Action::Submit { attempt } => {
+                // One step starts one attempt at most.
+                if let Some(away) = away.take() {
+                    submit(engine, &step.after, attempt, away);
+                }
+            }
             Action::Query { attempt } => query(engine, &step.after, attempt),
             // Both are in the outbox, written in the step's own commit.
             Action::Announce(_) | Action::Mail(_) => {}
@@ -29,10 +42,7 @@ pub(super) fn begin(engine: &Engine, step: &Step) {
     }
 }
 
-fn submit(engine: &Engine, tx: &Arc<Transaction>, attempt: AttemptId) {
-    let Some(away) = engine.running.enter(attempt) else {
-        return;
-    };
+fn submit(engine: &Engine, tx: &Arc<Transaction>, attempt: AttemptId, away: Away) {
     let operation = if tx.is_payment() {
         Operation::Collect
     } else {
@@ -124,6 +134,11 @@ async fn ask_gateway(
             candidate.gateway
         ));
     };
+    let connection = engine.access.connection(candidate.connection);
+    if operation != Operation::Query && connection.is_some_and(|connection| !connection.is_enabled)
+    {
+        return unsent("The connection was switched off meanwhile.".to_owned());
+    }
     let config = match engine.connection_config(tx, attempt) {
         Ok(config) => config,
         Err(error) => return unsent(error.to_string()),

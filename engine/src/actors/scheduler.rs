@@ -4,10 +4,12 @@
 //! second; the whole of it at the start and once in a while, for timers whose transaction could not be woken.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use actix::prelude::*;
+use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use super::Snapshot;
@@ -44,6 +46,7 @@ struct State {
     asked: HashMap<Due, Timestamp>,
     last_full_look: Option<Timestamp>,
     last_sweep: Option<Timestamp>,
+    sweeping: bool,
     last_rest: Option<Timestamp>,
     wakes: u64,
     purged: u64,
@@ -95,11 +98,21 @@ async fn run(engine: Engine, state: Arc<Mutex<State>>) {
     let permits = Arc::new(Semaphore::new(WAKES));
     while !engine.is_stopping() {
         let next = engine.clock.now().plus(TICK);
-        if let Err(error) = look(&engine, &state, &permits).await {
-            tracing::error!(%error, "The timers could not be read; trying again.");
+        contained(async {
+            if let Err(error) = look(&engine, &state, &permits).await {
+                tracing::error!(%error, "The timers could not be read; trying again.");
+            }
+            rest_idle_when_due(&engine, &state);
+        })
+        .await;
+        if sweep_is_due(&engine, &state) {
+            // Aside, because a sweep may take long and no timer may wait for it.
+            let (engine, state) = (engine.clone(), state.clone());
+            actix::spawn(async move {
+                contained(sweep(&engine, &state)).await;
+                lock(&state).sweeping = false;
+            });
         }
-        sweep_when_due(&engine, &state).await;
-        rest_idle_when_due(&engine, &state);
         engine.clock.sleep_until(next).await;
     }
 }
@@ -138,7 +151,7 @@ async fn look(
             };
             let (engine, state, timer) = (engine.clone(), state.clone(), *timer);
             actix::spawn(async move {
-                wake(&engine, &state, timer).await;
+                contained(wake(&engine, &state, timer)).await;
                 drop(permit);
             });
         }
@@ -148,6 +161,14 @@ async fn look(
             }
             _ => return Ok(()),
         }
+    }
+}
+
+/// Runs a part of the scheduler's work; a panic in it is counted and logged, and the scheduler goes on.
+async fn contained(work: impl Future<Output = ()>) {
+    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
+        metrics::counter!("switchyard_actor_panics_total", "actor" => "scheduler").increment(1);
+        tracing::error!("A part of the scheduler's work panicked; the scheduler goes on.");
     }
 }
 
@@ -165,15 +186,21 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     }
 }
 
-async fn sweep_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
+/// Whether it is time to sweep, and no sweep is under way. Notes that one begins.
+fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
     let now = engine.clock.now();
-    {
-        let mut state = lock(state);
-        if state.last_sweep.is_some_and(|last| now.since(last) < SWEEP) {
-            return;
-        }
-        state.last_sweep = Some(now);
+    let mut state = lock(state);
+    let swept = state.last_sweep.is_some_and(|last| now.since(last) < SWEEP);
+    if swept || state.sweeping {
+        return false;
     }
+    state.last_sweep = Some(now);
+    state.sweeping = true;
+    true
+}
+
+async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
+    let now = engine.clock.now();
     let before = now.minus(engine.settings.sandbox_retention);
     for app in engine.access.apps(None) {
         match records::purge_sandbox(&engine.store, app.id, before).await {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::engine::{EngineError, NewPayment, NewPayout};
 use crate::gateway::Gateways;
 use crate::records::{Kind, ListQuery};
+use crate::store::{Direction, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
-use crate::transaction::{Refusal, Status, Transaction};
+use crate::transaction::{Customer, Refusal, Status, Transaction};
 
 fn payment() -> NewPayment {
     NewPayment {
@@ -79,7 +80,7 @@ async fn a_payment_that_nobody_pays_is_cancelled_when_its_time_is_up_and_not_bef
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payout_that_no_gateway_can_take_fails_and_says_that_nothing_was_sent() {
+async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
     let bench = bench().await;
     let new = NewPayout {
         amount: amount(500, "XOF"),
@@ -95,7 +96,11 @@ async fn a_payout_that_no_gateway_can_take_fails_and_says_that_nothing_was_sent(
         .initialize_payout(&bench.caller(), new)
         .await
         .unwrap();
-    assert_eq!(tx.status(), Status::Initiated);
+    bench.clock.advance(Duration::from_secs(29 * 60));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let waiting = bench.engine.transaction(tx.id).await.unwrap().unwrap();
+    assert_eq!(waiting.status(), Status::Initiated);
+    bench.clock.advance(Duration::from_secs(2 * 60));
     let tx = until(&bench, tx.id, |tx| tx.status() == Status::Failed).await;
     assert!(tx.attempts.is_empty());
 }
@@ -258,12 +263,12 @@ async fn sandbox_data_goes_after_90_days_and_live_data_stays() {
         .unwrap();
     let old = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), by("old@example.com"))
         .await
         .unwrap();
     let kept = bench
         .engine
-        .initialize_payment(&live, payment())
+        .initialize_payment(&live, by("old@example.com"))
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(89 * 24 * 60 * 60));
@@ -285,6 +290,32 @@ async fn sandbox_data_goes_after_90_days_and_live_data_stays() {
     assert_eq!(bench.engine.timeline(old.id).await.unwrap(), []);
     assert!(bench.engine.transaction(young.id).await.unwrap().is_some());
     assert!(bench.engine.transaction(kept.id).await.unwrap().is_some());
+    for _ in 0..500 {
+        if customers(&bench).await.len() == 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let left = customers(&bench).await;
+    assert!(left.contains(&kept.customer.id), "the live customer stays");
+    assert!(left.contains(&young.customer.id), "who came back stays");
+    assert!(!left.contains(&old.customer.id));
+}
+
+fn by(email: &str) -> NewPayment {
+    let mut payment = payment();
+    payment.customer.email = email.to_owned();
+    payment
+}
+
+async fn customers(bench: &Bench) -> Vec<crate::ids::CustomerId> {
+    let store = &bench.engine.store;
+    let all = store.scan(Table::Customer, &[0], &[255; 40], Direction::Forward, 100);
+    let rows = all.await.unwrap();
+    let customers = rows
+        .iter()
+        .map(|(_, row)| serde_json::from_slice::<Customer>(row).unwrap().id);
+    customers.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use actix::prelude::*;
+use futures_util::FutureExt as _;
 
 use super::commit::{NotCommitted, Step, commit};
 use super::{Snapshot, calls};
@@ -79,8 +80,13 @@ impl Handler<Execute> for TransactionActor {
     fn handle(&mut self, Execute(command): Execute, _: &mut Context<Self>) -> Self::Result {
         self.commands += 1;
         let carried_out = carry_out(self.engine.clone(), self.id, self.held.clone(), command);
-        AtomicResponse::new(Box::pin(carried_out.into_actor(self).map(
-            |(held, answer), actor, _| {
+        let contained = AssertUnwindSafe(carried_out).catch_unwind();
+        AtomicResponse::new(Box::pin(contained.into_actor(self).map(
+            |carried_out, actor, _| {
+                let (held, answer) = carried_out.unwrap_or_else(|_| {
+                    note_panic(actor.id);
+                    (None, Err(EngineError::Internal))
+                });
                 actor.seen = held.as_ref().map(|tx| (tx.version, tx.state.name()));
                 actor.held = held.filter(|tx| tx.has_open_attempt());
                 answer
@@ -174,20 +180,26 @@ async fn step(
         Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
     }));
     let decided = decided.unwrap_or_else(|_| {
-        metrics::counter!("switchyard_actor_panics_total", "actor" => "transaction").increment(1);
-        tracing::error!(transaction.id = %tx.id, "A decision panicked; the transaction is as it was.");
+        note_panic(tx.id);
         Err(EngineError::Internal)
     });
     let Some(step) = decided? else {
         return Ok(None);
     };
+    // Before the commit: whoever sees the attempt stored must also see that its submission is about to leave.
+    let away = calls::announce(engine, &step);
     match commit(engine, Batch::new(), &step).await {
         Ok(()) => {}
         Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
         Err(error) => return Err(error.into()),
     }
-    calls::begin(engine, &step);
+    calls::begin(engine, &step, away);
     Ok(Some(step.after))
+}
+
+fn note_panic(id: TransactionId) {
+    metrics::counter!("switchyard_actor_panics_total", "actor" => "transaction").increment(1);
+    tracing::error!(transaction.id = %id, "A command panicked; the transaction is as it is stored.");
 }
 
 /// A wake-up means something else in the two states that wait for the engine itself: a payout is routed and dispatched, and a

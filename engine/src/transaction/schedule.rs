@@ -17,25 +17,20 @@ const FIRST: [Duration; 8] = [
 ];
 const HOURLY: Duration = Duration::from_secs(60 * 60);
 const DAILY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Hourly queries for three days.
-const HOURLY_QUERIES: u32 = 72;
+/// How old an attempt without a final answer is when a person has to look.
+pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs nothing; a gateway that is being
+/// replaced is back long before.
+pub const DISPATCH_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// How long after query number `asked` (0: after the attempt) the next one follows. Daily once a case is open, for as long as it takes.
-pub fn wait_after(asked: u32) -> Duration {
+/// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt that is `age` old. Daily once a case
+/// is open, for as long as it takes.
+pub fn wait_after(asked: u32, age: Duration) -> Duration {
     match FIRST.get(asked as usize) {
         Some(wait) => *wait,
-        None if asked < last_before_case() => HOURLY,
+        None if age < CASE_AFTER => HOURLY,
         None => DAILY,
     }
-}
-
-/// Whether query number `asked` was the last before a person has to look.
-pub fn ends_in_a_case(asked: u32) -> bool {
-    asked == last_before_case()
-}
-
-const fn last_before_case() -> u32 {
-    FIRST.len() as u32 + HOURLY_QUERIES
 }
 
 #[cfg(test)]
@@ -44,11 +39,19 @@ mod tests {
 
     #[test]
     fn queries_follow_the_published_schedule_and_never_stop() {
-        let seconds: Vec<u64> = (0..10).map(|asked| wait_after(asked).as_secs()).collect();
-        assert_eq!(seconds, [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 3600]);
-        assert_eq!(wait_after(79).as_secs(), 3600);
-        assert!(ends_in_a_case(80));
-        assert_eq!(wait_after(80).as_secs(), 24 * 3600);
-        assert_eq!(wait_after(u32::MAX).as_secs(), 24 * 3600);
+        let mut age = Duration::ZERO;
+        let mut waits = Vec::new();
+        for asked in 0..100 {
+            waits.push(wait_after(asked, age).as_secs());
+            age += wait_after(asked, age);
+        }
+        assert_eq!(waits[..9], [5, 15, 30, 60, 120, 300, 600, 1800, 3600]);
+        assert_eq!(waits.iter().filter(|wait| **wait == 3600).count(), 72);
+        assert_eq!(waits.last(), Some(&(24 * 3600)));
+    }
+
+    #[test]
+    fn many_early_queries_do_not_bring_the_case_forward() {
+        assert_eq!(wait_after(500, Duration::from_secs(600)), HOURLY);
     }
 }

@@ -65,9 +65,11 @@ pub(super) fn decide(
             if unchanged {
                 return Ok(Vec::new());
             }
-            let planned = attempt
-                .next_query_at
-                .unwrap_or_else(|| context.now.plus(schedule::wait_after(attempt.queries)));
+            let planned = attempt.next_query_at.unwrap_or_else(|| {
+                context
+                    .now
+                    .plus(schedule::wait_after(attempt.queries, age(attempt, context)))
+            });
             let next_query_at = poll_after.map_or(planned, |after| context.now.plus(after));
             vec![Event::AttemptPending {
                 attempt: attempt.id,
@@ -93,7 +95,8 @@ pub(super) fn in_doubt(
     if attempt.state != AttemptState::Started {
         return Vec::new();
     }
-    let next_query_at = context.now.plus(schedule::wait_after(attempt.queries));
+    let wait = schedule::wait_after(attempt.queries, age(attempt, context));
+    let next_query_at = context.now.plus(wait);
     vec![Event::AttemptInDoubt {
         attempt: attempt.id,
         why,
@@ -111,7 +114,7 @@ pub(super) fn not_sent(
     context: &Context,
 ) -> Vec<Event> {
     // A provider that took it and later does not know it contradicts itself. That proves nothing: it is asked again.
-    if attempt.state == AttemptState::Pending {
+    if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
         return Vec::new();
     }
     let decline = Decline {
@@ -134,6 +137,17 @@ fn declined(
     decline: Decline,
     context: &Context,
 ) -> Vec<Event> {
+    if money_was_reported(tx, attempt) {
+        let detail = format!("then it reports a decline: {}", decline.reason.as_str());
+        let case = open_case(
+            tx,
+            attempt,
+            CaseReason::SuccessContradicted,
+            detail,
+            context,
+        );
+        return case.into_iter().collect();
+    }
     let ended = Event::AttemptDeclined {
         attempt: attempt.id,
         decline: decline.clone(),
@@ -202,8 +216,22 @@ fn may_try_again(tx: &Transaction, context: &Context) -> bool {
     used < usize::from(payment.attempts_allowed) && context.now < payment.expires_at
 }
 
+/// How long the attempt has been under way.
+fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
+    context.now.since(attempt.started_at)
+}
+
 fn covers(captured: Amount, asked: Amount) -> bool {
     captured.currency() == asked.currency() && captured.minor() >= asked.minor()
+}
+
+/// Whether the provider has already said that some money moved. Then nothing but a person, or the right amount, ends the attempt.
+fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
+    let differs = |case: &&Case| case.reason == CaseReason::AmountDiffers;
+    tx.cases
+        .iter()
+        .filter(differs)
+        .any(|case| case.reference == attempt.reference)
 }
 
 /// Less came in than was asked, or other money: not a success, and not a failure either. A person has to look.

@@ -1,10 +1,11 @@
-//! A payout's turn has come: start its first attempt. Without any candidate it fails, since nothing was sent.
+//! A payout's turn has come: start its first attempt. Without any candidate it waits a while, and then fails: nothing was sent.
 
 use super::{Try, start};
 use crate::transaction::command::{Context, Refusal, Route};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 use crate::transaction::outcome::DeclineReason;
+use crate::transaction::schedule;
 use crate::transaction::state::{Failure, State};
 
 pub(super) fn decide(
@@ -37,6 +38,8 @@ pub(super) fn decide(
     };
     match start(tx, what, route.candidates, route.decision, context) {
         Some(started) => Ok(vec![started]),
+        // Its time has come and it stays due: it is tried again until a gateway is there.
+        None if context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE => Ok(Vec::new()),
         None => {
             let message = format!(
                 "No gateway can serve the payout method {} now. Nothing was sent.",

@@ -97,9 +97,9 @@ fn start(
 
 /// The query that the schedule has for `attempt`, and a case when it was the last before a person has to look.
 fn scheduled_query(attempt: &Attempt, context: &Context) -> Event {
-    let next_query_at = context
-        .now
-        .plus(schedule::wait_after(attempt.queries.saturating_add(1)));
+    let age = context.now.since(attempt.started_at);
+    let wait = schedule::wait_after(attempt.queries.saturating_add(1), age);
+    let next_query_at = context.now.plus(wait);
     Event::QueryStarted {
         attempt: attempt.id,
         scheduled: true,

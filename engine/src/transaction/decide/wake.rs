@@ -28,7 +28,7 @@ fn ask_as_scheduled(tx: &Transaction, context: &Context) -> Vec<Event> {
         return Vec::new();
     };
     let mut events = vec![scheduled_query(attempt, context)];
-    if schedule::ends_in_a_case(attempt.queries.saturating_add(1)) {
+    if context.now.since(attempt.started_at) >= schedule::CASE_AFTER {
         let detail = "the provider has given no final answer for three days".to_owned();
         events.extend(answer::open_case(
             tx,

@@ -193,6 +193,18 @@ fn less_money_than_asked_is_neither_success_nor_failure_but_a_case() {
 }
 
 #[test]
+fn an_attempt_whose_provider_reported_money_is_never_tried_elsewhere_or_failed() {
+    for later in [declined(true), not_sent()] {
+        let mut world = World::payout();
+        world.apply(Command::Dispatch(route(2))).unwrap();
+        world.answer(succeeded_with(2_499)).unwrap();
+        world.answer(later).unwrap();
+        assert_eq!(world.tx.state.name(), "in_doubt");
+        assert_eq!(world.tx.attempts.len(), 1);
+    }
+}
+
+#[test]
 fn a_restriction_to_a_country_or_a_number_is_kept() {
     let mut world = World::payment();
     let Details::Payment(details) = &mut world.tx.details else {

@@ -100,7 +100,8 @@ payment  cancelled          process          ! Only a successful
 
 payout   awaiting_dispatch  confirm          ! This is a payout
 payout   awaiting_dispatch  dispatch         awaiting_gateway
-payout   awaiting_dispatch  dispatch_nowhere failed
+payout   awaiting_dispatch  dispatch_nowhere =
+payout   awaiting_dispatch  dispatch_nowhere_late failed
 payout   awaiting_dispatch  succeeded        ! No attempt
 payout   awaiting_dispatch  wake_late        =
 payout   awaiting_dispatch  ask              =
@@ -252,7 +253,7 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         "confirm" => confirm(1),
         "confirm_nowhere" => confirm(0),
         "dispatch" => Command::Dispatch(route(1)),
-        "dispatch_nowhere" => Command::Dispatch(route(0)),
+        "dispatch_nowhere" | "dispatch_nowhere_late" => Command::Dispatch(route(0)),
         "succeeded" => answer(succeeded()),
         "too_little" => answer(succeeded_with(2_499)),
         "more" => answer(succeeded_with(2_501)),
