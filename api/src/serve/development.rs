@@ -57,7 +57,7 @@ pub fn welcome(settings: &Settings, keys: &DevelopmentKeys) -> io::Result<()> {
   documentation       {url}/docs
   health, metrics     {url}/readyz  {url}/metrics
   mails               {mails}
-  command line        switchyard --help   (finds this server by {file})
+  command line        {program} --help   (finds this server by {file})
 
 A payment; open the checkout_url that it answers, and pay with the phone number 4149518161:
 
@@ -76,10 +76,17 @@ curl -s {url}/v1/payments/initialize \
         app = keys.app,
         file = file.display(),
         mails = mails(settings),
+        program = program(),
     );
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// This program as it was started: after `cargo xtask serve` it is not on the PATH.
+fn program() -> String {
+    let started_as = std::env::args().next();
+    started_as.unwrap_or_else(|| "switchyard".to_owned())
 }
 
 /// Where mails go, without the credentials that take them there.
