@@ -43,6 +43,9 @@ pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
 pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
 /// Panics within a minute that suspend a version: one may be bad luck with an answer, this many are a bad gateway.
 pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
+/// How long a suspension lasts. One bad answer that came many times is over by then, and nobody need be woken to end it; a
+/// gateway that still panics costs a handful of calls before it is suspended again.
+pub const GATEWAY_SUSPENSION: Duration = Duration::from_secs(60);
 /// Entries of all gateways' caches together, and bytes of one: access tokens, a few for each connection.
 pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
 pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;

@@ -27,6 +27,10 @@ pub struct Connection {
     pub methods: Option<Vec<String>>,
     /// The credentials and options that the gateway's manifest asks for, as JSON. Opened by [`super::Access::connection_config`].
     pub config: Sealed,
+    /// When `config` became what it is; 1970 in rows that are older than this field. What an account says of a request that went
+    /// out with the credentials of before proves nothing.
+    #[serde(default)]
+    pub config_changed_at: Timestamp,
     pub is_enabled: bool,
     pub created_at: Timestamp,
 }
@@ -107,6 +111,7 @@ impl Access {
             account_name: new.account_name,
             methods: new.methods,
             config: self.seal_config(app.account, &new.config)?,
+            config_changed_at: now,
             is_enabled: true,
             created_at: now,
         };
@@ -125,9 +130,13 @@ impl Access {
         let app = self
             .app(connection.app)
             .ok_or_else(|| AccessError::not_found("app", connection.app))?;
-        let config = match &change.config {
-            Some(config) => self.seal_config(app.account, config)?,
-            None => connection.config.clone(),
+        // The same config saved again changes nothing.
+        let (config, config_changed_at) = match &change.config {
+            Some(config) if self.connection_config(&connection).ok().as_ref() != Some(config) => {
+                let sealed = self.seal_config(app.account, config)?;
+                (sealed, self.0.clock.now())
+            }
+            _ => (connection.config.clone(), connection.config_changed_at),
         };
         let changed = Connection {
             account_name: change
@@ -135,6 +144,7 @@ impl Access {
                 .unwrap_or_else(|| connection.account_name.clone()),
             methods: change.methods.unwrap_or_else(|| connection.methods.clone()),
             config,
+            config_changed_at,
             is_enabled: change.is_enabled.unwrap_or(connection.is_enabled),
             ..(*connection).clone()
         };

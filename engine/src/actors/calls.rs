@@ -153,6 +153,10 @@ async fn ask_gateway(
         },
         now: engine.clock.now(),
         config,
+        config_changed_at: engine
+            .access
+            .connection(candidate.connection)
+            .map(|connection| connection.config_changed_at),
         state: attempt.gateway_state.clone(),
         input: input::build(engine, tx, attempt, operation),
         environment: tx.environment,

@@ -111,9 +111,10 @@ impl Engine {
             .iter()
             .map(|connection| self.offer(connection, kind, method, amount))
             .collect();
+        // A suspended gateway's own answer is worth waiting for; the test gateway's in its place would mislead.
         let served = offers
             .iter()
-            .any(|offer| offer.standing == Standing::CanServe);
+            .any(|offer| matches!(offer.standing, Standing::CanServe | Standing::Suspended));
         if environment == Environment::Sandbox && !served {
             offers.extend(self.sandbox_offer(app, kind, method));
         }
@@ -170,6 +171,7 @@ impl Engine {
             Some(amount) if !version.takes(direction(kind), method, amount) => {
                 Standing::AmountOutOfRange
             }
+            _ if version.is_suspended() => Standing::Suspended,
             _ => Standing::CanServe,
         }
     }
@@ -187,9 +189,13 @@ impl Engine {
             gateway_hash: version.sha256.clone(),
             account_name: SANDBOX_ACCOUNT.to_owned(),
         };
+        let standing = match version.is_suspended() {
+            true => Standing::Suspended,
+            false => Standing::CanServe,
+        };
         Some(Offer {
             candidate,
-            standing: Standing::CanServe,
+            standing,
         })
     }
 }

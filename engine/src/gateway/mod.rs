@@ -86,6 +86,8 @@ pub struct Call {
     pub environment: Environment,
     /// The connection's configuration, opened.
     pub config: Value,
+    /// When that configuration took the place of another.
+    pub config_changed_at: Option<Timestamp>,
     /// What earlier calls of the attempt kept.
     pub state: Value,
     pub input: Value,
@@ -188,6 +190,7 @@ impl Gateways {
             now,
             environment,
             config,
+            config_changed_at,
             mut state,
             input,
         } = call;
@@ -219,7 +222,11 @@ impl Gateways {
         scribe.finish().await;
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
-                self.not_found(&gateway, operation, &journal, redactor.sentence(&why))
+                let why = redactor.sentence(&why);
+                let final_after = (operation == Operation::Query)
+                    .then_some(gateway.manifest.capabilities.not_found_is_final_after_s)
+                    .flatten();
+                self.not_found(final_after, config_changed_at, &journal, why)
                     .await
             }
             Ok(said) => {
@@ -273,16 +280,16 @@ impl Gateways {
 
     /// The provider does not know our reference. That proves that it never got the request when the manifest calls it final after
     /// some time, and that time has passed since the last request that may have left. Without such a request in the journal it
-    /// proves nothing here: the submission may be on its way to its first write at this very moment.
+    /// proves nothing here: the submission may be on its way to its first write at this very moment. Nor does it when the
+    /// configuration may have been another when the first such request left: another account never knew it.
     async fn not_found(
         &self,
-        gateway: &Version,
-        operation: Operation,
+        final_after_seconds: Option<u64>,
+        config_changed_at: Option<Timestamp>,
         journal: &Journal,
         why: String,
     ) -> Outcome {
-        let final_after = gateway.manifest.capabilities.not_found_is_final_after_s;
-        let (Operation::Query, Some(seconds)) = (operation, final_after) else {
+        let Some(seconds) = final_after_seconds else {
             return Outcome::Unknown { why };
         };
         let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
@@ -291,8 +298,19 @@ impl Gateways {
         let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
         let sent = rows
             .iter()
-            .filter(|row| row.mutates && row.stage != Stage::NotSent);
-        match sent.map(|row| row.at).max() {
+            .filter(|row| row.mutates && row.stage != Stage::NotSent)
+            .map(|row| row.at);
+        // A call has its configuration from its beginning, which is before its first request.
+        let is_another_account = |first: Timestamp| {
+            config_changed_at.is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
+        };
+        if sent.clone().min().is_some_and(is_another_account) {
+            let why = format!(
+                "{why} (but the connection's credentials are about as new as the request, or newer: ask the account it was sent with)"
+            );
+            return Outcome::Unknown { why };
+        }
+        match sent.max() {
             Some(last) if self.0.clock.now().since(last) >= wait => Outcome::NotSent { why },
             _ => Outcome::Unknown { why },
         }
@@ -311,7 +329,12 @@ impl Inner {
                 let kept = library::keep(&self.settings.dir, path, &inspected)?;
                 let library = Library::open(&kept)?;
                 let manifest = self.substituted(manifest);
-                Arc::new(Version::new(manifest, sha256.clone(), library))
+                Arc::new(Version::new(
+                    manifest,
+                    sha256.clone(),
+                    library,
+                    self.clock.clone(),
+                ))
             }
         };
         Ok(self.registry.add(version, is_current))

@@ -1,7 +1,7 @@
 //! A version of a gateway: one file, known by its hash, loaded for the life of the process.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use switchyard_gateway::manifest::{Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
 
 use super::library::Library;
-use crate::clock::Timestamp;
-use crate::limits::GATEWAY_PANICS_A_MINUTE;
+use crate::clock::{Clock, Timestamp};
+use crate::limits::{GATEWAY_PANICS_A_MINUTE, GATEWAY_SUSPENSION};
 use crate::money::Amount;
 
 /// One loaded gateway. A call holds its version, so a swap under it changes nothing for it.
@@ -21,18 +21,21 @@ pub struct Version {
     pub sha256: String,
     pub(super) library: Library,
     is_slow: AtomicBool,
-    is_suspended: AtomicBool,
+    /// In microseconds since 1970.
+    suspended_until: AtomicI64,
+    clock: Clock,
     panics: Mutex<VecDeque<Timestamp>>,
 }
 
 impl Version {
-    pub(super) fn new(manifest: Manifest, sha256: String, library: Library) -> Self {
+    pub(super) fn new(manifest: Manifest, sha256: String, library: Library, clock: Clock) -> Self {
         Self {
             manifest: Arc::new(manifest),
             sha256,
             library,
             is_slow: AtomicBool::new(false),
-            is_suspended: AtomicBool::new(false),
+            suspended_until: AtomicI64::new(NOT_SUSPENDED),
+            clock,
             panics: Mutex::default(),
         }
     }
@@ -81,15 +84,15 @@ impl Version {
         fits && unit.is_some_and(|unit| amount.minor() % unit == 0)
     }
 
-    /// Did it panic so often that it is not called any more?
+    /// Did it panic so often that it is not called for a while?
     pub fn is_suspended(&self) -> bool {
-        self.is_suspended.load(Ordering::Relaxed)
+        self.clock.now().as_micros() < self.suspended_until.load(Ordering::Relaxed)
     }
 
-    /// Calls it again after a suspension.
+    /// Ends a suspension before its time.
     pub(super) fn give_another_chance(&self) {
         self.panics().clear();
-        self.is_suspended.store(false, Ordering::Relaxed);
+        self.suspended_until.store(NOT_SUSPENDED, Ordering::Relaxed);
     }
 
     /// Counts a panic; suspends the version when there were too many within a minute.
@@ -102,13 +105,16 @@ impl Version {
         {
             panics.pop_front();
         }
-        if panics.len() >= GATEWAY_PANICS_A_MINUTE
-            && !self.is_suspended.swap(true, Ordering::Relaxed)
-        {
+        if panics.len() >= GATEWAY_PANICS_A_MINUTE {
+            panics.clear();
+            let until = now.plus(GATEWAY_SUSPENSION);
+            self.suspended_until
+                .store(until.as_micros(), Ordering::Relaxed);
             tracing::error!(
                 gateway.name = self.name(),
                 gateway.sha256 = %self.sha256,
-                "gateway suspended after {GATEWAY_PANICS_A_MINUTE} panics within a minute: its calls are refused until it is added again"
+                "gateway suspended after {GATEWAY_PANICS_A_MINUTE} panics within a minute: \
+                 its calls are refused until {until}, or until it is added again"
             );
         }
     }
@@ -143,4 +149,6 @@ impl std::fmt::Debug for Version {
     }
 }
 
+/// No clock shows a time before this one.
+const NOT_SUSPENDED: i64 = i64::MIN;
 const MINUTE: Duration = Duration::from_secs(60);

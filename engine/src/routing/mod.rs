@@ -20,6 +20,8 @@ pub enum Standing {
     Disabled,
     /// Its gateway is not loaded.
     GatewayMissing,
+    /// Its gateway panicked too often, and is not called for a while.
+    Suspended,
     /// The method is not among those that the connection may serve, or not one of its gateway's.
     MethodNotServed,
     /// The provider takes no such amount.
@@ -32,6 +34,9 @@ impl Standing {
             Self::CanServe => None,
             Self::Disabled => Some("the connection is switched off"),
             Self::GatewayMissing => Some("its gateway is not loaded"),
+            Self::Suspended => {
+                Some("its gateway is suspended for a while after panicking too often")
+            }
             Self::MethodNotServed => Some("it does not serve the method"),
             Self::AmountOutOfRange => Some("the provider takes no such amount"),
         }
@@ -96,6 +101,7 @@ mod tests {
             offer(4, Standing::CanServe),
             offer(5, Standing::AmountOutOfRange),
             offer(6, Standing::MethodNotServed),
+            offer(7, Standing::Suspended),
         ]);
         let order: Vec<&str> = route
             .candidates
@@ -103,7 +109,8 @@ mod tests {
             .map(|candidate| candidate.gateway.as_str())
             .collect();
         assert_eq!(order, ["gateway_2", "gateway_4"]);
-        assert_eq!(route.decision.skipped.len(), 4);
+        assert_eq!(route.decision.skipped.len(), 5);
+        assert!(route.decision.skipped[4].because.contains("suspended"));
         assert_eq!(
             route.decision.chosen_because,
             "the first of 2 connections that serve it"

@@ -89,6 +89,7 @@ impl Bench {
             now: self.clock.now(),
             environment: Environment::Sandbox,
             config,
+            config_changed_at: None,
             state: Value::Null,
             input,
         }

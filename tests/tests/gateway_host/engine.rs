@@ -82,6 +82,12 @@ async fn pay(
     currency: &str,
     number: &str,
 ) -> Arc<Transaction> {
+    let payment = payment(bench, currency).await;
+    let choice = choice(method, number);
+    bench.engine.confirm(payment.id, choice).await.unwrap()
+}
+
+pub async fn payment(bench: &testing::Bench, currency: &str) -> Arc<Transaction> {
     let new = NewPayment {
         amount: amount(2_500, currency),
         description: "Two coffees".into(),
@@ -92,20 +98,22 @@ async fn pay(
         restriction: None,
         context: ClientContext::default(),
     };
-    let payment = bench
+    bench
         .engine
         .initialize_payment(&bench.caller(), new)
         .await
-        .unwrap();
-    let choice = Choice {
+        .unwrap()
+}
+
+pub fn choice(method: &str, number: &str) -> Choice {
+    Choice {
         method: method.into(),
         country: None,
         phone: Some(number.into()),
         fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
         missing: NewCustomer::default(),
         context: ClientContext::default(),
-    };
-    bench.engine.confirm(payment.id, choice).await.unwrap()
+    }
 }
 
 async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Transaction> {

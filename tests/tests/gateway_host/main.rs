@@ -3,6 +3,7 @@
 mod bench;
 mod calls;
 mod engine;
+mod guards;
 mod in_c;
 mod loading;
 mod provider;

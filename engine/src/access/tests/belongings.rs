@@ -135,8 +135,41 @@ async fn a_connection_belongs_to_one_environment_and_its_config_is_sealed() {
         (changed.is_enabled, changed.config.clone()),
         (false, live.config.clone())
     );
+    assert_eq!(changed.config_changed_at, live.created_at);
     access.delete_connection(live.id).await.unwrap();
     assert_eq!(access.connection(live.id), None);
+}
+
+#[tokio::test]
+async fn a_connection_knows_since_when_its_config_is_what_it_is() {
+    let world = World::new().await;
+    let app = world.app().await;
+    let new = new_connection(app, Environment::Live);
+    let same = new.config.clone();
+    let live = world.access.create_connection(new).await.unwrap();
+    assert_eq!(live.config_changed_at, live.created_at);
+    let other = serde_json::json!({ "api_key": "of another account" });
+    for (config, is_changed) in [(same, false), (other, true)] {
+        world.clock.advance(std::time::Duration::from_secs(60));
+        let change = ConnectionChange {
+            config: Some(config),
+            ..ConnectionChange::default()
+        };
+        let changed = world
+            .access
+            .update_connection(live.id, change)
+            .await
+            .unwrap();
+        let expected = match is_changed {
+            true => world.clock.now(),
+            false => live.created_at,
+        };
+        assert_eq!(changed.config_changed_at, expected);
+    }
+    let mut row = serde_json::to_value(&*live).unwrap();
+    row.as_object_mut().unwrap().remove("config_changed_at");
+    let old: Connection = serde_json::from_value(row).unwrap();
+    assert_eq!(old.config_changed_at, Timestamp::default());
 }
 
 #[tokio::test]

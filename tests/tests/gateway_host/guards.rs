@@ -1,0 +1,123 @@
+//! What keeps a bad gateway, a bad provider or a change of credentials from costing money.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::engine::EngineError;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{Call, Operation, Version};
+use switchyard_engine::limits::GATEWAY_SUSPENSION;
+use switchyard_engine::records::Kind;
+use switchyard_engine::testing::Wanted;
+use switchyard_engine::transaction::Outcome;
+use switchyard_tests::misbehaving_gateway;
+
+use crate::bench::{Bench, KEY, Try, collection};
+use crate::engine::{choice, payment};
+use crate::provider::Provider;
+
+async fn misbehaving(bench: &Bench) -> Arc<Version> {
+    bench.gateways.add(&misbehaving_gateway()).await.unwrap()
+}
+
+async fn suspend(bench: &Bench, gateway: &Arc<Version>) {
+    for _ in 0..5 {
+        assert!(!gateway.is_suspended());
+        bench
+            .collect(gateway, bench.attempt(), "http://127.0.0.1:1", "panic")
+            .await;
+    }
+    assert!(gateway.is_suspended());
+}
+
+#[tokio::test]
+async fn a_suspension_ends_by_itself_and_the_next_one_takes_as_many_panics() {
+    let bench = Bench::new();
+    let gateway = misbehaving(&bench).await;
+    for _ in 0..2 {
+        suspend(&bench, &gateway).await;
+        bench
+            .clock
+            .advance(GATEWAY_SUSPENSION - Duration::from_secs(1));
+        assert!(gateway.is_suspended());
+        bench.clock.advance(Duration::from_secs(1));
+        assert!(!gateway.is_suspended());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routing_offers_no_gateway_that_is_suspended() {
+    let bench = Bench::new();
+    let gateway = misbehaving(&bench).await;
+    let engine = Wanted::with(bench.gateways.clone()).start().await;
+    let app = engine.caller().app.id;
+    let connection = NewConnection {
+        app,
+        environment: Environment::Sandbox,
+        gateway: "misbehaving".into(),
+        account_name: "Main".into(),
+        methods: None,
+        config: json!({ "url": "http://127.0.0.1:1", "key": KEY }),
+    };
+    let access = &engine.engine.access;
+    access.create_connection(connection).await.unwrap();
+    let can_serve = || {
+        let (environment, method) = (Environment::Sandbox, "misbehaving_usd");
+        engine
+            .engine
+            .can_serve(app, environment, Kind::Payment, method, None)
+    };
+    assert!(can_serve());
+    suspend(&bench, &gateway).await;
+    assert!(!can_serve());
+
+    // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing failed.
+    let paid = payment(&engine, "USD").await;
+    let confirmed = engine
+        .engine
+        .confirm(paid.id, choice("misbehaving_usd", "4149518161"))
+        .await;
+    assert!(
+        matches!(confirmed, Err(EngineError::Refused(_))),
+        "{confirmed:?}"
+    );
+    let kept = engine.engine.transaction(paid.id).await.unwrap().unwrap();
+    assert_eq!((kept.status(), kept.attempts.len()), (paid.status(), 0));
+    bench.clock.advance(GATEWAY_SUSPENSION);
+    assert!(can_serve());
+}
+
+fn query(bench: &Bench, gateway: &Arc<Version>, of: Try, url: &str, method: &str) -> Call {
+    let mut input = collection("");
+    input["method"] = json!(method);
+    input["direction"] = json!("collect");
+    let config = json!({ "url": url, "key": KEY });
+    bench.call(gateway, of, Operation::Query, config, input)
+}
+
+#[tokio::test]
+async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_that_sent() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = misbehaving(&bench).await;
+    let long_ago = bench.clock.now().minus(Duration::from_secs(3_600));
+    let of = bench.attempt();
+    bench
+        .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
+        .await;
+    let sent_at = bench.clock.now();
+    bench.clock.advance(Duration::from_secs(901));
+    for (changed_at, is_proof) in [
+        (sent_at.plus(Duration::from_secs(1)), false),
+        // The call may have begun with the credentials of before.
+        (sent_at.minus(Duration::from_secs(1)), false),
+        (long_ago, true),
+    ] {
+        let mut call = query(&bench, &gateway, of, &provider.url, "misbehaving_usd");
+        call.config_changed_at = Some(changed_at);
+        let outcome = bench.gateways.call(call).await.outcome;
+        let not_sent = matches!(outcome, Outcome::NotSent { .. });
+        assert_eq!(not_sent, is_proof, "{changed_at}: {outcome:?}");
+    }
+}
