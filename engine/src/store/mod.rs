@@ -6,14 +6,15 @@
 //! - `Unavailable` changes nothing: the disk is full or failing. The store opens its engine again until it can write; should
 //!   the engine find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
-//! - Reads see what is committed and flushed with fjall. With sled they may see a commit a moment before its flush.
+//! - Reads see only what is committed and flushed: no power cut takes back what was read.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
 //! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
 //!
 //! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small engine trait
 //! (`kv`) with three engines: fjall, sled and memory. Reads go to the engine on the caller's thread, because they are answered
-//! from memory or the page cache; only long scans go to a thread of their own.
+//! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush that is
+//! under way, because sled shows rows before they are flushed.
 
 mod batch;
 mod error;

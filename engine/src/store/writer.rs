@@ -3,6 +3,9 @@
 //! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored rows and the changes of those
 //! before it, gives the accepted ones to the engine as one batch with one flush, and only then answers. When the engine fails,
 //! every commit of the group is answered `Unavailable`, and until the engine is open again so is every other.
+//!
+//! An engine that panics has failed like one that answers an error, also when it does so while it is closed: the thread lives on
+//! and opens it again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use tokio::sync::oneshot;
 use super::Shared;
 use super::batch::{Batch, Change};
 use super::error::{CommitError, OpenError};
-use super::kv::{Kv, KvError, Row, WriteFailed};
+use super::kv::{Kv, KvError, Row, WriteFailed, contained};
 use super::table::Table;
 use crate::limits::STORE_BATCH;
 
@@ -182,28 +185,32 @@ impl Writer {
 
     /// Opens the failed engine again, takes back what nobody was told of, and only then shows it to readers.
     fn recover(&mut self, failure: Failure) -> Option<Failure> {
-        let failed = |reason: String, failure: Failure| {
-            self.shared.mark_down(Some(reason.clone()));
-            Some(Failure { reason, ..failure })
-        };
-        if let Err(error) = (self.reopen.probe)() {
-            return failed(describe(&error), failure);
+        match contained(|| self.open_again(&failure.undo)) {
+            Ok(kv) => {
+                self.shared.kv.store(Some(Arc::new(kv)));
+                self.shared.mark_down(None);
+                tracing::info!("the store writes again");
+                None
+            }
+            Err(KvError(reason)) => {
+                self.shared.mark_down(Some(reason.clone()));
+                Some(Failure { reason, ..failure })
+            }
         }
+    }
+
+    fn open_again(&self, undo: &[Row]) -> Result<Box<dyn Kv>, KvError> {
+        (self.reopen.probe)().map_err(describe)?;
         self.close_engine();
-        let kv = match (self.reopen.open)() {
-            Ok(kv) => kv,
-            Err(error) => return failed(describe(&error), failure),
-        };
-        let undo: Vec<_> = failure.undo.iter().map(Row::change).collect();
+        let kv = (self.reopen.open)().map_err(describe)?;
+        let undo: Vec<_> = undo.iter().map(Row::change).collect();
         if !undo.is_empty()
-            && let Err(again) = kv.write(&undo)
+            && let Err(again) = change(kv.as_ref(), &undo)
         {
-            return failed(again.error.to_string(), failure);
+            close(kv);
+            return Err(again.error);
         }
-        self.shared.kv.store(Some(Arc::new(kv)));
-        self.shared.mark_down(None);
-        tracing::info!("the store writes again");
-        None
+        Ok(kv)
     }
 
     /// Takes the engine from the readers, waits for those that are in it, and closes it.
@@ -211,7 +218,7 @@ impl Writer {
         let Some(mut kv) = self.shared.kv.swap(None) else {
             return;
         };
-        while let Err(shared) = Arc::try_unwrap(kv).map(drop) {
+        while let Err(shared) = Arc::try_unwrap(kv).map(close) {
             kv = shared;
             thread::sleep(Duration::from_millis(1));
         }
@@ -229,15 +236,33 @@ impl Drop for Writer {
 }
 
 fn write<'a>(kv: &dyn Kv, group: &'a [Request]) -> Result<Group<'a>, WriteFailed> {
-    let group = evaluate(kv, group).map_err(|error| WriteFailed {
+    let group = contained(|| evaluate(kv, group)).map_err(|error| WriteFailed {
         error,
         undo: Vec::new(), // nothing was written
         readable: true,
     })?;
     if !group.changes.is_empty() {
-        kv.write(&group.changes)?;
+        change(kv, &group.changes)?;
     }
     Ok(group)
+}
+
+/// Engines contain the panics they know of, and then say what to undo. After any other the engine may show anything.
+fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+    contained(|| Ok(kv.write(changes))).unwrap_or_else(|error| {
+        Err(WriteFailed {
+            error,
+            undo: Vec::new(),
+            readable: false,
+        })
+    })
+}
+
+/// Engines write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
+fn close(kv: Box<dyn Kv>) {
+    if let Err(error) = contained(|| Ok(drop(kv))) {
+        tracing::warn!(store.reason = %error, "the engine was not closed in order, what it has acknowledged is on disk");
+    }
 }
 
 /// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
@@ -275,11 +300,11 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<Group<'a>, KvErr
 }
 
 /// An error with its cause, in one sentence.
-fn describe(error: &OpenError) -> String {
-    match std::error::Error::source(error) {
+fn describe(error: OpenError) -> KvError {
+    KvError(match std::error::Error::source(&error) {
         Some(source) => format!("{error} ({source})"),
         None => error.to_string(),
-    }
+    })
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";

@@ -83,7 +83,7 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
 
 /// Runs what an engine does, and makes an error of a panic: engines panic on some errors of the disk, and the writer must
 /// outlive that to reopen them.
-fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
+pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
     // What a panic leaves behind is not looked at: after an error the engine is closed and opened again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(KvError(

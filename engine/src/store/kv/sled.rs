@@ -1,15 +1,16 @@
 //! The sled engine, the second choice: all tables in one tree, told apart by the first byte of the key.
 //!
-//! Reads may see a batch that is applied and not yet flushed; it is acknowledged only after the flush. On Linux sled flushes
-//! with `sync_file_range`, which leaves the data in the disk's cache and the file's length unwritten, and it never flushes the
-//! files it keeps large nodes in. So this engine follows every flush with an `fdatasync` of all that sled wrote.
+//! sled shows a batch before it is flushed. So reads wait while a batch is under way, and are refused after one that failed:
+//! they see nothing that a power cut could take back. On Linux sled flushes with `sync_file_range`, which leaves the data in
+//! the disk's cache and the file's length unwritten, and it never flushes the files it keeps large nodes in. So this engine
+//! follows every flush with an `fdatasync` of all that sled wrote.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -27,8 +28,9 @@ pub(in crate::store) struct Sled {
     /// Where sled puts nodes that are too large for its file, one file each, and those of them that are known to be durable.
     blobs: PathBuf,
     durable_blobs: Mutex<BTreeSet<OsString>>,
-    /// Held for reading by a scan and for writing while a batch is applied: a scan never shows half of one.
-    applying: RwLock<()>,
+    /// Held for reading by every read, and for writing from before a batch is applied until it is durable: a read shows neither
+    /// half of one nor one that may be lost. The value stays `true` when the batch did not become durable.
+    applying: RwLock<bool>,
 }
 
 impl Sled {
@@ -50,7 +52,7 @@ impl Sled {
             file: File::open(path.join("db"))?,
             blobs: path.join("blobs"),
             durable_blobs: Mutex::default(),
-            applying: RwLock::new(()),
+            applying: RwLock::new(false),
         };
         engine.sync()?;
         // The names of the files are data as well.
@@ -67,15 +69,27 @@ impl Sled {
                 None => batch.remove(key),
             }
         }
-        {
-            let _applying = self
-                .applying
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            self.database.apply_batch(batch)?;
-        }
+        let mut applying = self
+            .applying
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *applying = true;
+        self.database.apply_batch(batch)?;
         self.database.flush()?;
-        Ok(self.sync()?)
+        self.sync()?;
+        *applying = false;
+        Ok(())
+    }
+
+    /// What a read holds: until it lets go no batch is applied.
+    fn durable(&self) -> Result<RwLockReadGuard<'_, bool>, KvError> {
+        let applying = self.applying.read().unwrap_or_else(PoisonError::into_inner);
+        match *applying {
+            false => Ok(applying),
+            true => Err(KvError(
+                "the last batch could not be flushed, the engine is opened again".to_owned(),
+            )),
+        }
     }
 
     /// Makes durable what sled has handed to the operating system.
@@ -104,6 +118,7 @@ impl Sled {
 
 impl Kv for Sled {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        let _durable = self.durable()?;
         let value = self.database.get(tree_key(table, key))?;
         Ok(value.map(|value| value.to_vec()))
     }
@@ -115,7 +130,7 @@ impl Kv for Sled {
             let (key, value) = row?;
             Ok((key[1..].to_vec(), value.to_vec()))
         };
-        let _applying = self.applying.read().unwrap_or_else(PoisonError::into_inner);
+        let _durable = self.durable()?;
         let range = self.database.range(from..to);
         match scan.direction {
             Direction::Forward => range.take(scan.limit).map(row).collect(),
@@ -129,8 +144,9 @@ impl Kv for Sled {
             undo,
             readable: false,
         };
-        // Read before, because a batch that fails to be flushed is already visible.
-        let undo = before(self, changes).map_err(|error| failed(error, Vec::new()))?;
+        // Read before, because sled shows a batch that fails to be flushed. Reading takes the lock that the commit takes after it.
+        let undo =
+            contained(|| before(self, changes)).map_err(|error| failed(error, Vec::new()))?;
         contained(|| self.commit(changes)).map_err(|error| failed(error, undo))
     }
 }
@@ -211,5 +227,29 @@ mod tests {
             engine.get(Table::Meta, b"key").unwrap(),
             Some(b"value".to_vec())
         );
+    }
+
+    #[test]
+    fn a_batch_that_could_not_be_flushed_is_not_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let change = |value| Change {
+            table: Table::Meta,
+            key: b"key",
+            value: Some(value),
+        };
+        let engine = Sled::open(directory.path(), 1024 * 1024).unwrap();
+        engine.write(&[change(b"before")]).unwrap();
+        fs::remove_dir_all(directory.path().join("blobs")).unwrap(); // applied and flushed by sled, but not synced
+        let failed = engine.write(&[change(b"after")]).unwrap_err();
+        assert_eq!(failed.undo[0].value, Some(b"before".to_vec()));
+        assert!(engine.get(Table::Meta, b"key").is_err());
+        let all = Scan {
+            table: Table::Meta,
+            from: b"",
+            to: b"z",
+            direction: Direction::Forward,
+            limit: 10,
+        };
+        assert!(engine.scan(&all).is_err());
     }
 }

@@ -28,7 +28,15 @@ struct Faults {
     writes: AtomicU64,
     /// Writes wait.
     is_held: AtomicBool,
+    /// Whatever is asked of an engine, it panics.
+    panics: AtomicBool,
+    panics_when_closed: AtomicBool,
+    /// Engines that were closed.
+    closed: AtomicU64,
 }
+
+/// An engine that is open on the disk.
+struct Opened(Arc<Faults>);
 
 impl Disk {
     fn store(&self) -> Store {
@@ -40,7 +48,7 @@ impl Disk {
             }),
             open: Box::new(move || opened.open()),
         };
-        Store::start(Box::new(self.clone()), reopen).unwrap()
+        Store::start(Box::new(Opened(self.0.clone())), reopen).unwrap()
     }
 
     fn open(&self) -> Result<Box<dyn Kv>, OpenError> {
@@ -52,7 +60,7 @@ impl Disk {
             let changes: Vec<_> = failed.iter().map(Row::change).collect();
             self.0.rows.write(&changes).unwrap();
         }
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(Opened(self.0.clone())))
     }
 
     fn refusal(&self, reason: &str) -> OpenError {
@@ -63,8 +71,23 @@ impl Disk {
     }
 }
 
-impl Kv for Disk {
+impl Opened {
+    fn may_panic(&self) {
+        assert!(!self.0.panics.load(SeqCst), "the engine panics");
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.closed.fetch_add(1, SeqCst);
+        let panics = self.0.panics_when_closed.load(SeqCst);
+        assert!(!panics, "the engine panics when it is closed");
+    }
+}
+
+impl Kv for Opened {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        self.may_panic();
         self.0.rows.get(table, key)
     }
 
@@ -77,6 +100,7 @@ impl Kv for Disk {
             std::thread::yield_now();
         }
         self.0.writes.fetch_add(1, SeqCst);
+        self.may_panic();
         if !self.0.is_full.load(SeqCst) {
             return self.0.rows.write(changes);
         }
@@ -225,6 +249,70 @@ async fn an_engine_that_does_not_open_again_is_tried_until_it_does() {
         "{read:?}"
     );
     disk.0.does_not_open.store(false, SeqCst);
+    until_it_writes(&store, "probe").await;
+    assert_eq!(text(&store, Table::Meta, "a").await, None);
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_when_it_is_closed_is_opened_again() {
+    let disk = Disk::default();
+    disk.0.is_unreadable.store(true, SeqCst);
+    disk.0.panics_when_closed.store(true, SeqCst);
+    let store = disk.store();
+    store.commit(put("a", "1")).await.unwrap();
+    for round in 1..=2 {
+        disk.0.is_full.store(true, SeqCst);
+        assert_eq!(store.commit(put("a", "2")).await, full());
+        disk.0.is_full.store(false, SeqCst);
+        until_it_writes(&store, "probe").await;
+        assert_eq!(disk.0.closed.load(SeqCst), round);
+        assert_eq!(text(&store, Table::Meta, "a").await.as_deref(), Some("1"));
+    }
+    store.close().await;
+    assert_eq!(disk.0.closed.load(SeqCst), 3);
+    let refused = store.commit(put("a", "3")).await;
+    assert_eq!(
+        refused,
+        Err(CommitError::Unavailable {
+            reason: "it is closed".to_owned()
+        })
+    );
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_in_a_check_or_a_write_has_failed_like_any_other() {
+    let disk = Disk::default();
+    disk.0.panics_when_closed.store(true, SeqCst);
+    let store = disk.store();
+    let checked = || batch(|batch| batch.require_absent(Table::Meta, "a"));
+    for commit in [checked(), put("a", "1")] {
+        disk.0.panics.store(true, SeqCst);
+        let refused = store.commit(commit).await;
+        assert!(
+            matches!(&refused, Err(CommitError::Unavailable { reason }) if reason.contains("panicked")),
+            "{refused:?}"
+        );
+        disk.0.panics.store(false, SeqCst);
+        until_it_writes(&store, "probe").await;
+        assert_eq!(text(&store, Table::Meta, "a").await, None);
+    }
+    store.commit(checked()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_while_it_is_opened_again_is_tried_until_it_does_not() {
+    let disk = Disk::default();
+    disk.0.is_unreadable.store(true, SeqCst);
+    disk.0.panics_when_closed.store(true, SeqCst);
+    let store = disk.store();
+    disk.0.is_full.store(true, SeqCst);
+    assert_eq!(store.commit(put("a", "1")).await, full());
+    disk.0.panics.store(true, SeqCst); // in the write that takes back what was refused
+    disk.0.is_full.store(false, SeqCst);
+    while disk.0.closed.load(SeqCst) < 3 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    disk.0.panics.store(false, SeqCst);
     until_it_writes(&store, "probe").await;
     assert_eq!(text(&store, Table::Meta, "a").await, None);
 }

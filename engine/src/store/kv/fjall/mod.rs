@@ -123,7 +123,7 @@ impl Kv for Fjall {
         contained(|| Ok(self.commit(changes)?)).map_err(|error| WriteFailed {
             error,
             // fjall shows a batch only after its flush, so a failed one has changed nothing that can be read.
-            undo: before(self, changes).unwrap_or_default(),
+            undo: contained(|| before(self, changes)).unwrap_or_default(),
             readable: true,
         })
     }
