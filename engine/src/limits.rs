@@ -46,6 +46,10 @@ pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
 /// How long a suspension lasts. One bad answer that came many times is over by then, and nobody need be woken to end it; a
 /// gateway that still panics costs a handful of calls before it is suspended again.
 pub const GATEWAY_SUSPENSION: Duration = Duration::from_secs(60);
+/// How soon, and how late, a gateway may have its attempt asked about again. Sooner is a loop at the provider's expense; later, and
+/// a payer who has paid waits for a mistaken number.
+pub const GATEWAY_POLL_SOONEST: Duration = Duration::from_secs(5);
+pub const GATEWAY_POLL_LATEST: Duration = Duration::from_secs(60 * 60);
 /// Entries of all gateways' caches together, and bytes of one: access tokens, a few for each connection.
 pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
 pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;

@@ -231,7 +231,7 @@ impl Gateways {
             }
             Ok(said) => {
                 let currency = input.pointer("/amount/currency").and_then(Value::as_str);
-                outcome::translate(said, currency, &redactor)
+                outcome::translate(said, currency, journal.transaction, &redactor)
             }
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };

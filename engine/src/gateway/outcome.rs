@@ -10,6 +10,8 @@ use switchyard_gateway::{
 };
 
 use super::redact::Redactor;
+use crate::ids::TransactionId;
+use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
 use crate::money::{Amount, Currency};
 use crate::transaction::{Decline, DeclineReason, Outcome, PayerAction, Translated};
 
@@ -27,6 +29,7 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
 pub(super) fn translate(
     outcome: WireOutcome,
     currency: Option<&str>,
+    transaction: TransactionId,
     redactor: &Redactor,
 ) -> Outcome {
     let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));
@@ -43,9 +46,15 @@ pub(super) fn translate(
                 fees: fees.and_then(|fees| fee(&fees)),
                 provider_status: said(provider_status),
             },
-            Err(why) => Outcome::Unknown {
-                why: redactor.sentence(&why),
-            },
+            Err(why) => {
+                let why = redactor.sentence(&why);
+                // Money has moved, and no later answer need say so better: a person has to look.
+                tracing::error!(
+                    transaction.id = %transaction,
+                    "{why}: compare it with the provider's own records"
+                );
+                Outcome::Unknown { why }
+            }
         },
         WireOutcome::Declined {
             reason,
@@ -67,7 +76,9 @@ pub(super) fn translate(
         } => Outcome::Pending {
             provider_id: said(provider_id),
             payer_action: payer_action.and_then(action),
-            poll_after: poll_after.map(|seconds| Duration::from_secs(seconds.into())),
+            poll_after: poll_after.map(|seconds| {
+                Duration::from_secs(seconds.into()).clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
+            }),
             provider_status: None,
         },
         WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => Outcome::Unknown {
@@ -80,13 +91,13 @@ pub(super) fn translate(
 fn captured(said: &WireAmount, asked: Option<&str>) -> Result<Amount, String> {
     if asked.is_some_and(|asked| !asked.eq_ignore_ascii_case(&said.currency)) {
         return Err(format!(
-            "the provider says success in {}, and {} was asked for",
+            "the provider reports money in another currency: success in {}, and {} was asked for",
             said.currency,
             asked.unwrap_or_default()
         ));
     }
     let strange =
-        || format!("the provider says success of an amount that cannot be read: {said:?}");
+        || format!("the provider reports success of an amount that cannot be read: {said:?}");
     let currency = currency(&said.currency).ok_or_else(strange)?;
     let by_decimal = match &said.decimal {
         Some(decimal) => Some(Amount::parse_major(decimal, currency).map_err(|_| strange())?),
@@ -208,11 +219,13 @@ mod tests {
     use switchyard_gateway::manifest::Manifest;
 
     use super::*;
+    use crate::ids::PaymentId;
 
     fn translated(outcome: WireOutcome) -> Outcome {
         let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
         let redactor = Redactor::new(&manifest.unwrap(), &Value::Null);
-        translate(outcome, Some("USD"), &redactor)
+        let transaction = TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, 1)));
+        translate(outcome, Some("USD"), transaction, &redactor)
     }
 
     #[test]
@@ -251,8 +264,28 @@ mod tests {
                 decimal: None,
             },
         ] {
-            let outcome = translated(WireOutcome::succeeded(bad.clone()));
-            assert!(matches!(outcome, Outcome::Unknown { .. }), "{bad:?}");
+            let Outcome::Unknown { why } = translated(WireOutcome::succeeded(bad.clone())) else {
+                panic!("not unknown: {bad:?}");
+            };
+            let reported = match bad.currency.as_str() {
+                "XOF" => "reports money in another currency: success in XOF, and USD was asked for",
+                _ => "reports success of an amount that cannot be read",
+            };
+            assert!(why.contains(reported), "{bad:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_has_its_attempt_asked_about_neither_at_once_nor_in_a_year() {
+        for (asked, given) in [(0, 5), (4, 5), (30, 30), (3_601, 3_600), (u32::MAX, 3_600)] {
+            let Outcome::Pending { poll_after, .. } = translated(WireOutcome::Pending {
+                provider_id: None,
+                payer_action: None,
+                poll_after: Some(asked),
+            }) else {
+                panic!("not pending");
+            };
+            assert_eq!(poll_after, Some(Duration::from_secs(given)), "{asked}");
         }
     }
 
