@@ -260,7 +260,11 @@ fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
 
 /// Engines write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
 fn close(kv: Box<dyn Kv>) {
-    if let Err(error) = contained(|| Ok(drop(kv))) {
+    let closed = contained(|| {
+        drop(kv);
+        Ok(())
+    });
+    if let Err(error) = closed {
         tracing::warn!(store.reason = %error, "the engine was not closed in order, what it has acknowledged is on disk");
     }
 }
