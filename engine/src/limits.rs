@@ -32,6 +32,9 @@ pub const GATEWAY_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 pub const GATEWAY_EFFECTS: usize = 16;
 /// How long one call may take, all its effects together. A payer waits behind it.
 pub const GATEWAY_CALL: Duration = Duration::from_secs(60);
+/// Queries of one connection that run at once. A provider that answers in half a second is asked a hundred times a second; one that
+/// hangs holds this many sockets, however many transactions are pending at it.
+pub const GATEWAY_QUERIES: usize = 64;
 /// How long a provider may take to answer one request, unless the gateway says otherwise.
 pub const GATEWAY_REQUEST: Duration = Duration::from_secs(30);
 /// How long connecting to a provider may take. Shorter than a request, so that most time-outs prove that nothing was sent.

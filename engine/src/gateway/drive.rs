@@ -60,6 +60,11 @@ pub(super) fn deadline(version: &Version, operation: Operation) -> Instant {
     Instant::now() + limit
 }
 
+/// A connection is known here by what it is made of.
+pub(super) fn connection(version: &Version, environment: Environment, config: &Value) -> String {
+    sha256(format!("{} {environment} {config}", version.name()).as_bytes())
+}
+
 impl Drive<'_> {
     /// Runs the call; the message of its READY step, or why there is none. `state` follows what the gateway keeps.
     pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, NoOutcome> {
@@ -229,15 +234,8 @@ impl Drive<'_> {
     }
 
     fn connection(&self) -> &str {
-        self.connection.get_or_init(|| {
-            let named = format!(
-                "{} {} {}",
-                self.version.name(),
-                self.environment,
-                self.config
-            );
-            sha256(named.as_bytes())
-        })
+        self.connection
+            .get_or_init(|| connection(self.version, self.environment, self.config))
     }
 
     fn fault(&self, message: &[u8], state: &mut Value) -> NoOutcome {

@@ -20,6 +20,7 @@ mod library;
 mod outcome;
 mod redact;
 mod registry;
+mod turns;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +41,7 @@ pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover,
 use self::library::Library;
 use self::redact::Redactor;
 use self::registry::Registry;
+use self::turns::Turns;
 pub use self::version::Version;
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
@@ -106,6 +108,7 @@ struct Inner {
     registry: Registry,
     egress: Egress,
     cache: Cache,
+    turns: Turns,
     clock: Clock,
     ids: Ids,
 }
@@ -116,6 +119,7 @@ impl Gateways {
             egress: Egress::new(settings.development)?,
             registry: Registry::default(),
             cache: Cache::default(),
+            turns: Turns::default(),
             settings,
             clock,
             ids,
@@ -180,8 +184,27 @@ impl Gateways {
         }
     }
 
-    /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too.
-    pub async fn call(&self, call: Call) -> CallEnd {
+    /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too. A query waits for its turn first.
+    pub async fn call(&self, mut call: Call) -> CallEnd {
+        if call.operation != Operation::Query {
+            return self.run(call).await;
+        }
+        let connection = drive::connection(&call.gateway, call.environment, &call.config);
+        let Some(turn) = self.0.turns.take(connection).await else {
+            let why = format!(
+                "gateway {}: too many queries of this connection wait for its provider",
+                call.gateway.name()
+            );
+            return CallEnd {
+                outcome: Outcome::Unknown { why },
+                state: call.state,
+            };
+        };
+        call.now = call.now.plus(turn.waited);
+        self.run(call).await
+    }
+
+    async fn run(&self, call: Call) -> CallEnd {
         let since = tokio::time::Instant::now();
         let Call {
             gateway,
