@@ -49,39 +49,52 @@ pub(super) fn decide(
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
         Outcome::NotSent { why } => not_sent(tx, attempt, why, context),
-        Outcome::Pending {
-            provider_id,
-            payer_action,
-            poll_after,
-            provider_status,
-        } => {
-            let unchanged = attempt.state == AttemptState::Pending
-                && (provider_id.is_none() || provider_id == attempt.provider_id)
-                && (payer_action.is_none() || payer_action == attempt.payer_action)
-                && (provider_status.is_none() || provider_status == attempt.provider_status)
-                && gateway_state
-                    .as_ref()
-                    .is_none_or(|state| *state == attempt.gateway_state);
-            if unchanged {
-                return Ok(Vec::new());
-            }
-            let planned = attempt.next_query_at.unwrap_or_else(|| {
-                context
-                    .now
-                    .plus(schedule::wait_after(attempt.queries, age(attempt, context)))
-            });
-            let next_query_at = poll_after.map_or(planned, |after| context.now.plus(after));
-            vec![Event::AttemptPending {
-                attempt: attempt.id,
-                provider_id,
-                provider_status,
-                payer_action,
-                gateway_state,
-                next_query_at,
-            }]
+        pending @ Outcome::Pending { .. } => {
+            still_pending(attempt, pending, gateway_state, context)
         }
         Outcome::Unknown { why } => in_doubt(attempt, why, gateway_state, context),
     })
+}
+
+/// The provider has it, and has not finished. The same word again is not written again.
+fn still_pending(
+    attempt: &Attempt,
+    outcome: Outcome,
+    gateway_state: Option<serde_json::Value>,
+    context: &Context,
+) -> Vec<Event> {
+    let Outcome::Pending {
+        provider_id,
+        payer_action,
+        poll_after,
+        provider_status,
+    } = outcome
+    else {
+        return Vec::new();
+    };
+    let unchanged = attempt.state == AttemptState::Pending
+        && (provider_id.is_none() || provider_id == attempt.provider_id)
+        && (payer_action.is_none() || payer_action == attempt.payer_action)
+        && (provider_status.is_none() || provider_status == attempt.provider_status)
+        && gateway_state
+            .as_ref()
+            .is_none_or(|state| *state == attempt.gateway_state);
+    if unchanged {
+        return Vec::new();
+    }
+    let planned = attempt.next_query_at.unwrap_or_else(|| {
+        context
+            .now
+            .plus(schedule::wait_after(attempt.queries, age(attempt, context)))
+    });
+    vec![Event::AttemptPending {
+        attempt: attempt.id,
+        provider_id,
+        provider_status,
+        payer_action,
+        gateway_state,
+        next_query_at: poll_after.map_or(planned, |after| context.now.plus(after)),
+    }]
 }
 
 /// The attempt's outcome is not known. Doubt that is already on the timeline is not written again.
