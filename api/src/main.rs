@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Requests make many small and short-lived objects, on several threads at once.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     switchyard::cli::main()
 }

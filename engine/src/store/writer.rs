@@ -48,6 +48,8 @@ pub(super) struct Writer {
     /// Set from a failure of the engine until it is open again.
     failure: Option<Failure>,
     group: Vec<Request>,
+    /// How many commits shared the last flush.
+    crowd: usize,
 }
 
 struct Failure {
@@ -76,6 +78,7 @@ impl Writer {
             reopen,
             failure: None,
             group: Vec::with_capacity(STORE_BATCH),
+            crowd: 0,
         }
     }
 
@@ -90,6 +93,7 @@ impl Writer {
             let mut group = std::mem::take(&mut self.group);
             let verdicts = self.decide(&group);
             self.shared.queue.add_permits(group.len());
+            self.crowd = group.len();
             for (request, verdict) in group.drain(..).zip(verdicts) {
                 let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
             }
@@ -116,6 +120,10 @@ impl Writer {
             },
             Some(_) => self.receiver.try_recv().ok(),
         };
+        // Under load more commits are on their way: a moment's patience lets them share the flush, which costs more than the wait.
+        if self.crowd >= CROWD {
+            thread::sleep(PATIENCE);
+        }
         loop {
             match next? {
                 Message::Close(closed) => return Some(closed),
@@ -312,5 +320,8 @@ fn describe(error: OpenError) -> KvError {
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
+/// From this many commits a flush on, the next flush waits [`PATIENCE`] for company.
+const CROWD: usize = 4;
+const PATIENCE: Duration = Duration::from_micros(200);
 /// How long a failed engine rests before it is tried again; commits wait that long at most to be told.
 const RETRY: Duration = Duration::from_millis(100);

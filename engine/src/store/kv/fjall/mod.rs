@@ -50,7 +50,7 @@ impl Fjall {
         for table in Table::ALL {
             keyspaces.push(database.keyspace(table.name(), || {
                 KeyspaceCreateOptions::default()
-                    .max_memtable_size(MEMTABLE_BYTES)
+                    .max_memtable_size(memtable_bytes(table))
                     .manual_journal_persist(true)
             })?);
         }
@@ -139,8 +139,15 @@ impl From<Error> for KvError {
     }
 }
 
-/// Rows of one table in memory before they are written to a file. With 13 tables this bounds what rests in memory.
-const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
+/// Rows of a table that are in memory before they are written out. Snapshots are most of what is written: with a small one their table
+/// was always being written out, and commits waited for that.
+const fn memtable_bytes(table: Table) -> u64 {
+    match table {
+        Table::Transaction => 32 * 1024 * 1024,
+        _ => 8 * 1024 * 1024,
+    }
+}
+
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
 /// fjall itself halts at 4 of these in one table, and a batch adds at most one; another may be under way.
