@@ -125,7 +125,11 @@ codes! {
     ResourceNotFound = "resource_not_found", NotFound, NOT_FOUND;
     FieldInvalid = "field_invalid", ValidationError, UNPROCESSABLE_ENTITY;
     LimitReached = "limit_reached", ValidationError, UNPROCESSABLE_ENTITY;
+    TransitionRefused = "transition_refused", Conflict, CONFLICT;
     ResourceChanged = "resource_changed", Conflict, CONFLICT;
+    GatewayRefused = "gateway_refused", ValidationError, UNPROCESSABLE_ENTITY;
+    GatewayNeedsConsent = "gateway_needs_consent", Conflict, CONFLICT;
+    GatewayStateConflict = "gateway_state_conflict", Conflict, CONFLICT;
 
     // Our side.
     ServiceUnavailable = "service_unavailable", Unavailable, SERVICE_UNAVAILABLE;

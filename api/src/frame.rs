@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +12,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::operations::logging::REQUESTS;
 use crate::state::ApiState;
 
 /// The id of a request, as its answer and the log give it. Handlers find it in the request's extensions.
@@ -35,7 +37,13 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let mut response = answer.unwrap_or_else(|_| ApiError::internal().into_response());
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     span.in_scope(|| record(&method, route, response.status(), started));
-    response.headers_mut().insert(REQUEST_ID, id);
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Answers are about people and money, unless they say that they may be kept.
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
@@ -87,11 +95,17 @@ fn record(method: &Method, route: &str, status: StatusCode, started: Instant) {
     if status.is_server_error() {
         tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
             "A request was answered with an error of ours.");
+    } else if LOOKS.contains(&route) {
+        tracing::debug!(target: REQUESTS, { http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms },
+            "A request was answered.");
     } else {
-        tracing::debug!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+        tracing::info!(target: REQUESTS, { http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms },
             "A request was answered.");
     }
 }
+
+/// What machines ask every few seconds: of no news in a log.
+const LOOKS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Methods that anybody may make up do not make new time series.
 fn method_label(method: &Method) -> &'static str {

@@ -3,6 +3,7 @@
 //! What a payment is and how it moves is decided in `switchyard-engine`; here it is served.
 
 pub mod bearer;
+mod callbacks;
 pub mod checkout;
 pub mod cli;
 pub mod client;

@@ -69,6 +69,12 @@ impl Timestamp {
         let at = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         Some(Self(at.timestamp().as_microsecond()))
     }
+
+    /// Reads the date of an HTTP header: `Fri, 20 Nov 2026 10:00:00 GMT`.
+    pub fn parse_http(text: &str) -> Option<Self> {
+        let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
+        at.ok().map(|at| Self(at.as_microsecond()))
+    }
 }
 
 impl fmt::Display for Timestamp {

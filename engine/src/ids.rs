@@ -85,6 +85,10 @@ id!(
     AttemptId, "atm_"
 );
 id!(
+    /// One request that a provider sent us.
+    CallbackId, "cbk_"
+);
+id!(
     /// Something that only a person can settle.
     CaseId, "cse_"
 );

@@ -5,12 +5,14 @@
 
 pub mod access;
 pub mod actors;
+pub mod callback;
 pub mod clock;
 pub mod descriptors;
 pub mod directory;
 pub mod egress;
 pub mod engine;
 pub mod environment;
+pub mod exchange;
 pub mod gateway;
 pub mod idempotency;
 pub mod ids;

@@ -12,8 +12,21 @@ pub const STORE_KEY_BYTES: usize = 4_096;
 pub const STORE_VALUE_BYTES: usize = 16 * 1024 * 1024;
 /// Rows that a scan reads on its caller's thread. A longer scan would hold up that thread's other work.
 pub const STORE_SCAN_INLINE: usize = 256;
-/// Messages that may wait for one transaction. A person and a provider send a handful; a thousand is an attack.
+/// Connections to the HTTP server at once. The next wait in the port's queue; each costs a socket and some 10 KiB.
+pub const CONNECTIONS: usize = 10_000;
+/// How long a connection may be silent before its next request has come in whole (its head). Long enough for a client that keeps its
+/// connection between two payments, short enough that a client that drips bytes holds no place.
+pub const CONNECTION_SILENCE: Duration = Duration::from_secs(60);
+/// Messages that may wait for one transaction; the sender of the next waits until there is room. A person and a provider send a handful;
+/// a thousand is an attack, and it waits in its own connections.
 pub const TRANSACTION_MAILBOX: usize = 32;
+/// Transaction actors in memory at once, a gibibyte of them. Those at work rest within a minute; until then whoever asks for another is
+/// told to come back (503), and what the engine itself wants is tried again.
+pub const LIVE_ACTORS: usize = 400_000;
+/// Messages that may wait for the scheduler: nobody but an operator who looks at it sends any, it works by the clock.
+pub const SCHEDULER_MAILBOX: usize = 16;
+/// Transactions that the scheduler wakes at the same time. The next timer waits for one of them.
+pub const SCHEDULER_WAKES: usize = 256;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
 /// Valid keys of one app: four kinds, a few servers, and those whose grace period runs. All are in memory.
@@ -44,11 +57,38 @@ pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
 /// A gateway computes for microseconds. A step that takes longer than this is reported, and the version's later steps are moved
 /// off the runtime's own threads.
 pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
-/// Panics within a minute that suspend a version: one may be bad luck with an answer, this many are a bad gateway.
+/// How long one step may take before its worker is ended, or compute in process before its version is put into quarantine: twenty times
+/// what is already reported as slow.
+pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
+/// How long a step in process may take by the clock on the wall, however little it computed: a busy machine seldom explains more.
+pub const GATEWAY_STEP_WAITED: Duration = Duration::from_millis(2_500);
+/// How long a worker may take to start and to load its library, on a machine that is busy with something else.
+pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
+/// Deaths of a version's workers within a minute that put it into quarantine.
+pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
+/// A worker that no call has needed for so long is stopped: the next call pays some tens of milliseconds, a provider takes more.
+pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);
+/// Steps that one worker takes at the same time. They only compute: more than the machine has cores is for those that are slow.
+pub const GATEWAY_WORKER_THREADS: usize = 8;
+/// Bytes of one frame between the engine and a worker: a configuration, a provider's longest answer with all of it escaped, twice over.
+pub const GATEWAY_FRAME_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes that may wait for a worker that does not read. Beyond it calls are refused, and the worker is about to be ended anyway.
+pub const GATEWAY_WORKER_QUEUE_BYTES: usize = 64 * 1024 * 1024;
+/// Calls whose secrets are looked for in what a worker prints: more than are under way at once, and some that have just ended.
+pub const GATEWAY_WORKER_REDACTORS: usize = 4_096;
+/// Panics within a minute that put a version into quarantine: one may be bad luck with an answer, this many are a bad gateway.
 pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
-/// How long a suspension lasts. One bad answer that came many times is over by then, and nobody need be woken to end it; a
-/// gateway that still panics costs a handful of calls before it is suspended again.
-pub const GATEWAY_SUSPENSION: Duration = Duration::from_secs(60);
+/// How often the folder of gateways is looked at. A file is taken when it is the same at two looks, so that a copy under way is not.
+pub const GATEWAY_FOLDER_LOOK: Duration = Duration::from_secs(2);
+/// Files of the folder that are looked at. More than this is another folder.
+pub const GATEWAY_FOLDER_FILES: usize = 200;
+/// Versions of one gateway that its record names, and changes that it tells of; the oldest go first. Their copies stay.
+pub const GATEWAY_VERSIONS: usize = 200;
+pub const GATEWAY_CHANGES: usize = 200;
+/// Open attempts of one version that are counted. Beyond it the answer is "at least".
+pub const GATEWAY_OPEN_ATTEMPTS: usize = 10_000;
+/// Characters that an operator may give as the reason of a change.
+pub const GATEWAY_REASON_CHARACTERS: usize = 500;
 /// How soon, and how late, a gateway may have its attempt asked about again. Sooner is a loop at the provider's expense; later, and
 /// a payer who has paid waits for a mistaken number.
 pub const GATEWAY_POLL_SOONEST: Duration = Duration::from_secs(5);
@@ -56,6 +96,8 @@ pub const GATEWAY_POLL_LATEST: Duration = Duration::from_secs(60 * 60);
 /// Entries of all gateways' caches together, and bytes of one: access tokens, a few for each connection.
 pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
 pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;
+/// Bytes of the name of a series of numbers: a fingerprint of what the numbers must be unique for.
+pub const GATEWAY_SERIES_BYTES: usize = 200;
 /// Bytes of a body in the journal. The rest is cut: the timeline is for reading.
 pub const JOURNAL_BODY_BYTES: usize = 8 * 1024;
 /// Bytes of a text of a gateway (why, message, log line) that are kept.
@@ -70,10 +112,40 @@ pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
 pub const MAIL_MAILBOX: usize = 64;
 /// Deliveries that one call replays at most. The caller asks again.
 pub const WEBHOOK_REPLAYS: usize = 1_000;
+/// Calls that replay, for one webhook in any minute: a button, and a loop that catches up, but no flood.
+pub const WEBHOOK_REPLAY_CALLS: usize = 30;
+/// Transactions that one call looks at for events that a webhook missed. Seconds, not minutes.
+pub const WEBHOOK_MISSING_LOOKS: usize = 10_000;
+/// Pauses of a webhook's own retry schedule, and how long each may be. Three weeks in all: a receiver that is down longer is gone.
+pub const WEBHOOK_DELAYS: usize = 20;
+pub const WEBHOOK_DELAY_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a receiver's `Retry-After` may put a delivery off: a day, whatever it asks for.
+pub const WEBHOOK_RETRY_AFTER_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+/// What a webhook's own rate limit may be: more in one second than one receiver gets from us anyway says nothing.
+pub const WEBHOOK_PER_SECOND_MOST: u32 = 1_000;
+/// What a webhook's own number of requests at a time may be: a quarter of the room that all quick receivers share.
+pub const WEBHOOK_CONCURRENCY_MOST: u16 = 64;
+/// Rates of exchange, by all sources together: every pair of a feed of 170 currencies and a generous table.
+pub const RATES: usize = 2_000;
+/// Bytes of a feed's answer, and how long it may take. 170 currencies take 5 kB.
+pub const RATE_FEED_BYTES: usize = 1024 * 1024;
+pub const RATE_FEED_DEADLINE: Duration = Duration::from_secs(20);
 /// How long verify waits for a provider before it answers what is stored (decisions 3).
 pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
 /// How old the last query must be before verify asks the provider again (decisions 3).
 pub const VERIFY_QUERY_AGE: Duration = Duration::from_secs(10);
+/// How old the last query must be before an operator's check asks again: a finger that presses twice asks once.
+pub const CHECK_QUERY_AGE: Duration = Duration::from_secs(2);
+/// Codes that a payer may type for one attempt. Providers allow three to five; a guesser would need thousands.
+pub const CODES_PER_ATTEMPT: u32 = 5;
+/// Characters of a code that a payer types. Providers send four to eight; some send words.
+pub const CODE_CHARACTERS: usize = 64;
+/// Attempts of one payment, those that reached nobody included. A payer presses a handful of times; the row grows with each.
+pub const ATTEMPTS_PER_PAYMENT: usize = 50;
+/// Characters of an operator's note.
+pub const NOTE_CHARACTERS: usize = 1_000;
+/// Cases that one request looks at. Cases are rare; a filter that matches none of so many is asked again from there.
+pub const CASES_LOOKED_AT: usize = 1_000;
 /// Metadata of one transaction: keys, characters a key, characters a value (decisions 2).
 pub const METADATA_KEYS: usize = 50;
 pub const METADATA_KEY_CHARACTERS: usize = 40;
@@ -95,3 +167,42 @@ pub const IDEMPOTENCY_WAIT: Duration = Duration::from_secs(2);
 pub const IDEMPOTENCY_KEY_BYTES: usize = 255;
 /// Expired answers that one scan reads.
 pub const IDEMPOTENCY_SWEEP: usize = 500;
+/// Routing rules of one app and environment, and rows of its table of fees. Each payment looks at the rules one by one.
+pub const ROUTING_RULES: usize = 100;
+pub const ROUTING_FEES: usize = 500;
+/// Versions of an app's rules that are kept: enough to go back to last month's.
+pub const ROUTING_VERSIONS: usize = 20;
+/// Connections that a stored decision tells of. The first few are tried; the rest would only make every transaction's row longer.
+pub const ROUTING_CONSIDERED: usize = 8;
+/// Stored transactions that one simulation of routing reads. A day of a large shop, and a second of work.
+pub const ROUTING_SIMULATED: usize = 5_000;
+/// Connections, each with a method, whose health is remembered: some hundreds of bytes each.
+pub const ROUTING_HEALTH: usize = 20_000;
+/// Bytes of a provider's callback: its body, and its path and headers together. The largest that providers send have a few thousand.
+pub const CALLBACK_BODY_BYTES: usize = 64 * 1024;
+pub const CALLBACK_HEAD_BYTES: usize = 16 * 1024;
+/// Callbacks of one connection, a second in the long run and at once. A hundred payments a second have two each, and a provider sends
+/// in one go what it held back; beyond that somebody is filling the disk, and a provider that is told 429 sends again.
+pub const CALLBACKS_A_SECOND: u32 = 500;
+pub const CALLBACKS_AT_ONCE: u32 = 2_000;
+/// Bytes of one connection's callbacks that may wait to be dealt with: tens of thousands of ordinary ones.
+pub const CALLBACKS_WAITING_BYTES: u64 = 64 * 1024 * 1024;
+/// Callbacks of one connection that are given to its gateway at the same time, so that a slow one holds up only itself.
+pub const CALLBACKS_UNDER_WAY: usize = 8;
+/// Callbacks of one connection that are kept although they belong to nothing, that were refused, and that meant nothing. The oldest go
+/// first; they are counted for ever, and whatever a lost one said is learnt from the next query.
+pub const CALLBACKS_UNMATCHED: usize = 2_000;
+pub const CALLBACKS_REFUSED: usize = 1_000;
+/// Callbacks about one transaction that are kept, and that may make the engine ask its provider. A provider sends a handful.
+pub const CALLBACKS_PER_TRANSACTION: usize = 100;
+/// How often a gateway is given a callback that it stumbled over, and how long one whose gateway is not loaded waits for it.
+pub const CALLBACK_TRIES: u32 = 4;
+pub const CALLBACK_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a callback waits for the transaction that it is about. By then the query schedule has come to a person anyway.
+pub const CALLBACK_AWAITS: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// How old the last query must be before a hint has the provider asked again: below what a payer notices, above what a provider minds.
+pub const CALLBACK_HINT_AGE: Duration = Duration::from_secs(2);
+/// How long callbacks are kept: those about a transaction outlive the time in which a payer can dispute it; the others are for finding a
+/// mistake in the set-up.
+pub const CALLBACK_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+pub const CALLBACK_LOOSE_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -6,6 +6,7 @@ use crate::access::{Access, Caller, DevelopmentKeys, MasterKey, Options, Vault};
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
 use crate::engine::{Engine, EngineSettings, Equipment};
+use crate::exchange::{Exchange, FeedSettings};
 use crate::gateway::Gateways;
 use crate::ids::Ids;
 use crate::money::{Amount, Currency};
@@ -70,11 +71,20 @@ impl Wanted {
         .await
         .unwrap();
         let keys = access.seed_development(self.keys).await.unwrap().keys;
+        let exchange = Exchange::load(
+            self.store.clone(),
+            self.clock.clone(),
+            FeedSettings::default(),
+            true,
+        )
+        .await
+        .unwrap();
         let directory = Arc::new(Directory::new(&self.settings.service_code));
         let engine = Engine::start(Equipment {
             store: self.store,
             access,
             gateways: self.gateways,
+            exchange,
             directory,
             clock: self.clock.clone(),
             ids,

@@ -6,16 +6,9 @@ import test from 'node:test';
 import { pay, toConfirm, WORDS } from './checkout-steps.mjs';
 import { FAILS, openBrowser, PAYS, startServer, STAYS_PENDING } from './harness.mjs';
 
-test('buttons, tabs and old pages', async (t) => {
-  const server = await startServer(t);
-  const browser = await openBrowser(t);
-  const context = await browser.newContext();
-  const attempts = async (id) => {
-    const shown = await server.operator('GET', `/operator/v1/transactions/${id}`);
-    return JSON.stringify(shown).match(/"attempt_started"/g)?.length;
-  };
-
-  await t.test('a button that is pressed twice pays once', async () => {
+// What each of them finds: a server, a browser, and how many attempts a payment has had.
+const HARMLESS = {
+  'a button that is pressed twice pays once': async ({ server, context, attempts }) => {
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
     await toConfirm(page, url, STAYS_PENDING);
@@ -26,9 +19,9 @@ test('buttons, tabs and old pages', async (t) => {
     assert.equal(posts.length, 1);
     assert.equal((await server.retrieve(id)).status, 'pending');
     assert.equal(await attempts(id), 1);
-  });
+  },
 
-  await t.test('the same form ten times at once pays once', async () => {
+  'the same form ten times at once pays once': async ({ server, context, attempts }) => {
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
     await toConfirm(page, url, STAYS_PENDING);
@@ -40,9 +33,9 @@ test('buttons, tabs and old pages', async (t) => {
     assert.equal(await attempts(id), 1);
     assert.equal((await send()).headers.get('location'), `/checkout/${id}/wait`, 'and once more, later');
     assert.equal(await attempts(id), 1);
-  });
+  },
 
-  await t.test('a form sent ten times is one attempt, however many are allowed and however fast they fail', async () => {
+  'a form sent ten times is one attempt, however many are allowed and however fast they fail': async ({ server, context, attempts }) => {
     await server.operator('PATCH', `/operator/v1/apps/${server.dev.app_id}`, { settings: { checkout_attempts: 5 } });
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
@@ -55,9 +48,9 @@ test('buttons, tabs and old pages', async (t) => {
     for (let more = 0; more < 5; more += 1) await send();
     assert.equal(await attempts(id), 1);
     assert.equal((await server.retrieve(id)).status, 'pending', 'four attempts are left');
-  });
+  },
 
-  await t.test('the back button after paying leads to how it went', async () => {
+  'the back button after paying leads to how it went': async ({ server, context, attempts }) => {
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
     await pay(page, url, PAYS);
@@ -67,9 +60,9 @@ test('buttons, tabs and old pages', async (t) => {
       await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
     }
     assert.equal(await attempts(id), 1);
-  });
+  },
 
-  await t.test('the back button before paying keeps what was typed', async () => {
+  'the back button before paying keeps what was typed': async ({ server, context }) => {
     const page = await context.newPage();
     const { checkout_url: url } = await server.initialize();
     await toConfirm(page, url, PAYS);
@@ -78,9 +71,9 @@ test('buttons, tabs and old pages', async (t) => {
     await page.goBack();
     await page.getByRole('button', { name: WORDS.en.pay }).waitFor();
     assert.ok(!page.url().includes(PAYS), 'the number is in no address');
-  });
+  },
 
-  await t.test('two tabs pay once, and both see it', async () => {
+  'two tabs pay once, and both see it': async ({ server, context, attempts }) => {
     const [first, second] = [await context.newPage(), await context.newPage()];
     const { id, checkout_url: url } = await server.initialize();
     await toConfirm(first, url, STAYS_PENDING);
@@ -91,9 +84,9 @@ test('buttons, tabs and old pages', async (t) => {
     await second.getByRole('heading', { name: 'Nous attendons votre paiement' }).waitFor();
     assert.equal(await attempts(id), 1);
     assert.match(await second.textContent('main'), /•••• 8162/, 'the tab that was quicker counts');
-  });
+  },
 
-  await t.test('cancelled in one tab is cancelled in the other', async () => {
+  'cancelled in one tab is cancelled in the other': async ({ server, context }) => {
     const [first, second] = [await context.newPage(), await context.newPage()];
     const { id, checkout_url: url } = await server.initialize();
     await toConfirm(first, url, PAYS);
@@ -103,9 +96,9 @@ test('buttons, tabs and old pages', async (t) => {
     await first.getByRole('button', { name: WORDS.en.pay }).click();
     await first.getByRole('heading', { name: 'Payment cancelled' }).waitFor();
     assert.equal((await server.retrieve(id)).status, 'cancelled');
-  });
+  },
 
-  await t.test('a payment that has begun cannot be cancelled from an old page', async () => {
+  'a payment that has begun cannot be cancelled from an old page': async ({ server, context }) => {
     const [first, second] = [await context.newPage(), await context.newPage()];
     const { id, checkout_url: url } = await server.initialize();
     await first.goto(`${url}/cancel?lang=en`);
@@ -114,9 +107,9 @@ test('buttons, tabs and old pages', async (t) => {
     await first.getByRole('button', { name: /^Yes, cancel/ }).click();
     await first.getByText('can no longer be cancelled here').waitFor();
     assert.equal((await server.retrieve(id)).status, 'pending');
-  });
+  },
 
-  await t.test('answers to one payment are no answers to another', async () => {
+  'answers to one payment are no answers to another': async ({ server, context }) => {
     const page = await context.newPage();
     const [first, other] = [await server.initialize(), await server.initialize()];
     await toConfirm(page, first.checkout_url, PAYS);
@@ -125,5 +118,16 @@ test('buttons, tabs and old pages', async (t) => {
     const answer = await fetch(`${other.checkout_url}/confirm`, { method: 'POST', body, redirect: 'manual' });
     assert.equal(answer.headers.get('location'), `/checkout/${other.id}?notice=stale`);
     assert.equal((await server.retrieve(other.id)).status, 'initiated');
-  });
+  },
+};
+
+test('buttons, tabs and old pages', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const context = await browser.newContext();
+  const attempts = async (id) => {
+    const shown = await server.operator('GET', `/operator/v1/transactions/${id}`);
+    return JSON.stringify(shown).match(/"attempt_started"/g)?.length;
+  };
+  for (const [name, does] of Object.entries(HARMLESS)) await t.test(name, () => does({ server, context, attempts }));
 });

@@ -3,6 +3,9 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
+/// What an error of [`Client`] is when the request was not answered: it tells whether there was a connection.
+pub use reqwest::Error as HttpError;
+
 /// One server, and one key or none.
 #[derive(Clone)]
 pub struct Client {
@@ -44,8 +47,19 @@ impl Client {
         self.send(self.http.post(self.url(path)).json(body)).await
     }
 
+    /// With an idempotency key.
+    pub async fn post_keyed(&self, path: &str, body: &Value, key: &str) -> anyhow::Result<Answer> {
+        let request = self.http.post(self.url(path)).json(body);
+        self.send(request.header("Idempotency-Key", key)).await
+    }
+
     pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
         self.send(self.http.patch(self.url(path)).json(body)).await
+    }
+
+    /// A file as it is.
+    pub async fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Answer> {
+        self.send(self.http.post(self.url(path)).body(file)).await
     }
 
     /// A form, as a browser without script sends it; redirects are not followed.

@@ -25,6 +25,46 @@ pub fn misbehaving_gateway() -> PathBuf {
     built("gateway-misbehaving").expect("the misbehaving gateway builds")
 }
 
+/// pawaPay's gateway.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn pawapay_gateway() -> PathBuf {
+    built("gateway-pawapay").expect("pawaPay's gateway builds")
+}
+
+/// The gateway to the merchant's own wallet on an EVM chain.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn crypto_gateway() -> PathBuf {
+    built("gateway-crypto-evm").expect("the crypto gateway builds")
+}
+
+/// Flutterwave's gateway.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn flutterwave_gateway() -> PathBuf {
+    built("gateway-flutterwave").expect("Flutterwave's gateway builds")
+}
+
+/// Stripe's gateway.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn stripe_gateway() -> PathBuf {
+    built("gateway-stripe").expect("Stripe's gateway builds")
+}
+
+/// The gateway whose provider does what the payment says.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn programmable_gateway() -> PathBuf {
+    built("gateway-programmable").expect("the programmable gateway builds")
+}
+
 /// The gateway in C, built into `folder`.
 ///
 /// # Panics
@@ -32,6 +72,45 @@ pub fn misbehaving_gateway() -> PathBuf {
 pub fn c_gateway(folder: &Path) -> PathBuf {
     let source = root().join("examples/gateway-c/gateway.c");
     cc(&source, folder, "gateway_c", &[]).expect("the gateway in C builds")
+}
+
+/// The test gateway under `name` (as long as its own) in version `1.0.<patch>`: a file of its own hash, without what a debugger needs.
+///
+/// # Errors
+/// When `strip` is not there, or the manifest is not as this expects it.
+pub fn demo_as(folder: &Path, name: &str, patch: u8) -> anyhow::Result<PathBuf> {
+    let stripped = folder.join("stripped.so");
+    let done = Command::new("strip")
+        .args(["--strip-debug", "-o"])
+        .args([&stripped, &demo_gateway()])
+        .status()
+        .context("strip is needed: install binutils")?;
+    ensure!(done.success() && name.len() == DEMO.len() && patch < 10);
+    let mut bytes = std::fs::read(&stripped)?;
+    let version = format!("\"version\": \"1.0.{patch}\"");
+    for (old, new) in [(DEMO, name), (DEMO_VERSION, version.as_str())] {
+        ensure!(
+            replace(&mut bytes, old.as_bytes(), new.as_bytes()) > 0,
+            "no {old}"
+        );
+    }
+    let library = folder.join(format!("{name}-{patch}.so"));
+    std::fs::write(&library, bytes)?;
+    Ok(library)
+}
+
+const DEMO: &str = "switchyard_demo";
+const DEMO_VERSION: &str = "\"version\": \"1.0.0\"";
+
+/// Puts `new`, which is as long, wherever `old` is; how often that was.
+fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) -> usize {
+    let mut count = 0;
+    let mut at = 0;
+    while let Some(found) = bytes[at..].windows(old.len()).position(|part| part == old) {
+        bytes[at + found..at + found + old.len()].copy_from_slice(new);
+        (at, count) = (at + found + old.len(), count + 1);
+    }
+    count
 }
 
 /// Builds one file of C as a shared library in `folder`, where what it includes is looked for beside it.

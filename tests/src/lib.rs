@@ -6,13 +6,18 @@ pub mod gateways;
 pub mod merchant;
 pub mod receiver;
 pub mod server;
+pub mod small_disk;
 pub mod store;
 pub mod tidy;
 
 pub use client::{Answer, Client};
-pub use gateways::{c_gateway, demo_gateway, misbehaving_gateway};
+pub use gateways::{
+    c_gateway, crypto_gateway, demo_as, demo_gateway, flutterwave_gateway, misbehaving_gateway,
+    pawapay_gateway, programmable_gateway, stripe_gateway,
+};
 pub use receiver::{Delivery, Manner, Receiver};
 pub use server::{Dev, Server, Setup};
+pub use small_disk::SmallDisk;
 
 /// The test gateway's three numbers (decisions 5), for payments: what each brings about.
 pub const PAYS: &str = "4149518161";

@@ -155,6 +155,7 @@ impl Merchant {
                 country: Some("US".to_owned()),
                 locale: Some("en-US".to_owned()),
             },
+            agreed: None,
         };
         self.bench.engine.confirm(id.parse()?, choice).await?;
         Ok(())

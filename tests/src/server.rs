@@ -1,7 +1,7 @@
 //! A real `switchyard serve` in development mode: on a free port, with a data folder of its own, and killable.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub struct Setup {
     pub rate_limit: Option<u32>,
     /// Environment variables, which override settings: `("SWITCHYARD_WEBHOOK__RETRY_AFTER", "1s")`.
     pub settings: Vec<(&'static str, &'static str)>,
+    /// The folder of gateways; none: those that come with the program.
+    pub gateways: Option<PathBuf>,
 }
 
 /// What `data/dev.json` tells (the names are part of the contract).
@@ -71,7 +73,10 @@ impl Server {
             .arg("--data")
             .arg(self.data())
             .arg("--gateways")
-            .arg(stage()?.join("gateways"));
+            .arg(match &self.setup.gateways {
+                Some(folder) => folder.clone(),
+                None => stage()?.join("gateways"),
+            });
         command
             .arg("--rate-limit")
             .arg(self.setup.rate_limit.unwrap_or(0).to_string());
@@ -105,24 +110,43 @@ impl Server {
         Ok(())
     }
 
-    /// SIGTERM, as an operator stops it; waits for its end, which must be a good one.
-    pub async fn stop(&mut self) -> anyhow::Result<()> {
-        let mut process = self.process.take().context("it does not run")?;
+    /// SIGTERM, as an operator stops it; does not wait for its end.
+    pub async fn terminate(&self) -> anyhow::Result<()> {
+        let process = self.process.as_ref().context("it does not run")?;
         let id = process.id().context("it ended by itself")?;
         let told = Command::new("kill")
             .args(["-TERM", &id.to_string()])
             .status()
             .await?;
         ensure!(told.success(), "kill -TERM {id}: {told}");
+        Ok(())
+    }
+
+    /// How it ended, once it has.
+    pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
+        let mut process = self.process.take().context("it does not run")?;
         let ended = tokio::time::timeout(Duration::from_secs(30), process.wait()).await;
-        let status = ended
-            .with_context(|| format!("still there after 30 s; its log:\n{}", self.log()))??;
+        Ok(
+            ended
+                .with_context(|| format!("still there after 30 s; its log:\n{}", self.log()))??,
+        )
+    }
+
+    /// SIGTERM, as an operator stops it; waits for its end, which must be a good one.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        self.terminate().await?;
+        let status = self.ended().await?;
         ensure!(
             status.success(),
             "it ended with {status}; its log:\n{}",
             self.log()
         );
         Ok(())
+    }
+
+    /// The process, as long as it runs.
+    pub fn process(&self) -> Option<u32> {
+        self.process.as_ref()?.id()
     }
 
     pub fn dev(&self) -> &Dev {
@@ -149,6 +173,11 @@ impl Server {
         let webhook = serde_json::json!({ "url": url, "secret": secret });
         self.operator().post(&path, &webhook).await?.expect(201)?;
         Ok(())
+    }
+
+    /// Where it listens: `127.0.0.1` and its port, for those who speak without a client.
+    pub fn address(&self) -> (&'static str, u16) {
+        ("127.0.0.1", self.port)
     }
 
     /// Where the server keeps everything.

@@ -7,6 +7,8 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, Reply};
 use tower::ServiceExt;
 
@@ -108,6 +110,55 @@ async fn a_payer_with_nothing_but_forms_pays_by_a_method_of_their_country() -> a
         end,
         "and once more changes nothing"
     );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_typed_wrong_once_then_right_and_is_written_down_nowhere() -> anyhow::Result<()> {
+    let merchant = open().await?;
+    let engine = &merchant.bench.engine;
+    let connection = NewConnection {
+        app: merchant.bench.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "switchyard_demo".into(),
+        account_name: "With a code".into(),
+        methods: None,
+        config: json!({ "ask_code": true }),
+    };
+    engine.access.create_connection(connection).await?;
+    let id = payment(&merchant, json!({})).await?;
+    let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
+    let (_, pay) = confirm_form(&merchant, &id, &form).await?;
+    let wait = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert_eq!(wait, format!("/checkout/{id}/wait"));
+    let page = get(&merchant, &wait).await?.text;
+    assert!(page.contains("one-time-code") && page.contains("the code is 123456"));
+    assert!(
+        !page.contains("http-equiv=\"refresh\""),
+        "a page that loads itself again would take away what is being typed"
+    );
+    let attempt = engine.transaction(id.parse()?).await?.context("it")?;
+    let attempt = attempt.current_attempt().context("an attempt")?.id;
+    let code = format!("/checkout/{id}/code");
+    let typed = |tried, code| format!("attempt={attempt}&tried={tried}&code={code}");
+
+    let short = send(&merchant, &code, &typed(0, "987")).await?;
+    assert!(short.ends_with("notice=code-length"), "{short}");
+    for _ in 0..2 {
+        assert_eq!(send(&merchant, &code, &typed(0, "987654")).await?, wait);
+    }
+    let page = get(&merchant, &wait).await?.text;
+    assert!(page.contains("not accepted") && page.contains("takes 123456 only"));
+    let french = get(&merchant, &format!("{wait}?lang=fr")).await?.text;
+    assert!(french.contains("Envoyer le code") && french.contains("pas été accepté"));
+    let end = send(&merchant, &code, &typed(1, "123+456")).await?;
+    assert_eq!(end, format!("/checkout/{id}/result"));
+    assert_eq!(status(&merchant, &id).await?["status"], "success");
+
+    let timeline = engine.timeline(id.parse()?).await?;
+    let written = serde_json::to_string(&(timeline, engine.transaction(id.parse()?).await?))?;
+    assert!(!written.contains("987654"), "a code is a secret");
+    assert_eq!(written.matches("code_submitted").count(), 2);
     Ok(())
 }
 

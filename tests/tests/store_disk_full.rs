@@ -2,64 +2,12 @@
 //!
 //! The disk is a small file system in memory. Mounting one takes root; without it these tests say so and pass.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use switchyard_engine::store::{CommitError, Engine, Store};
+use switchyard_tests::SmallDisk;
 use switchyard_tests::store::rows::{LANES, check, commit, settings};
-
-/// A file system with so much room and no more.
-struct SmallDisk {
-    directory: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    fn mount(mebibytes: u32) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let size = format!("size={mebibytes}m");
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-            .arg(directory.path())
-            .output();
-        match mount {
-            Ok(output) if output.status.success() => Some(Self { directory }),
-            refused => {
-                eprintln!(
-                    "SKIPPED: a small file system can not be mounted here, run as root: {refused:?}"
-                );
-                None
-            }
-        }
-    }
-
-    fn store(&self) -> PathBuf {
-        self.directory.path().join("store")
-    }
-
-    /// Takes room away, as a log or a backup on the same disk does.
-    fn take(&self, piece: usize) {
-        fs::write(self.piece(piece), vec![1; PIECE]).expect("there is room");
-    }
-
-    fn give_back(&self, piece: usize) {
-        fs::remove_file(self.piece(piece)).expect("it is there");
-    }
-
-    fn piece(&self, piece: usize) -> PathBuf {
-        self.directory.path().join(format!("other {piece}"))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount")
-            .arg("--lazy")
-            .arg(self.directory.path())
-            .output();
-    }
-}
 
 /// Commits in every lane until each is refused once. The acknowledged heads.
 async fn fill(store: &Store, heads: &[u64]) -> Vec<u64> {
@@ -122,7 +70,7 @@ async fn a_full_disk_comes_and_goes(engine: Engine) {
     };
     let store = open(engine, &disk.store()).await;
     let mut heads = vec![0; LANES as usize];
-    (0..ROUNDS).for_each(|round| disk.take(round));
+    (0..ROUNDS).for_each(|round| disk.take(round, PIECE));
     for round in 0..ROUNDS {
         heads = fill(&store, &heads).await;
         assert!(!store.stats().available);

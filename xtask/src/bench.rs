@@ -14,8 +14,15 @@ pub struct Bench {
 
 impl Bench {
     pub fn run(&self) -> anyhow::Result<()> {
-        let packages = ["--package", "switchyard-bench", "--package", "gateway-demo"];
-        must(cargo().args(["build", "--release"]).args(packages))?;
+        // The program itself is measured as well.
+        let packages = [
+            "switchyard-bench",
+            "switchyard",
+            "gateway-demo",
+            "gateway-misbehaving",
+        ]
+        .map(|name| ["--package", name]);
+        must(cargo().args(["build", "--release"]).args(packages.concat()))?;
         must(program(target().join("release/switchyard-bench")).args(&self.what))
     }
 }

@@ -3,9 +3,11 @@
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
 //! - `bench` measures speed and size;
+//! - `gateway` begins a new gateway, and checks one that is built;
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
 mod bench;
+mod gateway;
 mod run;
 mod serve;
 mod stage;
@@ -19,6 +21,8 @@ use clap::Parser;
 #[command(name = "cargo xtask")]
 enum Task {
     Bench(bench::Bench),
+    #[command(subcommand)]
+    Gateway(gateway::Gateway),
     Serve(serve::Serve),
     Stage(stage::Stage),
     Test(test::Test),
@@ -27,6 +31,7 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Bench(bench) => bench.run(),
+        Task::Gateway(gateway) => gateway.run(),
         Task::Serve(serve) => serve.run(),
         Task::Stage(stage) => stage
             .run()

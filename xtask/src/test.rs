@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test there is, one step after another, all of them even when one fails.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -61,6 +62,16 @@ const STEPS: &[Step] = &[
         name: "contract",
         does: "generated requests against /openapi.json",
         run: contract,
+    },
+    Step {
+        name: "doubles",
+        does: "gateways against implementations that are not ours",
+        run: doubles,
+    },
+    Step {
+        name: "chain",
+        does: "payments in coins and tokens on a local chain",
+        run: chain,
     },
     Step {
         name: "browser",
@@ -170,12 +181,12 @@ fn stage() -> anyhow::Result<()> {
 }
 
 /// `ignored`: the tests that need more than cargo, which a plain `cargo test` leaves out.
-fn tests(package: &[&str], ignored: bool) -> anyhow::Result<()> {
+fn tests(package: &[&str], ignored: bool, more: &[(&str, PathBuf)]) -> anyhow::Result<()> {
     let mut tests = cargo();
     // Staged once, in the step of that name: the tests need not build again.
     tests
         .env("SWITCHYARD_STAGED", "1")
-        .env("SWITCHYARD_PYTHON", tools::python_packages()?);
+        .envs(more.iter().map(|(name, path)| (*name, path)));
     if run::has("cargo-nextest", &["--version"]) {
         tests
             .args(["nextest", "run", "--no-fail-fast"])
@@ -196,7 +207,8 @@ fn tests(package: &[&str], ignored: bool) -> anyhow::Result<()> {
 }
 
 fn rust_tests() -> anyhow::Result<()> {
-    tests(&["--workspace"], false)
+    let python = ("SWITCHYARD_PYTHON", tools::python_packages()?);
+    tests(&["--workspace"], false, &[python])
 }
 
 fn doc_tests() -> anyhow::Result<()> {
@@ -204,9 +216,30 @@ fn doc_tests() -> anyhow::Result<()> {
 }
 
 fn contract() -> anyhow::Result<()> {
+    let python = ("SWITCHYARD_PYTHON", tools::python_packages()?);
     tests(
         &["--package", "switchyard-tests", "--test", "contract"],
         true,
+        &[python],
+    )
+}
+
+fn doubles() -> anyhow::Result<()> {
+    let mut tests = cargo();
+    tests.env("SWITCHYARD_NPM_PACKAGES", tools::npm_packages()?);
+    tests.args(["test", "--package", "gateway-pawapay"]);
+    tests.args(["--package", "gateway-stripe"]);
+    tests.args(["--package", "gateway-flutterwave"]);
+    must(tests.args(["--test", "independent", "--", "--ignored"]))
+}
+
+fn chain() -> anyhow::Result<()> {
+    let anvil = [("SWITCHYARD_ANVIL", tools::anvil()?)];
+    tests(&["--package", "gateway-crypto-evm"], true, &anvil)?;
+    tests(
+        &["--package", "switchyard-tests", "--test", "gateway_crypto"],
+        true,
+        &anvil,
     )
 }
 

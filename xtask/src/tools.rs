@@ -1,4 +1,4 @@
-//! What the tests need that cargo does not bring: a browser, npm and Python packages, cargo-deny.
+//! What the tests need that cargo does not bring: a browser, a local chain, npm and Python packages, cargo-deny.
 //!
 //! Each is looked for first and installed where we can: Debian's packages into the system (as root), all else under `target/tools`,
 //! never into the tree. What cannot be had is an error that says what to install.
@@ -46,17 +46,40 @@ pub fn chromium() -> anyhow::Result<PathBuf> {
     find().context("Debian's chromium is installed and /usr/bin/chromium is not there")
 }
 
-/// The folder of the browser tests' npm packages.
+/// The folder of the npm packages of the tests that run in Node.js.
 pub fn npm_packages() -> anyhow::Result<PathBuf> {
+    npm("browser", "tests/browser")
+}
+
+/// anvil, a local chain, which the tests of the gateway `crypto_evm` pay on.
+pub fn anvil() -> anyhow::Result<PathBuf> {
+    if let Some(set) = std::env::var_os("SWITCHYARD_ANVIL") {
+        return Ok(set.into());
+    }
+    if std::env::consts::ARCH != "x86_64" {
+        bail!(
+            "the tests' package is for x86_64: install anvil and set SWITCHYARD_ANVIL to its path"
+        );
+    }
+    let anvil = npm("anvil", "plugins/crypto_evm/tests/chain")?
+        .join("node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil");
+    if !anvil.exists() {
+        bail!("npm brought no anvil for this machine: set SWITCHYARD_ANVIL to its path");
+    }
+    Ok(anvil)
+}
+
+/// Installs the npm packages that `source` lists, and gives their folder.
+fn npm(name: &str, source: &str) -> anyhow::Result<PathBuf> {
     if !run::has("node", &["--version"]) || !run::has("npm", &["--version"]) {
         bail!("no Node.js: install Node 20 or newer with npm");
     }
-    let source = run::root().join("tests/browser");
-    let folder = tools().join("browser");
-    once(&folder, &[source.join("package-lock.json")], || {
+    let listed = run::root().join(source);
+    let folder = tools().join(name);
+    once(&folder, &[listed.join("package-lock.json")], || {
         for file in ["package.json", "package-lock.json", ".npmrc"] {
-            std::fs::copy(source.join(file), folder.join(file))
-                .with_context(|| format!("tests/browser/{file}"))?;
+            std::fs::copy(listed.join(file), folder.join(file))
+                .with_context(|| format!("{source}/{file}"))?;
         }
         must(program("npm").arg("ci").current_dir(&folder))
     })?;

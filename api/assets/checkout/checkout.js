@@ -1,24 +1,27 @@
 // What script adds to pages that work without it: live status, a countdown, a search box, and a button that is pressed once.
-(() => {
-  'use strict';
+'use strict';
+{
   const one = (selector) => document.querySelector(selector);
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 
   // A form is sent once. Coming back to the page, from the browser's own store as well, makes it ready again.
-  each('form[data-once]', (form) => form.addEventListener('submit', (event) => {
-    if (form.dataset.sent) { event.preventDefault(); return; }
-    form.dataset.sent = 'yes';
-    form.querySelector('[type=submit]').classList.add('sent');
-    form.setAttribute('aria-busy', 'true');
-  }));
-  addEventListener('pageshow', () => each('form[data-once]', (form) => {
-    delete form.dataset.sent;
-    form.removeAttribute('aria-busy');
-    form.querySelector('[type=submit]').classList.remove('sent');
-  }));
+  const sendOnce = () => {
+    each('form[data-once]', (form) => form.addEventListener('submit', (event) => {
+      if (form.dataset.sent) { event.preventDefault(); return; }
+      form.dataset.sent = 'yes';
+      form.querySelector('[type=submit]').classList.add('sent');
+      form.setAttribute('aria-busy', 'true');
+    }));
+    addEventListener('pageshow', () => each('form[data-once]', (form) => {
+      delete form.dataset.sent;
+      form.removeAttribute('aria-busy');
+      form.querySelector('[type=submit]').classList.remove('sent');
+    }));
+  };
 
-  const search = one('[data-search]');
-  if (search) {
+  const findMethods = () => {
+    const search = one('[data-search]');
+    if (!search) return;
     search.hidden = false;
     const rows = [...document.querySelectorAll('[data-methods] li')];
     const plain = (text) => text.normalize('NFD').replace(/[\u0300-\u036f]/g, '').toLowerCase();
@@ -28,11 +31,12 @@
       const found = one('#found');
       found.textContent = wanted && `${found.dataset.found} ${rows.filter((row) => !row.hidden).length}`;
     });
-  }
+  };
 
   // Time is counted from the server's word at loading, not from this device's clock.
-  const left = one('[data-left]');
-  if (left) {
+  const countDown = () => {
+    const left = one('[data-left]');
+    if (!left) return;
     const start = performance.now();
     const total = Number(left.dataset.left);
     const face = document.createElement('b');
@@ -48,34 +52,38 @@
     };
     const timer = setInterval(tick, 1000);
     tick();
-  }
+  };
 
-  each('[data-copy]', (value) => {
-    if (!navigator.clipboard) return;
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.className = 'copier';
-    button.textContent = value.dataset.copy;
-    button.addEventListener('click', async () => {
-      await navigator.clipboard.writeText(value.textContent);
-      button.textContent = value.dataset.copied;
+  const offerToCopy = () => {
+    each('[data-copy]', (value) => {
+      if (!navigator.clipboard) return;
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'copier';
+      button.textContent = value.dataset.copy;
+      button.addEventListener('click', async () => {
+        await navigator.clipboard.writeText(value.textContent);
+        button.textContent = value.dataset.copied;
+      });
+      value.after(button);
     });
-    value.after(button);
-  });
+  };
 
   // To the provider's page by itself, but once: whoever comes back by the back button stays here.
-  const go = one('[data-go]');
-  if (go) {
+  const goOnce = () => {
+    const go = one('[data-go]');
+    if (!go) return;
     let been = true;
     try {
       been = sessionStorage.getItem(go.dataset.go);
       sessionStorage.setItem(go.dataset.go, 'yes');
     } catch { /* without storage the payer presses the button */ }
     if (!been) setTimeout(() => location.assign(go.href), 1200);
-  }
+  };
 
-  const live = one('[data-live]');
-  if (live) {
+  const followStatus = () => {
+    const live = one('[data-live]');
+    if (!live) return;
     const { live: seen, events, status, next } = live.dataset;
     const look = (now) => { if (now && now !== seen) location.replace(next); };
     let wait = 3000;
@@ -100,10 +108,11 @@
       fallBack();
     }
     addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
-  }
+  };
 
-  const leave = one('[data-leave]');
-  if (leave) {
+  const goBack = () => {
+    const leave = one('[data-leave]');
+    if (!leave) return;
     const stay = one('[data-stay]');
     const says = one('[data-leaving]');
     const timer = setTimeout(() => location.assign(leave.href), Number(leave.dataset.leave) * 1000);
@@ -114,5 +123,7 @@
       stay.hidden = true;
     });
     addEventListener('pagehide', () => clearTimeout(timer));
-  }
-})();
+  };
+
+  for (const add of [sendOnce, findMethods, countDown, offerToCopy, goOnce, followStatus, goBack]) add();
+}

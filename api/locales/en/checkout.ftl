@@ -33,6 +33,9 @@ choose-empty = There is no way to pay this right now.
 choose-empty-text = None of the payment methods that { $merchant } offers can take this payment at the moment. Try again in a few minutes.
 choose-empty-country = No payment method is available in { $country } for this payment at the moment. Choose another country, or try again in a few minutes.
 choose-declined = The last attempt did not work.
+choose-unsent = { $method } cannot be reached right now.
+choose-unsent-text = Nothing was sent and nothing was charged.
+choose-unsent-next = Choose another way to pay, or try the same one again in a moment.
 choose-attempts-left = { $left ->
     [one] You can try once more, with the same method or another one.
    *[other] You can try { $left } more times, with the same method or another one.
@@ -77,6 +80,7 @@ test-failed = fails
 # Confirm
 confirm-title = Check and confirm
 confirm-amount = Amount
+confirm-rate = Price
 confirm-merchant = You pay
 confirm-for = For
 confirm-method = With
@@ -173,6 +177,7 @@ cancel-no = No, go on paying
 # Notices after a step that could not be taken
 notice-method = That method cannot take this payment right now. Please choose another one.
 notice-stale = This page was out of date. Please choose again; nothing has been paid.
+notice-price = The exchange rate has changed, and with it the amount. Please check it again; nothing has been paid.
 notice-under-way = The payment has already been started, so it can no longer be cancelled here.
 
 # Trouble
@@ -188,3 +193,14 @@ large-advice = Go back and shorten what you wrote.
 method-title = This address is not opened like that
 method-text = Nothing has been paid. Open the payment page again with the button.
 method-advice = If the button does not help, open the link from the shop once more.
+wait-code-away-title = Passing your code on
+wait-code-away-text = The provider is checking it. This takes a few seconds.
+code-send = Send the code
+code-hint = { $length } characters
+code-wrong = That code was not accepted. Check it, and type it once more.
+code-lost = The code may not have arrived. If nothing changes here, type it once more.
+code-empty = Type the code that the provider sent you.
+code-length = The code has { $length } characters.
+code-used-up = All tries for the code are used up. We are waiting for the provider’s last word.
+code-leave = Without the code the payment cannot go on.
+notice-call-off = The provider has been asked to call the payment off. Until it confirms that, the payment may still go through.

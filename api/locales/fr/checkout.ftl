@@ -33,6 +33,9 @@ choose-empty = Il n’est pas possible de payer en ce moment.
 choose-empty-text = Aucun des moyens de paiement proposés par { $merchant } ne peut accepter ce paiement actuellement. Réessayez dans quelques minutes.
 choose-empty-country = Aucun moyen de paiement n’est disponible pour ce paiement dans ce pays actuellement ({ $country }). Choisissez un autre pays ou réessayez dans quelques minutes.
 choose-declined = Le dernier essai n’a pas abouti.
+choose-unsent = { $method } est injoignable pour le moment.
+choose-unsent-text = Rien n’a été envoyé et rien n’a été débité.
+choose-unsent-next = Choisissez un autre moyen de paiement, ou réessayez le même dans un instant.
 choose-attempts-left = { $left ->
     [one] Vous pouvez essayer encore une fois, avec le même moyen ou un autre.
    *[other] Vous pouvez essayer encore { $left } fois, avec le même moyen ou un autre.
@@ -77,6 +80,7 @@ test-failed = échoue
 # Confirmer
 confirm-title = Vérifiez et confirmez
 confirm-amount = Montant
+confirm-rate = Prix
 confirm-merchant = Vous payez
 confirm-for = Pour
 confirm-method = Avec
@@ -173,6 +177,7 @@ cancel-no = Non, continuer à payer
 # Avis après une étape impossible
 notice-method = Ce moyen ne peut pas accepter ce paiement en ce moment. Veuillez en choisir un autre.
 notice-stale = Cette page n’était plus à jour. Veuillez choisir à nouveau ; rien n’a été payé.
+notice-price = Le taux de change a changé, et le montant avec lui. Veuillez le vérifier ; rien n’a été payé.
 notice-under-way = Le paiement a déjà commencé ; il ne peut plus être annulé ici.
 
 # Ennuis
@@ -188,3 +193,14 @@ large-advice = Revenez en arrière et raccourcissez ce que vous avez écrit.
 method-title = Cette adresse ne s’ouvre pas ainsi
 method-text = Rien n’a été payé. Rouvrez la page de paiement avec le bouton.
 method-advice = Si le bouton n’aide pas, rouvrez le lien depuis la boutique.
+wait-code-away-title = Transmission de votre code
+wait-code-away-text = Le prestataire le vérifie. Cela prend quelques secondes.
+code-send = Envoyer le code
+code-hint = { $length } caractères
+code-wrong = Ce code n’a pas été accepté. Vérifiez-le et saisissez-le à nouveau.
+code-lost = Le code n’est peut-être pas arrivé. Si rien ne change ici, saisissez-le à nouveau.
+code-empty = Saisissez le code que le prestataire vous a envoyé.
+code-length = Le code comporte { $length } caractères.
+code-used-up = Tous les essais pour le code sont épuisés. Nous attendons le dernier mot du prestataire.
+code-leave = Sans le code, le paiement ne peut pas continuer.
+notice-call-off = Le prestataire a été prié d’annuler le paiement. Tant qu’il ne l’a pas confirmé, le paiement peut encore aboutir.

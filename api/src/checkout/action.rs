@@ -76,9 +76,9 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             link: ussd.as_deref().and_then(|ussd| dial(scene, ussd)),
             ..ActionView::default()
         },
-        PayerAction::EnterCode { label, how, .. } => ActionView {
+        // The form for it is the waiting page's own.
+        PayerAction::EnterCode { how, .. } => ActionView {
             steps: translated(scene, how),
-            rows: vec![scene.row("wait-code-title", label)],
             ..ActionView::default()
         },
         PayerAction::Dial { ussd } => ActionView {
@@ -86,8 +86,12 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             rows: vec![scene.row("kind-ussd", ussd).strong()],
             ..ActionView::default()
         },
-        PayerAction::ShowQr { text, .. } => ActionView {
-            qr: drawn(scene, text),
+        PayerAction::ShowQr { text, image } => ActionView {
+            qr: if text.is_empty() {
+                shown(scene, image.as_deref())
+            } else {
+                drawn(scene, text)
+            },
             ..ActionView::default()
         },
         PayerAction::Transfer { .. } => transfer(scene, action),
@@ -196,6 +200,23 @@ fn drawn(scene: &Scene, text: &str) -> Option<Qr> {
     })
 }
 
+/// The provider's own picture, when it gives no text to draw: a PNG that lies in its address, which no browser runs or fetches.
+fn shown(scene: &Scene, image: Option<&str>) -> Option<Qr> {
+    let image = image.filter(|image| is_png(image))?;
+    let label = scene.say("qr-label").replace('"', "");
+    Some(Qr {
+        svg: format!(r#"<img src="{image}" alt="{label}">"#),
+        text: String::new(),
+    })
+}
+
+fn is_png(image: &str) -> bool {
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    image
+        .strip_prefix("data:image/png;base64,")
+        .is_some_and(|data| data.bytes().all(base64))
+}
+
 /// The sentences in the visitor's language, else in English, else in whichever the gateway has.
 fn translated(scene: &Scene, texts: &[Translated]) -> Vec<String> {
     let wanted = [scene.visitor.language.code(), "en"];
@@ -238,6 +259,32 @@ mod tests {
         };
         let link = view(&scene, &redirect).link.unwrap();
         assert_eq!(link.label, "Continue to pay.example");
+    }
+
+    #[test]
+    fn a_code_without_text_is_shown_as_the_png_that_came_and_as_nothing_else() {
+        let scene = samples::scene(samples::waiting(None), Language::English);
+        let shown = |image: Option<&str>| {
+            let action = PayerAction::ShowQr {
+                text: String::new(),
+                image: image.map(str::to_owned),
+            };
+            view(&scene, &action).qr.map(|qr| qr.svg)
+        };
+        let png = "data:image/png;base64,iVBORw0KGgo=";
+        let tag = shown(Some(png)).unwrap();
+        assert!(
+            tag.starts_with(&format!(r#"<img src="{png}" alt=""#)),
+            "{tag}"
+        );
+        for hostile in [
+            r#"data:image/png;base64,"><script>"#,
+            "data:image/svg+xml;base64,PHN2Zz4=",
+            "https://tracker.example/qr.png",
+        ] {
+            assert!(shown(Some(hostile)).is_none(), "{hostile}");
+        }
+        assert!(shown(None).is_none());
     }
 
     #[test]

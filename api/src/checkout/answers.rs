@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use switchyard_engine::access::{Sealed, Vault};
 use switchyard_engine::ids::{AccountId, TransactionId};
+use switchyard_engine::money::Amount;
 
 use super::needs::Values;
 
@@ -22,6 +23,9 @@ pub struct Answers {
     pub attempts: usize,
     /// The form has been sent, so its mistakes are shown.
     pub sent: bool,
+    /// What the payer was shown that it costs, on the page with the button.
+    #[serde(default)]
+    pub agreed: Option<Amount>,
 }
 
 const PURPOSE: &str = "checkout answers";

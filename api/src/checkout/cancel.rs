@@ -23,6 +23,7 @@ struct Page {
 pub async fn get(visit: Visit) -> Response {
     match stand(&visit.scene) {
         Stand::Choosing => page(&visit.scene),
+        Stand::Waiting if visit.engine().can_call_off(&visit.scene.tx) => page(&visit.scene),
         Stand::Waiting => under_way(&visit.scene),
         Stand::Ended => visit.scene.go("result", &[]),
     }
@@ -31,6 +32,8 @@ pub async fn get(visit: Visit) -> Response {
 /// `POST /checkout/{id}/cancel`: twice is as good as once.
 pub async fn post(visit: Visit) -> Response {
     match visit.engine().cancel(visit.scene.tx.id).await {
+        // Only the provider's word makes it cancelled.
+        Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[("notice", "call-off")]),
         Ok(_) | Err(EngineError::Refused(Refusal::AlreadyEnded(_))) => {
             visit.scene.go("result", &[])
         }

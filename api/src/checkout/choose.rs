@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::response::Response;
 use switchyard_engine::directory::{Category, Country, Icon, icon_svg};
+use switchyard_engine::transaction::AttemptState;
 
 use super::menu::{Menu, Way, country_name};
 use super::result::reason;
@@ -25,6 +26,7 @@ struct Page {
 
 /// The last attempt did not work, and there are more.
 struct Declined {
+    title: String,
     reason: String,
     left: String,
 }
@@ -137,17 +139,20 @@ const fn kind(category: Category) -> &'static str {
 
 /// Attempts inside one confirmation, at one gateway after another, are one to the payer.
 fn declined(scene: &Scene) -> Option<Declined> {
-    let payment = scene.tx.payment()?;
     let last = scene.tx.current_attempt()?;
-    let used = scene
-        .tx
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.follows.is_none())
-        .count();
-    let left = usize::from(payment.attempts_allowed).saturating_sub(used);
     let language = scene.visitor.language;
+    if last.state == AttemptState::NotSent {
+        let method = scene.directory.payment_method(&last.method);
+        let method = method.map_or(last.method.as_str(), |method| method.name.as_str());
+        return Some(Declined {
+            title: scene.say_with("choose-unsent", &[("method", method)]),
+            reason: scene.say("choose-unsent-text"),
+            left: scene.say("choose-unsent-next"),
+        });
+    }
+    let left = scene.tx.attempts_left();
     Some(Declined {
+        title: scene.say("choose-declined"),
         reason: reason(
             language,
             last.decline.as_ref().map(|decline| decline.reason),

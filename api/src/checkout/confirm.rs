@@ -5,7 +5,7 @@ use axum::response::Response;
 use switchyard_engine::directory::Category;
 use switchyard_engine::engine::{Choice, EngineError};
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::Refusal;
+use switchyard_engine::transaction::{Conversion, Refusal};
 
 use super::answers::Answers;
 use super::form::Form;
@@ -39,10 +39,21 @@ struct Ready {
 pub async fn get(visit: Visit) -> Response {
     match ready(&visit, visit.answers()) {
         Ok(ready) => {
-            let Some(sealed) = visit.seal(&ready.answers) else {
+            let agreed = Some(ready.chosen.way.price.amount);
+            let answers = Answers {
+                agreed,
+                ..ready.answers.clone()
+            };
+            let Some(sealed) = visit.seal(&answers) else {
                 return visit.unavailable();
             };
-            page(&visit.scene, &ready.chosen, &ready.checked, &sealed)
+            page(
+                &visit.scene,
+                &ready.chosen,
+                &ready.checked,
+                &sealed,
+                visit.query("notice"),
+            )
         }
         Err(elsewhere) => *elsewhere,
     }
@@ -66,12 +77,14 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     if visit.scene.tx.attempts.len() != ready.answers.attempts {
         return visit.scene.go(stand(&visit.scene).step(), &[]);
     }
+    let answers = ready.answers.clone();
     let choice = choice(&visit, ready);
     match visit.engine().confirm(visit.scene.tx.id, choice).await {
         Ok(tx) => {
             let scene = Scene { tx, ..visit.scene };
             scene.go(stand(&scene).step(), &[])
         }
+        Err(EngineError::PriceChanged) => visit.go_with_notice(&answers, "confirm", "price"),
         Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
         Err(error) => visit.trouble(&error),
     }
@@ -106,8 +119,15 @@ fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>
     Err(Box::new(visit.go_with(&answers, "details")))
 }
 
-pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &str) -> Response {
-    let amount = scene.tx.amount.format();
+pub(super) fn page(
+    scene: &Scene,
+    chosen: &Chosen,
+    checked: &Checked,
+    sealed: &str,
+    notice: Option<&str>,
+) -> Response {
+    let price = &chosen.way.price;
+    let amount = price.amount.format();
     let method = &chosen.way.method;
     let mut rows = vec![
         scene.row("confirm-amount", &amount).strong(),
@@ -115,6 +135,9 @@ pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &s
         scene.row("confirm-for", &scene.tx.description),
         scene.row("confirm-method", &method.name),
     ];
+    if let Some(conversion) = &price.conversion {
+        rows.insert(1, rate_row(scene, conversion));
+    }
     if let Some(number) = checked.values.get(PHONE) {
         rows.push(scene.row("confirm-number", number).strong());
     }
@@ -134,8 +157,9 @@ pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &s
     let country = country_name(chosen.country, scene.visitor.language);
     rows.push(scene.row("confirm-country", country));
     rows.push(scene.row("confirm-email", &scene.tx.customer.email));
+    let notice = (notice == Some("price")).then(|| scene.say("notice-price"));
     scene.show(&Page {
-        frame: scene.frame_of_step("confirm-title", 3),
+        frame: scene.frame_of_step("confirm-title", 3).with_notice(notice),
         rows,
         next: scene.say(next(&chosen.way)),
         action: scene.link("confirm", &[]),
@@ -143,6 +167,15 @@ pub(super) fn page(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &s
         pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
         back: back(scene, chosen, checked, sealed),
     })
+}
+
+/// What one unit of the payment's currency is worth in the method's.
+fn rate_row(scene: &Scene, conversion: &Conversion) -> Row {
+    let (asked, rate) = (
+        scene.tx.amount,
+        conversion.formatted(scene.tx.amount.currency()),
+    );
+    scene.row("confirm-rate", format!("{} ({rate})", asked.format()))
 }
 
 /// To the details; where nothing was asked there are none, and only the method can be changed.
@@ -210,6 +243,7 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
             zip_code: value("zip"),
         },
         fields,
+        agreed: ready.answers.agreed,
         context: visit.client_context(),
     }
 }

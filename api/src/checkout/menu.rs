@@ -1,10 +1,10 @@
-//! The ways to pay that can work now: offered by the merchant, in the payment's currency, allowed by its restriction, and served by a
-//! gateway that is loaded.
+//! The ways to pay that can work now: offered by the merchant, in the payment's currency or converted from it, allowed by its
+//! restriction, and served by a gateway that is loaded.
 
 use std::sync::Arc;
 
 use switchyard_engine::directory::{Category, Country, Method, country};
-use switchyard_engine::transaction::{Restriction, Transaction};
+use switchyard_engine::transaction::{Price, Restriction, Transaction};
 
 use super::language::Language;
 
@@ -16,6 +16,8 @@ pub struct Way {
     pub asks: Vec<Asked>,
     /// The test gateway would take it: test numbers decide, and no money moves.
     pub is_test: bool,
+    /// What the payment costs by it.
+    pub price: Price,
 }
 
 /// A field that a gateway asks for.
@@ -54,7 +56,9 @@ impl Menu {
         let offered = |code: &String| payment.methods.is_empty() || payment.methods.contains(code);
         let mut ways: Vec<Way> = served
             .into_iter()
-            .filter(|way| way.method.currency == tx.amount.currency())
+            .filter(|way| {
+                way.price.conversion.is_some() || way.method.currency == tx.amount.currency()
+            })
             .filter(|way| offered(&way.method.code))
             .filter(|way| only.is_none_or(|only| way.method.serves(only.alpha2)))
             .filter(|way| !by_phone || way.is_tied_to_a_phone())

@@ -4,7 +4,7 @@
 //! GET  /checkout/{id}            choose    country and method            POST …/details → 303
 //! GET  …/details                 details   what is still missing         POST …/confirm → 303
 //! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
-//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status
+//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code → 303
 //! GET  …/result                  result    what came of it, and back to the merchant
 //! ```
 //!
@@ -17,6 +17,7 @@ mod answers;
 mod assets;
 mod cancel;
 mod choose;
+mod code;
 mod confirm;
 mod desk;
 mod details;
@@ -46,7 +47,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use futures_util::FutureExt;
 use tower_http::compression::CompressionLayer;
 
@@ -78,6 +79,7 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
             page(get(cancel::get).post(cancel::post)),
         )
         .route("/checkout/{id}/wait", page(get(wait::get)))
+        .route("/checkout/{id}/code", page(post(code::post)))
         .route("/checkout/{id}/result", page(get(result::get)))
         .route("/checkout/{id}/status", page(get(live::status)))
         .route("/checkout/{id}/{nothing}", page(get(missing)))

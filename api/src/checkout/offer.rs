@@ -10,14 +10,12 @@ use super::menu::{Asked, Way};
 pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
     let mut ways = Vec::new();
     for method in engine.directory.payment_methods() {
-        if method.currency != tx.amount.currency() {
-            continue;
-        }
         if let Some(prospect) = engine.prospect(tx, &method.code) {
             ways.push(Way {
                 method: method.clone(),
                 asks: asks(&prospect, &method.code),
                 is_test: prospect.is_test,
+                price: prospect.price,
             });
         }
     }

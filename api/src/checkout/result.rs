@@ -88,7 +88,7 @@ pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> Strin
 
 fn rows(scene: &Scene) -> Vec<Row> {
     let mut rows = vec![
-        scene.row("row-amount", scene.tx.amount.format()).strong(),
+        scene.row("row-amount", scene.price().format()).strong(),
         scene.row("row-merchant", &scene.app.name),
     ];
     rows.extend(paid_with(scene));

@@ -10,6 +10,7 @@ use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
+use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{State, Transaction};
 use url::form_urlencoded::Serializer;
 
@@ -200,6 +201,13 @@ impl Scene {
         self.tx.environment == Environment::Sandbox
     }
 
+    /// What the payer pays: the attempt's amount, which may be in another currency than the payment.
+    pub fn price(&self) -> Amount {
+        self.tx
+            .current_attempt()
+            .map_or(self.tx.amount, |attempt| attempt.amount)
+    }
+
     /// The frame of one of this payment's pages, titled by a message.
     pub fn frame(&self, title: &str) -> Frame {
         self.frame_titled(&self.say(title))
@@ -288,6 +296,10 @@ impl Row {
 impl Frame {
     pub fn with_notice(self, notice: Option<String>) -> Self {
         Self { notice, ..self }
+    }
+
+    pub fn with_cancel(self, cancel: Option<String>) -> Self {
+        Self { cancel, ..self }
     }
 
     /// The message of that name.

@@ -53,6 +53,10 @@ pub fn mark(tx: &Transaction) -> String {
     let mut hash = Sha256::new();
     hash.update(tx.state.name());
     hash.update(tx.attempts.len().to_be_bytes());
+    if let Some(attempt) = tx.current_attempt() {
+        hash.update(attempt.codes.to_be_bytes());
+        hash.update([u8::from(attempt.code_away_since.is_some())]);
+    }
     if let Some(action) = tx
         .current_attempt()
         .and_then(|attempt| attempt.payer_action.as_ref())

@@ -191,6 +191,7 @@ impl Visit {
             given: Values::new(),
             attempts: self.scene.tx.attempts.len(),
             sent: false,
+            agreed: None,
         }
     }
 
@@ -212,6 +213,14 @@ impl Visit {
     pub fn go_with(&self, answers: &Answers, step: &str) -> Response {
         match self.seal(answers) {
             Some(sealed) => self.scene.go(step, &[("a", &sealed)]),
+            None => self.unavailable(),
+        }
+    }
+
+    /// The same, with something to say.
+    pub fn go_with_notice(&self, answers: &Answers, step: &str, notice: &str) -> Response {
+        match self.seal(answers) {
+            Some(sealed) => self.scene.go(step, &[("a", &sealed), ("notice", notice)]),
             None => self.unavailable(),
         }
     }

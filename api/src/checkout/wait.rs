@@ -8,6 +8,7 @@ use axum::response::Response;
 use switchyard_engine::transaction::State;
 
 use super::action::{self, ActionView};
+use super::code::{self, CodeForm};
 use super::leave::way_back;
 use super::result::paid_with;
 use super::scene::{Frame, Row, Scene};
@@ -25,6 +26,7 @@ struct Page {
     title: String,
     text: String,
     action: Option<ActionView>,
+    code: Option<CodeForm>,
     go_mark: String,
     rows: Vec<Row>,
     exit: Option<Exit>,
@@ -46,17 +48,26 @@ pub async fn get(mut visit: Visit) -> Response {
         visit.ask_provider(ASK_AT_MOST).await;
     }
     match stand(&visit.scene) {
-        Stand::Waiting => page(&visit.scene, visit.query("notice")),
+        Stand::Waiting => {
+            let can_call_off = visit.engine().can_call_off(&visit.scene.tx);
+            page(&visit.scene, visit.query("notice"), can_call_off)
+        }
         elsewhere => visit.scene.go(elsewhere.step(), &[]),
     }
 }
 
-pub(super) fn page(scene: &Scene, notice: Option<&str>) -> Response {
+pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> Response {
     let attempt = scene.tx.current_attempt();
     let action = attempt
         .and_then(|attempt| attempt.payer_action.as_ref())
         .filter(|_| scene.tx.state == State::AwaitingProvider);
+    let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
+    let action = action.filter(|_| !code_is_away);
     let (title, text) = match (&scene.tx.state, action) {
+        (State::AwaitingProvider, _) if code_is_away => (
+            scene.say("wait-code-away-title"),
+            scene.say("wait-code-away-text"),
+        ),
         (State::AwaitingGateway, _) => (
             scene.say("wait-starting-title"),
             scene.say("wait-starting-text"),
@@ -65,12 +76,28 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>) -> Response {
         (_, Some(action)) => action::words(scene, action),
         (_, None) => (scene.say("wait-title"), scene.say("wait-text")),
     };
-    let mut rows = vec![scene.row("row-amount", scene.tx.amount.format())];
+    let mut rows = vec![scene.row("row-amount", scene.price().format())];
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
-    let notice = (notice == Some("under-way")).then(|| scene.say("notice-under-way"));
+    let code = code::form(scene, notice);
+    let notice = match notice {
+        Some("under-way") => Some(scene.say("notice-under-way")),
+        Some("call-off") => Some(scene.say("notice-call-off")),
+        _ if code.is_none() && scene.tx.asks_for_code().is_some() => {
+            Some(scene.say("code-used-up"))
+        }
+        _ => None,
+    };
+    let explain = if code.is_some() {
+        "code-leave"
+    } else {
+        "wait-leave-text"
+    };
     scene.show(&Page {
-        frame: scene.frame_titled(&title).with_notice(notice),
+        frame: scene
+            .frame_titled(&title)
+            .with_notice(notice)
+            .with_cancel(can_call_off.then(|| scene.link("cancel", &[]))),
         token: mark(&scene.tx),
         events: scene.link("events", &[]),
         status: scene.link("status", &[]),
@@ -78,12 +105,13 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>) -> Response {
         title,
         text,
         action: action.map(|action| action::view(scene, action)),
+        code,
         go_mark: format!("{}/{}", scene.tx.id, scene.tx.attempts.len()),
         rows,
         exit: way_back(&scene.tx).map(|back| Exit {
             url: back.url,
             label: scene.say_merchant("wait-leave"),
-            explain: scene.say("wait-leave-text"),
+            explain: scene.say(explain),
         }),
     })
 }

@@ -15,6 +15,7 @@ pub enum Apps {
     },
     /// Show one app with its settings
     Show {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
@@ -28,6 +29,7 @@ pub enum Apps {
     },
     /// Change an app or its settings; what is not named stays
     Update {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
         #[arg(long)]
@@ -37,11 +39,13 @@ pub enum Apps {
     },
     /// Let an app's keys work again
     Enable {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
     /// Refuse an app's keys
     Disable {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
@@ -70,6 +74,9 @@ pub struct Change {
     /// Language when the payer's own is not known: en or fr
     #[arg(long)]
     locale: Option<String>,
+    /// Payers may pay in other currencies, at the day's rate with this correction in percent; empty: they may not
+    #[arg(long, allow_hyphen_values = true)]
+    conversion: Option<String>,
 }
 
 impl Change {
@@ -96,6 +103,7 @@ impl Change {
             self.checkout_attempts.map(Value::from),
         );
         put(&mut settings, "locale", self.locale.map(or_null));
+        put(&mut settings, "conversion", self.conversion.map(or_null));
         let mut body = Map::new();
         put(&mut body, "icon_url", self.icon_url.map(or_null));
         put(&mut body, "website_url", self.website_url.map(or_null));

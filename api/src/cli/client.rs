@@ -93,8 +93,20 @@ impl Client {
         self.call(Method::POST, path, Some(body)).await
     }
 
+    /// A file as it is, with the time that it takes.
+    pub async fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Value> {
+        let url = format!("{}/operator/v1{path}", self.base);
+        let request = self.http.post(&url).bearer_auth(self.token.expose());
+        let request = request.header("content-type", "application/octet-stream");
+        self.answer(self.sent(request.body(file)).await?).await
+    }
+
     pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.call(Method::PATCH, path, Some(body)).await
+    }
+
+    pub async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call(Method::PUT, path, Some(body)).await
     }
 
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
@@ -117,7 +129,10 @@ impl Client {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
-        let answer = self.send(method, path, body).await?;
+        self.answer(self.send(method, path, body).await?).await
+    }
+
+    async fn answer(&self, answer: Response) -> anyhow::Result<Value> {
         let status = answer.status();
         let envelope: Value = answer.json().await.with_context(|| {
             format!(
@@ -146,6 +161,10 @@ impl Client {
             Some(body) => request.json(body),
             None => request,
         };
+        self.sent(request).await
+    }
+
+    async fn sent(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Response> {
         match request.send().await {
             Ok(answer) => Ok(answer),
             Err(why) if why.is_connect() => bail!(
@@ -157,6 +176,17 @@ impl Client {
             }
         }
     }
+}
+
+/// A query string of what was given.
+pub fn query(given: &[(&str, &Option<String>)]) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in given {
+        if let Some(value) = value {
+            query.append_pair(name, value);
+        }
+    }
+    query.finish()
 }
 
 fn development(target: &Target) -> anyhow::Result<Development> {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use anyhow::Context as _;
-use clap::Subcommand;
-use serde_json::{Value, json};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
 use switchyard_engine::environment::Environment;
 
 use super::client::Client;
@@ -14,14 +14,18 @@ use super::output::Column;
 pub enum Connections {
     /// Show an app's connections
     List {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
+    /// Show one
+    Show { connection: String },
     /// Connect an app to a gateway
     Create {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
-        /// The gateway's name, as `switchyard gateways list` shows it
+        /// The gateway's name, as `switchyard gateway list` shows it
         #[arg(long)]
         gateway: String,
         /// sandbox or live
@@ -30,12 +34,16 @@ pub enum Connections {
         /// What people call the account at the provider
         #[arg(long)]
         account_name: String,
-        /// Method codes, separated by commas; without it: all that the gateway has
-        #[arg(long, value_delimiter = ',')]
-        methods: Option<Vec<String>>,
-        /// Credentials as JSON; `@FILE` reads them from a file, which keeps them out of the shell's history
-        #[arg(long, default_value = "{}")]
-        config: String,
+        #[command(flatten)]
+        terms: Terms,
+    },
+    /// Change what is given; credentials and limits are replaced as a whole
+    Update {
+        connection: String,
+        #[arg(long)]
+        account_name: Option<String>,
+        #[command(flatten)]
+        terms: Terms,
     },
     /// Use a connection again
     Enable { connection: String },
@@ -45,38 +53,84 @@ pub enum Connections {
     Delete { connection: String },
 }
 
+/// With what, and for whom.
+#[derive(Args)]
+pub struct Terms {
+    /// A method code, again for each; without it: all that the gateway has
+    #[arg(
+        long = "method",
+        alias = "methods",
+        value_name = "CODE",
+        value_delimiter = ','
+    )]
+    methods: Vec<String>,
+    /// One credential, again for each; `switchyard gateway show NAME` tells which there are
+    #[arg(long = "credential", value_name = "NAME=VALUE")]
+    credentials: Vec<String>,
+    /// One credential from a file, which keeps it out of the shell's history
+    #[arg(long = "credential-file", value_name = "NAME=FILE")]
+    credential_files: Vec<String>,
+    /// All credentials as JSON; `@FILE` reads them from a file
+    #[arg(long)]
+    config: Option<String>,
+    /// The smallest amount, in major units, again for each currency
+    #[arg(long, value_name = "CURRENCY=AMOUNT")]
+    min: Vec<String>,
+    /// The largest amount
+    #[arg(long, value_name = "CURRENCY=AMOUNT")]
+    max: Vec<String>,
+    /// A country (BJ), again for each; without it: all
+    #[arg(long = "country", value_name = "CODE", value_delimiter = ',')]
+    countries: Vec<String>,
+    /// Store the credentials without asking the provider, which may be down
+    #[arg(long)]
+    skip_check: bool,
+}
+
 impl Connections {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         let out = client.output;
         match self {
             Self::List { app } => {
                 let app = client.app(app.as_deref())?;
-                out.table(
-                    &client.get(&format!("/apps/{app}/connections")).await?,
-                    COLUMNS,
-                )?;
+                let path = format!("/apps/{app}/connections");
+                let mut answer = client.get(&path).await?;
+                if !out.json {
+                    say_all(&mut answer["data"]);
+                }
+                out.table(&answer, COLUMNS)?;
+            }
+            Self::Show { connection } => {
+                out.fields(&client.get(&format!("/connections/{connection}")).await?)?;
             }
             Self::Create {
                 app,
                 gateway,
                 environment,
                 account_name,
-                methods,
-                config,
+                terms,
             } => {
                 let app = client.app(app.as_deref())?;
-                let body = json!({
-                    "gateway": gateway,
-                    "environment": environment,
-                    "account_name": account_name,
-                    "methods": methods,
-                    "config": credentials(&config)?,
-                });
-                out.fields(
-                    &client
-                        .post(&format!("/apps/{app}/connections"), &body)
-                        .await?,
-                )?;
+                let mut body = terms.body(client, &gateway).await?;
+                body.insert("gateway".into(), json!(gateway));
+                body.insert("environment".into(), json!(environment));
+                body.insert("account_name".into(), json!(account_name));
+                let path = format!("/apps/{app}/connections");
+                out.fields(&client.post(&path, &Value::Object(body)).await?)?;
+            }
+            Self::Update {
+                connection,
+                account_name,
+                terms,
+            } => {
+                let path = format!("/connections/{connection}");
+                let known = client.get(&path).await?;
+                let gateway = known["data"]["gateway"].as_str().unwrap_or_default();
+                let mut body = terms.body(client, gateway).await?;
+                if let Some(name) = account_name {
+                    body.insert("account_name".into(), json!(name));
+                }
+                out.fields(&client.patch(&path, &Value::Object(body)).await?)?;
             }
             Self::Enable { connection } => out.fields(&switch(client, &connection, true).await?)?,
             Self::Disable { connection } => {
@@ -90,24 +144,113 @@ impl Connections {
     }
 }
 
-async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Value> {
-    client
-        .patch(
-            &format!("/connections/{connection}"),
-            &json!({ "is_enabled": on }),
-        )
-        .await
+impl Terms {
+    /// What was given, and nothing else.
+    async fn body(&self, client: &Client, gateway: &str) -> anyhow::Result<Map<String, Value>> {
+        let mut body = Map::new();
+        if !self.methods.is_empty() {
+            body.insert("methods".into(), json!(self.methods));
+        }
+        if let Some(config) = self.config(client, gateway).await? {
+            body.insert("config".into(), config);
+        }
+        if let Some(limits) = self.limits()? {
+            body.insert("limits".into(), limits);
+        }
+        if self.skip_check {
+            body.insert("skip_check".into(), json!(true));
+        }
+        Ok(body)
+    }
+
+    async fn config(&self, client: &Client, gateway: &str) -> anyhow::Result<Option<Value>> {
+        let mut config = match &self.config {
+            Some(config) => whole(config)?,
+            None => json!({}),
+        };
+        if self.credentials.is_empty() && self.credential_files.is_empty() {
+            return Ok(self.config.as_ref().map(|_| config));
+        }
+        let form = client.get(&format!("/gateways/{gateway}/form")).await?;
+        for given in &self.credentials {
+            let (name, value) = pair("--credential", given)?;
+            config[name] = typed(&form, name, value);
+        }
+        for given in &self.credential_files {
+            let (name, file) = pair("--credential-file", given)?;
+            let value = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+            config[name] = typed(&form, name, value.trim_end_matches(['\r', '\n']));
+        }
+        Ok(Some(config))
+    }
+
+    fn limits(&self) -> anyhow::Result<Option<Value>> {
+        if self.min.is_empty() && self.max.is_empty() && self.countries.is_empty() {
+            return Ok(None);
+        }
+        let mut amounts = json!({});
+        for (name, all) in [("min", &self.min), ("max", &self.max)] {
+            for given in all {
+                let (currency, amount) = pair(&format!("--{name}"), given)?;
+                amounts[currency.to_ascii_uppercase()][name] = json!(amount);
+            }
+        }
+        Ok(Some(
+            json!({ "amounts": amounts, "countries": self.countries }),
+        ))
+    }
 }
 
-fn credentials(config: &str) -> anyhow::Result<Value> {
+async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Value> {
+    let path = format!("/connections/{connection}");
+    client.patch(&path, &json!({ "is_enabled": on })).await
+}
+
+/// Where nothing is left out, the table says so.
+fn say_all(connections: &mut Value) {
+    for connection in connections.as_array_mut().into_iter().flatten() {
+        for place in ["/methods", "/limits/countries"] {
+            if let Some(list) = connection.pointer_mut(place)
+                && list.as_array().is_none_or(Vec::is_empty)
+            {
+                *list = json!("all");
+            }
+        }
+    }
+}
+
+/// What is wrong with it is said without it: it may hold a credential.
+fn pair<'g>(option: &str, given: &'g str) -> anyhow::Result<(&'g str, &'g str)> {
+    match given.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name, value)),
+        _ => bail!("{option} is written NAME=VALUE"),
+    }
+}
+
+/// Texts as they are; a number or a yes where the form asks for one.
+fn typed(form: &Value, name: &str, value: &str) -> Value {
+    let fields = form["data"]["fields"].as_array();
+    let field = fields
+        .into_iter()
+        .flatten()
+        .find(|field| field["name"] == name);
+    let read = match field.and_then(|field| field["type"].as_str()) {
+        Some("integer") => value.parse::<i64>().ok().map(Value::from),
+        Some("boolean") => value.parse::<bool>().ok().map(Value::from),
+        _ => None,
+    };
+    read.unwrap_or_else(|| Value::from(value))
+}
+
+fn whole(config: &str) -> anyhow::Result<Value> {
     let text = match config.strip_prefix('@') {
         Some(file) => fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
         None => config.to_owned(),
     };
     // What is wrong with it is said without it: it holds credentials.
-    serde_json::from_str(&text)
-        .ok()
-        .context("--config is not JSON: it looks like {\"api_key\": \"…\"}")
+    let read: Option<Map<String, Value>> = serde_json::from_str(&text).ok();
+    read.map(Value::Object)
+        .context("--config is no JSON object: it looks like {\"api_key\": \"…\"}")
 }
 
 const COLUMNS: &[Column] = &[
@@ -116,5 +259,23 @@ const COLUMNS: &[Column] = &[
     ("gateway", "gateway"),
     ("account", "account_name"),
     ("methods", "methods"),
+    ("countries", "limits.countries"),
     ("enabled", "is_enabled"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_has_the_type_that_the_form_asks_for() {
+        let fields =
+            json!([{ "name": "shop", "type": "integer" }, { "name": "key", "type": "string" }]);
+        let form = json!({ "data": { "fields": fields } });
+        assert_eq!(typed(&form, "shop", "12"), json!(12));
+        assert_eq!(typed(&form, "key", "12"), json!("12"));
+        assert_eq!(pair("--credential", "key=a=b").unwrap(), ("key", "a=b"));
+        let wrong = pair("--credential", "hunter2").unwrap_err().to_string();
+        assert!(!wrong.contains("hunter2"));
+    }
+}

@@ -1,31 +1,306 @@
-//! `switchyard gateways`.
+//! `switchyard gateway`: the life of gateways, from a first look at a file to a removal.
 
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
+use serde_json::{Value, json};
 
 use super::client::Client;
-use super::output::Column;
+use super::gateway_text as text;
+use super::output::print;
 
 #[derive(Subcommand)]
 pub enum Gateways {
-    /// Show the gateways that are loaded
+    /// Look at a file without running any of it: who it says it is, its hosts and methods, what it would replace
+    Inspect { file: PathBuf },
+    /// Take a gateway on, or upgrade one: a file, or the SHA-256 of one that waits in the server's folder
+    #[command(visible_alias = "upgrade")]
+    Add {
+        /// FILE.so, or the SHA-256 of a file that awaits consent
+        file: String,
+        /// Do not ask: the SHA-256 that you have looked at and say yes to
+        #[arg(long, value_name = "SHA256")]
+        consent: Option<String>,
+        /// Do not ask: yes to whatever the file is
+        #[arg(long, conflicts_with = "consent")]
+        yes: bool,
+        /// Let it talk to these hosts only in live, separated by commas
+        #[arg(long, value_name = "HOSTS")]
+        live_hosts: Option<String>,
+        /// Let it talk to these hosts only in sandbox, separated by commas
+        #[arg(long, value_name = "HOSTS")]
+        sandbox_hosts: Option<String>,
+        /// Kept with the change
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Show all gateways, and what waits in the folder
     List,
+    /// Show one gateway: versions side by side, what runs on each, and its history
+    Show {
+        /// As `list` shows it
+        name: String,
+    },
+    /// Go back to the version before, or to any other
+    Rollback {
+        name: String,
+        /// The beginning of a version's SHA-256
+        #[arg(long, value_name = "SHA256")]
+        to: Option<String>,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Begin nothing new at a gateway, and count what is left
+    Drain {
+        name: String,
+        /// Stay until nothing is left
+        #[arg(long)]
+        wait: bool,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Offer a gateway no more; what it began is still asked about
+    Remove {
+        name: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Let a version take nothing new, until it is restored
+    Quarantine {
+        name: String,
+        /// The beginning of a version's SHA-256; without it: the current one
+        #[arg(long, value_name = "SHA256")]
+        of: Option<String>,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Bring a gateway back: from quarantine, a drain or a removal
+    Restore {
+        name: String,
+        /// The beginning of a version's SHA-256; without it: the current one, or the one that was removed
+        #[arg(long, value_name = "SHA256")]
+        of: Option<String>,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Trust hashes beforehand
+    #[command(subcommand)]
+    Pin(Pins),
+}
+
+#[derive(Subcommand)]
+pub enum Pins {
+    /// Show the hashes that are pinned (those of the settings file are not among them)
+    List,
+    /// A file with this SHA-256 comes without a question
+    Add { sha256: String },
+    /// Ask again
+    Remove { sha256: String },
 }
 
 impl Gateways {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         match self {
-            Self::List => client
-                .output
-                .table(&client.get("/gateways").await?, COLUMNS)?,
+            Self::Inspect { file } => {
+                let seen = inspected(client, &file).await?;
+                tell(client, &seen, text::proposal)
+            }
+            Self::Add {
+                file,
+                consent,
+                yes,
+                live_hosts,
+                sandbox_hosts,
+                why,
+            } => {
+                let add = Add {
+                    consent,
+                    yes,
+                    live_hosts,
+                    sandbox_hosts,
+                    why,
+                };
+                add.run(client, &file).await
+            }
+            Self::List => list(client).await,
+            Self::Show { name } => {
+                let shown = client.get(&format!("/gateways/{name}")).await?;
+                tell(client, &shown, text::gateway)
+            }
+            Self::Rollback { name, to, why } => {
+                change(
+                    client,
+                    &name,
+                    "rollback",
+                    json!({ "version": to, "why": why }),
+                )
+                .await
+            }
+            Self::Drain { name, wait, why } => drain(client, &name, wait, why).await,
+            Self::Remove { name, why } => {
+                change(client, &name, "remove", json!({ "why": why })).await
+            }
+            Self::Quarantine { name, of, why } => {
+                let said = json!({ "version": of, "why": why });
+                change(client, &name, "quarantine", said).await
+            }
+            Self::Restore { name, of, why } => {
+                let said = json!({ "version": of, "why": why });
+                change(client, &name, "restore", said).await
+            }
+            Self::Pin(pins) => pins.run(client).await,
+        }
+    }
+}
+
+impl Pins {
+    async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List => {
+                let columns = &[("sha256", "sha256"), ("by", "by"), ("at", "at")];
+                out.table(&client.get("/gateway-pins").await?, columns)?;
+            }
+            Self::Add { sha256 } => {
+                let body = json!({ "sha256": sha256 });
+                out.done(&client.post("/gateway-pins", &body).await?)?;
+            }
+            Self::Remove { sha256 } => {
+                out.done(&client.delete(&format!("/gateway-pins/{sha256}")).await?)?
+            }
         }
         Ok(())
     }
 }
 
-const COLUMNS: &[Column] = &[
-    ("name", "name"),
-    ("version", "version"),
-    ("title", "title"),
-    ("suspended", "is_suspended"),
-    ("sha256", "sha256"),
-];
+/// What `add` was told besides the file.
+struct Add {
+    consent: Option<String>,
+    yes: bool,
+    live_hosts: Option<String>,
+    sandbox_hosts: Option<String>,
+    why: Option<String>,
+}
+
+impl Add {
+    async fn run(self, client: &Client, file: &str) -> anyhow::Result<()> {
+        let is_hash = file.len() == 64 && file.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_hash {
+            ensure!(
+                self.live_hosts.is_none() && self.sandbox_hosts.is_none(),
+                "hosts can be narrowed for a file that is sent: give the file itself"
+            );
+            let path = format!("/gateway-candidates/{}", file.to_lowercase());
+            let added = client.post(&path, &json!({ "why": self.why })).await?;
+            return tell(client, &added, text::gateway);
+        }
+        let path = PathBuf::from(file);
+        let seen = inspected(client, &path).await?;
+        let proposal = &seen["data"];
+        let consent = match &self.consent {
+            Some(sha256) => Some(sha256.clone()),
+            None if proposal["needs_consent"] == json!(false) && self.hosts().is_empty() => None,
+            None => Some(self.asked(client, proposal)?),
+        };
+        let mut query = self.hosts();
+        query.extend(consent.map(|sha256| ("consent", sha256)));
+        query.extend(self.why.clone().map(|why| ("why", why)));
+        let query: Vec<String> = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", escaped(value)))
+            .collect();
+        let added = client
+            .upload(&format!("/gateways?{}", query.join("&")), read(&path)?)
+            .await?;
+        tell(client, &added, text::gateway)
+    }
+
+    fn hosts(&self) -> Vec<(&'static str, String)> {
+        let live = self.live_hosts.clone().map(|hosts| ("live_hosts", hosts));
+        let sandbox = self.sandbox_hosts.clone();
+        let sandbox = sandbox.map(|hosts| ("sandbox_hosts", hosts));
+        live.into_iter().chain(sandbox).collect()
+    }
+
+    /// Shows what is to be consented to and waits for a yes. Answers the hash that it was given for.
+    fn asked(&self, client: &Client, proposal: &Value) -> anyhow::Result<String> {
+        let sha256 = proposal["sha256"].as_str().unwrap_or_default().to_owned();
+        if self.yes {
+            return Ok(sha256);
+        }
+        ensure!(
+            !client.output.json,
+            "it needs consent: look at it with `switchyard gateway inspect`, then add --consent {sha256}"
+        );
+        print(&text::proposal(proposal))?;
+        eprint!("\nIts code will run in this server. Take it on? Write yes: ");
+        io::stderr().flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        if answer.trim() != "yes" {
+            bail!("nothing was changed");
+        }
+        Ok(sha256)
+    }
+}
+
+async fn inspected(client: &Client, file: &PathBuf) -> anyhow::Result<Value> {
+    client.upload("/gateway-inspections", read(file)?).await
+}
+
+fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+async fn list(client: &Client) -> anyhow::Result<()> {
+    let gateways = client.get("/gateways").await?;
+    if client.output.json {
+        return tell(client, &gateways, text::gateways);
+    }
+    let files = client.get("/gateway-candidates").await?;
+    let shown = text::gateways(&gateways["data"]) + &text::files(&files["data"]);
+    Ok(print(&shown)?)
+}
+
+async fn change(client: &Client, name: &str, what: &str, said: Value) -> anyhow::Result<()> {
+    let path = format!("/gateways/{name}/{what}");
+    tell(client, &client.post(&path, &said).await?, text::gateway)
+}
+
+async fn drain(client: &Client, name: &str, wait: bool, why: Option<String>) -> anyhow::Result<()> {
+    let path = format!("/gateways/{name}/drain");
+    let mut drained = client.post(&path, &json!({ "why": why })).await?;
+    let mut told = String::new();
+    while wait && drained["data"]["state"] == "draining" {
+        let left = text::left(&drained["data"]);
+        if left != told {
+            client.output.note(&left);
+            told = left;
+        }
+        tokio::time::sleep(DRAIN_LOOK).await;
+        drained = client.get(&format!("/gateways/{name}")).await?;
+    }
+    tell(client, &drained, text::gateway)
+}
+
+/// The answer in words, or as JSON.
+fn tell(
+    client: &Client,
+    envelope: &Value,
+    words: impl FnOnce(&Value) -> String,
+) -> anyhow::Result<()> {
+    if client.output.json {
+        return Ok(print(&format!("{envelope:#}\n"))?);
+    }
+    Ok(print(&words(&envelope["data"]))?)
+}
+
+fn escaped(value: &str) -> String {
+    url::form_urlencoded::byte_serialize(value.as_bytes()).collect()
+}
+
+/// How often a drain is looked at while somebody waits for it.
+const DRAIN_LOOK: Duration = Duration::from_millis(500);

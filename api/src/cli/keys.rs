@@ -12,11 +12,13 @@ use crate::config::Span;
 pub enum Keys {
     /// Show an app's keys, as far as they can be shown
     List {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
     /// Make a key; it is shown once
     Create {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
         /// sandbox or live

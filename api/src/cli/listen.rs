@@ -20,6 +20,7 @@ use super::output::{Output, print};
 
 #[derive(Args)]
 pub struct Listen {
+    /// The app's id [default: of the development server]
     #[arg(long)]
     app: Option<String>,
     /// sandbox or live; without it: both

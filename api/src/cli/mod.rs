@@ -4,13 +4,19 @@
 
 mod accounts;
 mod apps;
+mod callbacks;
+mod cases;
 mod client;
 mod connections;
+mod gateway_text;
+mod gateway_worker;
 mod gateways;
 mod keys;
 mod listen;
 mod local;
 mod output;
+mod rates;
+mod routing;
 mod serve;
 mod tokens;
 mod transactions;
@@ -41,6 +47,8 @@ enum Command {
     MasterKey(local::NewMasterKey),
     /// Make an operator token for the settings file
     OperatorToken(local::NewToken),
+    #[command(hide = true)]
+    GatewayWorker(gateway_worker::GatewayWorker),
     #[command(flatten)]
     Remote(Remote),
 }
@@ -60,18 +68,30 @@ enum Remote {
     /// Where an app's events go
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
-    /// Gateways that are loaded
-    #[command(subcommand)]
+    /// Gateways: look at one, take it on, upgrade, go back, drain, remove, restore
+    #[command(subcommand, name = "gateway", visible_alias = "gateways")]
     Gateways(gateways::Gateways),
     /// Gateways with an app's credentials
     #[command(subcommand)]
     Connections(connections::Connections),
+    /// What providers sent us
+    #[command(subcommand)]
+    Callbacks(callbacks::Callbacks),
+    /// Which connection a payment or payout takes, and why
+    #[command(subcommand)]
+    Routing(routing::Routing),
     /// Payments and payouts
     #[command(subcommand)]
     Transactions(transactions::Transactions),
+    /// What only a person can settle
+    #[command(subcommand)]
+    Cases(cases::Cases),
     /// Operator tokens that the server keeps
     #[command(subcommand)]
     Tokens(tokens::Tokens),
+    /// Exchange rates
+    #[command(subcommand)]
+    Rates(rates::Rates),
     /// Show an app's events as they happen, and forward them to a URL of your own machine
     Listen(listen::Listen),
     /// Make a sandbox payment or payout and drive it to the end that the event names
@@ -81,6 +101,10 @@ enum Remote {
 /// The program.
 pub fn main() -> ExitCode {
     let line = Line::parse();
+    // Before there is a second thread, which would be in the way of its walls.
+    if let Command::GatewayWorker(worker) = line.command {
+        return worker.run();
+    }
     // One provider of cryptography for every TLS client in the process. That there is one already can only mean that it is this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -99,6 +123,7 @@ async fn run(line: Line) -> ExitCode {
         Command::Serve(serve) => return serve.run().await,
         Command::MasterKey(new) => new.run(),
         Command::OperatorToken(new) => new.run(),
+        Command::GatewayWorker(worker) => return worker.run(),
         Command::Remote(remote) => remote.run(&line.target).await,
     };
     match done {
@@ -117,7 +142,11 @@ impl Remote {
             Self::Webhooks(webhooks) => webhooks.run(&client).await,
             Self::Gateways(gateways) => gateways.run(&client).await,
             Self::Connections(connections) => connections.run(&client).await,
+            Self::Callbacks(callbacks) => callbacks.run(&client).await,
+            Self::Routing(routing) => routing.run(&client).await,
             Self::Transactions(transactions) => transactions.run(&client).await,
+            Self::Cases(cases) => cases.run(&client).await,
+            Self::Rates(rates) => rates.run(&client).await,
             Self::Tokens(tokens) => tokens.run(&client).await,
             Self::Listen(listen) => listen.run(&client).await,
             Self::Trigger(trigger) => trigger.run(&client).await,
@@ -178,9 +207,32 @@ mod tests {
             "switchyard keys roll key_x --grace 24h",
             "switchyard webhooks create https://shop.example/hooks",
             "switchyard connections create --gateway g --environment live --account-name Main --config {}",
+            "switchyard gateway add a.so --yes --why tested",
+            "switchyard gateway upgrade a.so --consent abc --live-hosts a.example,b.example",
+            "switchyard gateways list --json",
+            "switchyard gateway rollback demo --to abc",
+            "switchyard gateway drain demo --wait",
+            "switchyard gateway restore demo --of abc",
+            "switchyard routing set --file rules.json --environment live --replaces 3",
+            "switchyard routing simulate --method mtn_bj --amount 100 --currency XOF --metadata tier=gold",
+            "switchyard routing simulate --from 2026-11-19 --to 2026-11-20 --rules rules.json --environment live",
+            "switchyard connections create --gateway g --environment live --account-name A --credential key=k --min XOF=100 --country BJ",
+            "switchyard connections update con_x --credential-file key=key.pem --skip-check",
             "switchyard listen --forward-to http://127.0.0.1:3000/hooks --environment sandbox",
+            "switchyard webhooks create https://shop.example/hooks --events payment.*,payout.failed --retry 60,600 --per-second 5",
+            "switchyard webhooks update whk_x --to https://shop.example/new --retry standard --concurrency 0",
+            "switchyard webhooks attempts whk_x --full",
             "switchyard webhooks replay whk_x whd_x",
+            "switchyard webhooks replay whk_x --missing-since 2026-11-20 --after py_x",
+            "switchyard callbacks list con_x --state refused",
+            "switchyard callbacks retry con_x cbk_x",
             "switchyard transactions list --status failed --json",
+            "switchyard transactions check po_x",
+            "switchyard transactions resolve po_x --outcome succeeded --amount 25.00 --provider-id P9 --note seen",
+            "switchyard transactions cancel py_x",
+            "switchyard cases list --state closed --reason no_final_answer",
+            "switchyard cases show cse_x",
+            "switchyard cases close cse_x --note refunded",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {
             assert!(Line::try_parse_from(line.split(' ')).is_ok(), "{line}");

@@ -117,6 +117,15 @@ fn list(value: &Value, depth: usize, lines: &mut String) {
                     list(item, depth + 2, lines);
                 }
             }
+            // Pairs, such as headers.
+            Value::Array(items) if items.iter().any(Value::is_array) => {
+                lines.push_str(&format!("{indent}{name}\n"));
+                for item in items {
+                    let pair: Vec<String> =
+                        item.as_array().into_iter().flatten().map(text).collect();
+                    lines.push_str(&format!("{indent}  {}\n", pair.join(": ")));
+                }
+            }
             _ => lines.push_str(&format!("{indent}{name:width$}  {}\n", text(field))),
         }
     }
@@ -140,7 +149,7 @@ fn text(value: &Value) -> String {
 }
 
 /// What merchants and providers wrote cannot steer the reader's terminal.
-fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect()
@@ -179,11 +188,10 @@ mod tests {
 
     #[test]
     fn fields_are_a_line_each_and_nested_ones_are_indented() {
-        let value =
-            json!({"id": "a", "list": ["x", "y"], "more": {"b": false}, "steps": [{"at": 1}]});
+        let value = json!({"id": "a", "list": ["x", "y"], "more": {"b": false}, "pairs": [["k", "v"]], "steps": [{"at": 1}]});
         assert_eq!(
             listed(&value),
-            "id     a\nlist   x, y\nmore\n  b  no\nsteps\n  1.\n    at  1\n"
+            "id     a\nlist   x, y\nmore\n  b  no\npairs\n  k: v\nsteps\n  1.\n    at  1\n"
         );
     }
 

@@ -1,11 +1,11 @@
 //! `switchyard transactions`.
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use switchyard_engine::environment::Environment;
 
-use super::client::Client;
-use super::output::{Column, aligned, listed, print};
+use super::client::{Client, query};
+use super::output::{Column, Output, aligned, listed, print};
 
 #[derive(Subcommand)]
 pub enum Transactions {
@@ -13,10 +13,43 @@ pub enum Transactions {
     List(List),
     /// Show one with all that happened to it
     Show { transaction: String },
+    /// Ask the provider now what came of it
+    Check { transaction: String },
+    /// Settle one that nobody knows the end of, by what the provider's books say
+    Resolve(Resolve),
+    /// Cancel a payment; what a provider has is called off, if the provider agrees
+    Cancel {
+        transaction: String,
+        #[arg(long)]
+        note: Option<String>,
+    },
+}
+
+#[derive(Args)]
+pub struct Resolve {
+    transaction: String,
+    #[arg(long, value_parser = ["succeeded", "failed", "never_sent"])]
+    outcome: String,
+    /// How you know
+    #[arg(long)]
+    note: String,
+    /// The attempt that you looked at, so that no other one is settled
+    #[arg(long)]
+    attempt: Option<String>,
+    /// What came in, when the provider had reported another amount: 25.00
+    #[arg(long)]
+    amount: Option<String>,
+    /// The provider's own id of it
+    #[arg(long)]
+    provider_id: Option<String>,
+    /// Why it failed, for the merchant
+    #[arg(long)]
+    message: Option<String>,
 }
 
 #[derive(Args)]
 pub struct List {
+    /// The app's id [default: of the development server]
     #[arg(long)]
     app: Option<String>,
     #[arg(long, default_value = "sandbox")]
@@ -62,33 +95,67 @@ impl Transactions {
                     print(&story(&answer["data"]))?;
                 }
             }
+            Self::Check { transaction } => {
+                let path = format!("/transactions/{transaction}/check");
+                state(out, &client.post(&path, &json!({})).await?)?;
+            }
+            Self::Resolve(resolve) => {
+                let path = format!("/transactions/{}/resolve", resolve.transaction);
+                state(out, &client.post(&path, &resolve.body()).await?)?;
+            }
+            Self::Cancel { transaction, note } => {
+                let path = format!("/transactions/{transaction}/cancel");
+                state(out, &client.post(&path, &json!({ "note": note })).await?)?;
+            }
         }
         Ok(())
     }
 }
 
+/// What was done, and where the transaction stands now.
+fn state(out: Output, answer: &Value) -> std::io::Result<()> {
+    if out.json {
+        return out.fields(answer);
+    }
+    let text = |name: &str| answer["data"][name].as_str().unwrap_or("-").to_owned();
+    let said = answer["message"].as_str().unwrap_or("done");
+    print(&format!(
+        "{said}\n{}: {} ({})\n",
+        text("id"),
+        text("status"),
+        text("state")
+    ))
+}
+
+impl Resolve {
+    fn body(&self) -> Value {
+        json!({
+            "outcome": self.outcome,
+            "note": self.note,
+            "attempt": self.attempt,
+            "amount": self.amount,
+            "provider_id": self.provider_id,
+            "message": self.message,
+        })
+    }
+}
+
 impl List {
     fn query(&self) -> String {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.append_pair("environment", self.environment.as_str());
-        query.append_pair("kind", &self.kind);
-        query.append_pair("limit", &self.limit.to_string());
-        query.append_pair("page", &self.page.to_string());
-        for (name, value) in [
+        query(&[
+            ("environment", &Some(self.environment.to_string())),
+            ("kind", &Some(self.kind.clone())),
+            ("limit", &Some(self.limit.to_string())),
+            ("page", &Some(self.page.to_string())),
             ("status", &self.status),
             ("from_date", &self.from_date),
             ("to_date", &self.to_date),
-        ] {
-            if let Some(value) = value {
-                query.append_pair(name, value);
-            }
-        }
-        query.finish()
+        ])
     }
 }
 
 /// Everything but the timeline as fields, then the timeline as a table: when, what, and what it said.
-fn story(data: &Value) -> String {
+pub fn story(data: &Value) -> String {
     let mut rest = data.clone();
     let timeline = rest
         .as_object_mut()
@@ -119,7 +186,7 @@ fn told(recorded: &Value) -> Value {
     }
     let event = &recorded["event"];
     let mut more = Vec::new();
-    for name in ["why", "provider_status", "provider_id", "by"] {
+    for name in ["why", "provider_status", "provider_id", "by", "act", "note"] {
         if let Some(text) = event[name].as_str() {
             more.push(format!("{name}: {text}"));
         }
@@ -131,12 +198,51 @@ fn told(recorded: &Value) -> Value {
         ("said", "/decline/provider_message"),
         ("message", "/failure/message"),
         ("case", "/case/reason"),
+        ("operator", "/operator/name"),
+        ("operator", "/closed/by/name"),
+        ("note", "/closed/note"),
     ] {
         if let Some(text) = event.pointer(path).and_then(Value::as_str) {
             more.push(format!("{name}: {text}"));
         }
     }
+    more.extend(decided(&event["attempt"]["decision"]));
     serde_json::json!({ "at": recorded["at"], "what": event["type"], "more": more.join(", ") })
+}
+
+/// Why an attempt went where it went, and who else was looked at.
+fn decided(decision: &Value) -> Vec<String> {
+    let list = |name: &str| decision[name].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut told = Vec::new();
+    if let Some(because) = decision["chosen_because"].as_str() {
+        told.push(format!("because: {because}"));
+    }
+    if let Some(version) = decision["rule"]["version"].as_u64() {
+        told.push(format!("rules: version {version}"));
+    }
+    if let Some(roll) = decision["roll"].as_u64() {
+        told.push(format!("drawn: {roll} of 10000"));
+    }
+    for one in list("considered").iter().skip(1) {
+        let sick = match one["health"]["open"].as_bool() {
+            Some(true) => ", breaker open",
+            _ => "",
+        };
+        told.push(format!(
+            "then: {} ({}{sick})",
+            text(&one["gateway"]),
+            text(&one["why"])
+        ));
+    }
+    for one in list("skipped") {
+        told.push(format!(
+            "not: {} ({})",
+            text(&one["connection"]),
+            text(&one["because"])
+        ));
+    }
+    told
 }
 
 const COLUMNS: &[Column] = &[
@@ -154,6 +260,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_timeline_tells_why_an_attempt_went_where_it_went() {
+        let considered = json!([
+            { "gateway": "a", "why": "drawn with weight 70 of 100" },
+            { "gateway": "b", "why": "drawn with weight 30 of 30", "health": { "open": true } },
+        ]);
+        let decision = json!({
+            "chosen_because": "rule 1, weighted: drawn with weight 70 of 100",
+            "rule": { "version": 4, "number": 1 },
+            "roll": 4711,
+            "considered": considered,
+            "skipped": [{ "connection": "con_x", "because": "the connection is switched off" }],
+        });
+        let event = json!({ "type": "attempt_started", "attempt": { "decision": decision } });
+        assert_eq!(
+            told(&json!({ "at": "T", "event": event }))["more"],
+            "because: rule 1, weighted: drawn with weight 70 of 100, rules: version 4, drawn: 4711 of 10000, \
+             then: b (drawn with weight 30 of 30, breaker open), not: con_x (the connection is switched off)"
+        );
+    }
 
     #[test]
     fn the_timeline_tells_when_what_and_what_it_said() {

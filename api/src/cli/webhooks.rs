@@ -1,6 +1,7 @@
 //! `switchyard webhooks`.
 
-use clap::Subcommand;
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -10,11 +11,13 @@ use super::output::Column;
 pub enum Webhooks {
     /// Show an app's webhooks
     List {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
     /// Send an app's events to a URL
     Create {
+        /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
         /// Where to: <https://shop.example/hooks>
@@ -23,6 +26,16 @@ pub enum Webhooks {
         /// Signing secret; without it, one is made
         #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
         secret: Option<String>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Change where events go, which, and how
+    Update {
+        webhook: String,
+        #[arg(long, value_name = "URL")]
+        to: Option<String>,
+        #[command(flatten)]
+        options: Options,
     },
     /// Send events there again
     Enable { webhook: String },
@@ -42,19 +55,74 @@ pub enum Webhooks {
     /// Show every request that was sent, and what came back
     Attempts {
         webhook: String,
+        /// Everything: headers, bodies, times
+        #[arg(long)]
+        full: bool,
         /// Older ones than this time
         #[arg(long)]
         before: Option<String>,
     },
-    /// Send one delivery again, or all that failed
+    /// Send one delivery again, all that failed, or all that is missing
     Replay {
         webhook: String,
-        #[arg(required_unless_present = "failed_since")]
+        /// As `deliveries` shows it; without it: say since when with --failed-since or --missing-since
+        #[arg(required_unless_present_any = ["failed_since", "missing_since"])]
         delivery: Option<String>,
         /// All that failed on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
         #[arg(long, conflicts_with = "delivery", value_name = "TIME")]
         failed_since: Option<String>,
+        /// All that happened then or later and was not acknowledged, also while the webhook was off or not there yet
+        #[arg(long, conflicts_with_all = ["delivery", "failed_since"], value_name = "TIME")]
+        missing_since: Option<String>,
+        /// Go on where the last answer says
+        #[arg(long, requires = "missing_since", value_name = "TRANSACTION")]
+        after: Option<String>,
     },
+}
+
+/// How a webhook is served. What is not given stays as it is.
+#[derive(Args)]
+pub struct Options {
+    /// Events to send: payment.success,payout.* or * for all
+    #[arg(long, value_delimiter = ',')]
+    events: Option<Vec<String>>,
+    /// When to try again: spec, standard, or pauses in seconds (60,600,3600)
+    #[arg(long)]
+    retry: Option<String>,
+    /// At most so many requests in a second; 0 for no limit
+    #[arg(long)]
+    per_second: Option<u32>,
+    /// At most so many requests at a time; 0 for the installation's own number
+    #[arg(long)]
+    concurrency: Option<u16>,
+}
+
+impl Options {
+    fn write(self, body: &mut Value) -> anyhow::Result<()> {
+        if let Some(events) = self.events {
+            body["events"] = json!(events);
+        }
+        if let Some(retry) = self.retry {
+            body["retry"] = match retry.as_str() {
+                profile @ ("spec" | "standard") => json!({ "profile": profile }),
+                pauses => {
+                    let delays: Result<Vec<u32>, _> =
+                        pauses.split(',').map(str::trim).map(str::parse).collect();
+                    let delays = delays.map_err(|_| {
+                        anyhow!("--retry is spec, standard or seconds such as 60,600, not {pauses}")
+                    })?;
+                    json!({ "profile": "custom", "delays": delays })
+                }
+            };
+        }
+        if let Some(most) = self.per_second {
+            body["per_second"] = json!(Some(most).filter(|most| *most > 0));
+        }
+        if let Some(most) = self.concurrency {
+            body["concurrency"] = json!(Some(most).filter(|most| *most > 0));
+        }
+        Ok(())
+    }
 }
 
 impl Webhooks {
@@ -72,9 +140,11 @@ impl Webhooks {
                 app,
                 target,
                 secret,
+                options,
             } => {
                 let app = client.app(app.as_deref())?;
-                let body = json!({ "url": target, "secret": secret });
+                let mut body = json!({ "url": target, "secret": secret });
+                options.write(&mut body)?;
                 let made = client.post(&format!("/apps/{app}/webhooks"), &body).await?;
                 out.fields(&made)?;
                 let id = made["data"]["id"].as_str().unwrap_or_default();
@@ -82,6 +152,11 @@ impl Webhooks {
                     "`switchyard webhooks secret {id}` shows the signing secret."
                 ));
             }
+            Self::Update {
+                webhook,
+                to,
+                options,
+            } => out.fields(&update(client, &webhook, to, options).await?)?,
             Self::Enable { webhook } => out.fields(&switch(client, &webhook, true).await?)?,
             Self::Disable { webhook } => out.fields(&switch(client, &webhook, false).await?)?,
             Self::Delete { webhook } => {
@@ -94,33 +169,66 @@ impl Webhooks {
                 let path = format!("/webhooks/{webhook}/deliveries{}", older(before.as_deref()));
                 out.table(&client.get(&path).await?, DELIVERIES)?;
             }
-            Self::Attempts { webhook, before } => {
-                let path = format!("/webhooks/{webhook}/attempts{}", older(before.as_deref()));
-                out.table(&client.get(&path).await?, ATTEMPTS)?;
-            }
+            Self::Attempts {
+                webhook,
+                full,
+                before,
+            } => attempts(client, &webhook, full, before.as_deref()).await?,
             Self::Replay {
                 webhook,
-                delivery: Some(delivery),
-                ..
-            } => {
-                let path = format!("/webhooks/{webhook}/deliveries/{delivery}/replay");
-                out.done(&client.post(&path, &json!({})).await?)?;
-            }
-            Self::Replay {
-                webhook,
-                delivery: None,
+                delivery,
                 failed_since,
+                missing_since,
+                after,
             } => {
-                let path = format!("/webhooks/{webhook}/replay");
-                out.fields(
-                    &client
-                        .post(&path, &json!({ "since": failed_since }))
-                        .await?,
-                )?;
+                let (path, body) = match (delivery, missing_since) {
+                    (Some(delivery), _) => (format!("deliveries/{delivery}/replay"), json!({})),
+                    (None, Some(since)) => (
+                        "replay-missing".to_owned(),
+                        json!({ "since": since, "after": after }),
+                    ),
+                    (None, None) => ("replay".to_owned(), json!({ "since": failed_since })),
+                };
+                let path = format!("/webhooks/{webhook}/{path}");
+                out.fields(&client.post(&path, &body).await?)?;
             }
         }
         Ok(())
     }
+}
+
+async fn update(
+    client: &Client,
+    webhook: &str,
+    to: Option<String>,
+    options: Options,
+) -> anyhow::Result<Value> {
+    let mut body = json!({});
+    if let Some(to) = to {
+        body["url"] = json!(to);
+    }
+    options.write(&mut body)?;
+    client.patch(&format!("/webhooks/{webhook}"), &body).await
+}
+
+async fn attempts(
+    client: &Client,
+    webhook: &str,
+    full: bool,
+    before: Option<&str>,
+) -> anyhow::Result<()> {
+    let out = client.output;
+    let path = format!("/webhooks/{webhook}/attempts{}", older(before));
+    let attempts = client.get(&path).await?;
+    match attempts["data"].as_array().filter(|_| full && !out.json) {
+        Some(attempts) => {
+            for attempt in attempts {
+                out.fields(&json!({ "data": attempt }))?;
+            }
+        }
+        None => out.table(&attempts, ATTEMPTS)?,
+    }
+    Ok(())
 }
 
 fn older(before: Option<&str>) -> String {
@@ -142,6 +250,9 @@ const COLUMNS: &[Column] = &[
     ("id", "id"),
     ("url", "url"),
     ("enabled", "is_enabled"),
+    ("events", "events"),
+    ("retry", "retry.profile"),
+    ("why off", "disabled.why"),
     ("created", "created_at"),
 ];
 const DELIVERIES: &[Column] = &[
@@ -161,6 +272,11 @@ const ATTEMPTS: &[Column] = &[
     ("no", "number"),
     ("ok", "acknowledged"),
     ("status", "response.status"),
+    ("dns us", "timing.dns"),
+    ("connect us", "timing.connect"),
+    ("tls us", "timing.tls"),
+    ("answer us", "timing.answer"),
+    ("address", "addresses"),
     ("failure", "failure"),
     ("detail", "detail"),
 ];

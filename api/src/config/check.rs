@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::http::HeaderName;
+use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::Fingerprint;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -17,6 +18,7 @@ use super::units::Span;
 pub fn check(settings: &Settings) -> Vec<String> {
     let mut refusals = Vec::new();
     service(settings, &mut refusals);
+    gateways(settings, &mut refusals);
     server(settings, &mut refusals);
     proxies(settings, &mut refusals);
     storage(settings, &mut refusals);
@@ -52,7 +54,35 @@ fn service(settings: &Settings, refusals: &mut Refusals) {
                  `switchyard operator-token` makes a token and prints what to write here"
                     .to_owned(),
             );
+        } else if weak_tokens().any(|weak| *token == weak) {
+            refusals.push(
+                "operator.tokens holds the hash of a word that anybody would try: `switchyard operator-token` makes a token that nobody \
+                 can guess"
+                    .to_owned(),
+            );
         }
+    }
+}
+
+/// Hashes of what people write when they are in a hurry, by `sha256sum` from a file or from `echo`.
+fn weak_tokens() -> impl Iterator<Item = String> {
+    WEAK.iter()
+        .flat_map(|word| [(*word).to_owned(), format!("{word}\n")])
+        .map(|word| {
+            let hash = Sha256::digest(word.as_bytes());
+            let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("sha256:{hex}")
+        })
+}
+
+fn gateways(settings: &Settings, refusals: &mut Refusals) {
+    let is_hash = |text: &&String| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let pinned = settings.gateways.pinned.iter();
+    if let Some(text) = pinned.clone().find(|text| !is_hash(text)) {
+        refusals.push(format!(
+            "gateways.pinned holds `{text}`: each has to be the SHA-256 of a gateway's file, 64 hexadecimal characters as \
+             `sha256sum` prints them"
+        ));
     }
 }
 
@@ -103,7 +133,8 @@ fn proxies(settings: &Settings, refusals: &mut Refusals) {
             "server.trusted_proxies holds `{text}`: each has to be an address or a network such as 10.0.0.0/8"
         )),
         Ok(proxies) if proxies.trusts_everyone() => refusals.push(
-            "server.trusted_proxies trusts the whole world: every client could then name any address as its own, so list the proxies"
+            "server.trusted_proxies trusts the whole world, or half of it: every client could then name any address as its own, so list \
+             the proxies"
                 .to_owned(),
         ),
         Ok(_) => {}
@@ -146,6 +177,12 @@ fn storage(settings: &Settings, refusals: &mut Refusals) {
                 .to_owned(),
         );
     }
+    let store = settings.store_path();
+    if !settings.development && settings.gateways.dir.starts_with(&store) {
+        refusals.push(
+            "gateways.dir is inside the store's folder: the store may delete what it does not know, so choose another".to_owned(),
+        );
+    }
     if settings.secrets.master_key.is_some() && settings.secrets.master_key_file.is_some() {
         refusals.push(
             "secrets.master_key and secrets.master_key_file are both set: keep one of them"
@@ -182,6 +219,12 @@ fn times(settings: &Settings, refusals: &mut Refusals) {
         10 * 60,
     );
     within(
+        "server.shutdown_delay",
+        settings.server.shutdown_delay,
+        0,
+        10 * 60,
+    );
+    within(
         "server.shutdown_timeout",
         settings.server.shutdown_timeout,
         1,
@@ -203,6 +246,12 @@ fn webhooks(settings: &Settings, refusals: &mut Refusals) {
         refusals.push(format!(
             "webhook.retries is {}: it has to be at most {MAX_RETRIES}",
             webhook.retries
+        ));
+    }
+    if !(1..=3_650).contains(&webhook.live_log_days) {
+        refusals.push(format!(
+            "webhook.live_log_days is {}: it has to be 1 to 3650",
+            webhook.live_log_days
         ));
     }
     for header in &webhook.signature_headers {
@@ -254,6 +303,16 @@ fn mail(settings: &Settings, refusals: &mut Refusals) {
 }
 
 fn observation(settings: &Settings, refusals: &mut Refusals) {
+    let server = &settings.server;
+    let is_public = !server.listen.ip().to_canonical().is_loopback()
+        || server.public_url.as_ref().is_some_and(|url| !is_local(url));
+    if settings.metrics.enabled && settings.metrics.open && is_public && !settings.development {
+        refusals.push(
+            "metrics.open is on while this server is reached from outside: everybody could read how many payments are made, so switch it \
+             off and give Prometheus an operator token"
+                .to_owned(),
+        );
+    }
     if let Err(why) = EnvFilter::try_new(&settings.log.level) {
         refusals.push(format!("log.level is `{}`: {why}", settings.log.level));
     }
@@ -274,6 +333,19 @@ fn is_local(url: &Url) -> bool {
 }
 
 const DAY: u64 = 24 * 60 * 60;
+/// The first words of every list of passwords.
+const WEAK: [&str; 10] = [
+    "",
+    "admin",
+    "changeme",
+    "operator",
+    "password",
+    "root",
+    "secret",
+    "switchyard",
+    "test",
+    "token",
+];
 /// Below it a store reads nearly every row from disk.
 const MIN_CACHE: u64 = 8 << 20;
 /// With the longest interval, ten days of trying.
@@ -327,6 +399,11 @@ mod tests {
             "the whole world",
         ),
         (
+            "[server]\ntrusted_proxies = ['0.0.0.0/1', '128.0.0.0/1']",
+            "half of it",
+        ),
+        ("[server]\ntrusted_proxies = ['::/0']", "the whole world"),
+        (
             "[server]\ntrusted_proxies = ['proxy']",
             "server.trusted_proxies",
         ),
@@ -340,6 +417,33 @@ mod tests {
             "[operator]\ntokens = ['switchyard_op_x']",
             "operator.tokens",
         ),
+        (
+            // SHA-256 of nothing.
+            "[operator]\ntokens = ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855']",
+            "operator.tokens",
+        ),
+        (
+            // SHA-256 of `admin`.
+            "[operator]\ntokens = ['sha256:8c6976e5b5410415bde908bd4dee15dfb167a9c873fc4bb8a81f6f2ab448a918']",
+            "operator.tokens",
+        ),
+        (
+            "[metrics]\nopen = true\n[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+            "metrics.open",
+        ),
+        (
+            "[metrics]\nopen = true\n[server]\npublic_url = 'https://pay.example.com'",
+            "metrics.open",
+        ),
+        ("[gateways]\ndir = 'data/store/gateways'", "gateways.dir"),
+        ("[server]\nshutdown_delay = '1h'", "server.shutdown_delay"),
+        (
+            "[server]\nshutdown_timeout = '0s'",
+            "server.shutdown_timeout",
+        ),
+        ("[server]\nrequest_timeout = '1h'", "server.request_timeout"),
+        ("[webhook]\nretry_after = '0s'", "webhook.retry_after"),
+        ("[webhook]\nextra_ports = [0]", "webhook.extra_ports"),
         ("[store]\nengine = 'memory'", "store.engine"),
         ("[store]\ncache = '1MiB'", "store.cache"),
         ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
@@ -351,6 +455,7 @@ mod tests {
         ("[actors]\nidle_after = '0s'", "actors.idle_after"),
         ("[webhook]\nallow_private = true", "webhook.allow_private"),
         ("[webhook]\nretries = 11", "webhook.retries"),
+        ("[webhook]\nlive_log_days = 0", "webhook.live_log_days"),
         (
             "[webhook]\nsignature_headers = ['Content-Type']",
             "uses already",
@@ -395,6 +500,8 @@ mod tests {
             "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
             "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
             "[rate_limit]\nper_minute = 0",
+            "[metrics]\nopen = true",
+            "[server]\ntrusted_proxies = ['10.0.0.0/8', 'fc00::/7']",
         ] {
             assert_eq!(refusals(toml), Vec::<String>::new(), "{toml}");
         }

@@ -130,6 +130,49 @@ fn an_unknown_setting_is_refused_by_name_and_a_missing_file_with_what_to_do() {
 }
 
 #[test]
+fn a_file_with_a_secret_that_others_can_read_is_refused_without_showing_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("switchyard.toml");
+    for (text, mode, setting) in [
+        (
+            "[secrets]\nmaster_key = 'hunter2'",
+            0o644,
+            Some("secrets.master_key"),
+        ),
+        (
+            "[secrets]\nmaster_key = 'hunter2'",
+            0o604,
+            Some("secrets.master_key"),
+        ),
+        ("[secrets]\nmaster_key = 'hunter2'", 0o640, None),
+        (
+            "[mail]\nsmtp_url = 'smtps://u:hunter2@h'",
+            0o644,
+            Some("mail.smtp_url"),
+        ),
+        ("[mail]\nsmtp_url = 'smtps://u:hunter2@h'", 0o600, None),
+        ("[mail]\nsmtp_url = 'smtps://h'", 0o644, None),
+        ("", 0o644, None),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        match (load(Some(&file), &Overrides::default()), setting) {
+            (Ok(_), None) => {}
+            (Err(refused), Some(setting)) => {
+                let said = refused.to_string();
+                assert!(
+                    said.contains(setting) && said.contains("chmod 600"),
+                    "{said}"
+                );
+                assert!(!said.contains("hunter2"), "{said}");
+            }
+            (loaded, _) => panic!("{text} with mode {mode:o}: {:?}", loaded.err()),
+        }
+    }
+}
+
+#[test]
 fn a_secret_setting_is_never_written_out() {
     let settings: Settings = toml::from_str(
         "[mail]\nsmtp_url = 'smtps://u:hunter2@h'\n[secrets]\nmaster_key = 'hunter2'",

@@ -1,10 +1,13 @@
 //! Where settings come from: defaults, the file, the environment, the command line; the last one wins.
 
+use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
+use switchyard_engine::secret::Secret;
 
 use super::settings::Settings;
 
@@ -26,6 +29,15 @@ pub enum LoadError {
         "the settings file {0} does not exist: copy examples/switchyard.toml there, or name another with --config"
     )]
     Missing(PathBuf),
+    #[error(
+        "the settings file {path} holds {setting} and can be read by others (mode {mode:o}): run `chmod 600 {path}`, or give the setting \
+         by the environment"
+    )]
+    OpenToOthers {
+        path: PathBuf,
+        setting: &'static str,
+        mode: u32,
+    },
     #[error("{}", explain(.0))]
     Unreadable(Box<figment::Error>),
 }
@@ -48,7 +60,38 @@ pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Settings, Load
         .extract()
         .map_err(|why| LoadError::Unreadable(Box::new(why)))?;
     overrides.apply(&mut settings);
+    if let Some(file) = file {
+        keeps_its_secrets(file)?;
+    }
     Ok(settings)
+}
+
+/// Refuses a file with a secret in it that others can read.
+fn keeps_its_secrets(file: &Path) -> Result<(), LoadError> {
+    let Ok(mode) = fs::metadata(file).map(|file| file.permissions().mode() & 0o777) else {
+        return Ok(());
+    };
+    // What is not a setting was refused before.
+    let Ok(in_file) = Figment::from(Toml::file_exact(file)).extract::<Settings>() else {
+        return Ok(());
+    };
+    let has_password = |url: &Secret<String>| {
+        let url = url::Url::parse(url.expose());
+        url.is_ok_and(|url| url.password().is_some())
+    };
+    let setting = match (&in_file.secrets.master_key, &in_file.mail.smtp_url) {
+        (Some(_), _) => "secrets.master_key",
+        (_, Some(url)) if has_password(url) => "the password of mail.smtp_url",
+        _ => return Ok(()),
+    };
+    match mode & 0o007 {
+        0 => Ok(()),
+        _ => Err(LoadError::OpenToOthers {
+            path: file.to_owned(),
+            setting,
+            mode,
+        }),
+    }
 }
 
 impl Overrides {

@@ -21,9 +21,13 @@ impl TrustedProxies {
         networks.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether any of them is the whole world.
+    /// Whether any of them is the whole world, or so much of it that nobody can own it all.
     pub fn trusts_everyone(&self) -> bool {
-        self.0.iter().any(|network| network.bits == 0)
+        let too_wide = |network: &Network| match network.base {
+            IpAddr::V4(_) => network.bits < 8,
+            IpAddr::V6(_) => network.bits < 7,
+        };
+        self.0.iter().any(too_wide)
     }
 
     pub fn contains(&self, address: IpAddr) -> bool {

@@ -47,6 +47,7 @@ sections! {
         sandbox: Sandbox = Sandbox::default(),
         actors: Actors = Actors::default(),
         gateways: Gateways = Gateways::default(),
+        exchange: Exchange = Exchange::default(),
         log: Log = Log::default(),
         metrics: Metrics = Metrics::default(),
     }
@@ -71,6 +72,8 @@ sections! {
         country_header: Option<String> = None,
         /// A request that takes longer is answered 503.
         request_timeout: Span = seconds(30),
+        /// How long the server goes on taking connections after it was told to stop, while `/readyz` says so.
+        shutdown_delay: Span = seconds(1),
         /// How long open requests may take to finish when the server is told to stop.
         shutdown_timeout: Span = seconds(30),
     }
@@ -130,6 +133,8 @@ sections! {
         allow_private: Option<bool> = None,
         /// Ports that webhooks may use besides 443 and 80. Development mode allows all.
         extra_ports: Vec<u16> = Vec::new(),
+        /// Days for which attempts at live deliveries are kept. The deliveries themselves stay.
+        live_log_days: u32 = 180,
     }
 
     /// Outgoing mail.
@@ -157,6 +162,27 @@ sections! {
     Gateways {
         /// Folder in which the operator puts gateways (`*.so`).
         dir: PathBuf = PathBuf::from("gateways"),
+        /// Hosts with their ports that a gateway may reach at a private address and without https: a node of your own.
+        private_hosts: Vec<String> = Vec::new(),
+        /// SHA-256 of files that are taken on without a question, 64 hexadecimal characters each.
+        pinned: Vec<String> = Vec::new(),
+        /// Which gateways run in a process of their own: `auto` (all that did not come with this release), `process` (all) or
+        /// `in_process` (none; then all of them are trusted code).
+        isolation: Isolation = Isolation::Auto,
+        /// Memory that such a process may take.
+        worker_memory: Bytes = Bytes(512 << 20),
+    }
+
+    /// Exchange rates.
+    Exchange {
+        /// Where rates are fetched from, as JSON `{"base": "EUR", "rates": {"USD": 1.08}}`.
+        url: Option<Url> = None,
+        /// How often.
+        every: Span = Span(Duration::from_secs(60 * 60)),
+        /// How old a fetched rate may be before it is no longer used.
+        valid_for: Span = Span(Duration::from_secs(24 * 60 * 60)),
+        /// The URL may be at a private address: a service of your own.
+        private: bool = false,
     }
 
     /// The log, on standard error.
@@ -165,6 +191,8 @@ sections! {
         format: LogFormat = LogFormat::Text,
         /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,switchyard_engine::webhook=debug`.
         level: String = "info".to_owned(),
+        /// Whether each answered request is a line of the log, at level info.
+        requests: bool = true,
     }
 
     /// `/metrics`.
@@ -189,6 +217,15 @@ pub enum StoreEngine {
 pub enum LogFormat {
     Text,
     Json,
+}
+
+/// Which gateways run in a process of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    Auto,
+    Process,
+    InProcess,
 }
 
 impl Settings {

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
 use switchyard_engine::access::Caller;
-use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
 use switchyard_engine::ids::TransactionId;
@@ -29,7 +28,12 @@ pub trait Initialization: Clone + Send + Sync {
     /// The `data` of the answer.
     type Made: Serialize;
 
-    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError>;
+    fn read(
+        body: &[u8],
+        engine: &Engine,
+        caller: &Caller,
+        context: ClientContext,
+    ) -> Result<Self, ApiError>;
 
     /// Whether it can work now. Comes after the idempotency key: what was answered before is answered again, whatever has changed.
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError>;
@@ -58,7 +62,7 @@ pub async fn initialize<R: Initialization>(
     let body = body::read(&parts.headers, body).await?;
     let context = client::context(&state.settings, &parts.headers, &parts.extensions);
     let key = idempotency_key(&parts.headers)?;
-    let new = R::read(&body, &engine.directory, context)?;
+    let new = R::read(&body, engine, caller, context)?;
     if let Some(key) = key {
         return once(state, caller, new, key).await;
     }

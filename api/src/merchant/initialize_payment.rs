@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
 use switchyard_engine::access::Caller;
-use switchyard_engine::directory::Directory;
+use switchyard_engine::directory::Method;
 use switchyard_engine::engine::{Engine, EngineError, NewPayment};
 use switchyard_engine::idempotency::{Once, Route};
 use switchyard_engine::ids::TransactionId;
@@ -63,31 +63,40 @@ impl Initialization for NewPayment {
     const MESSAGE: &'static str = "Transaction initialized successfully";
     type Made = PaymentInitialized;
 
-    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError> {
-        request::payment::read(body, directory, context)
+    fn read(
+        body: &[u8],
+        engine: &Engine,
+        caller: &Caller,
+        context: ClientContext,
+    ) -> Result<Self, ApiError> {
+        let converts = caller.app.settings.conversion.is_some();
+        request::payment::read(body, &engine.directory, converts, context)
     }
 
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
-        let can_serve = |code: &str| {
-            engine.can_serve(
-                caller.app.id,
-                caller.environment,
-                Kind::Payment,
-                code,
-                Some(self.amount),
-            )
+        let can_serve = |method: &Method| {
+            let price = engine.price_of(caller.app.id, self.amount, method);
+            price.is_some_and(|price| {
+                engine.can_serve(
+                    caller.app.id,
+                    caller.environment,
+                    Kind::Payment,
+                    &method.code,
+                    Some(price.amount),
+                )
+            })
         };
+        // Looked at first: most methods are of another currency, and most apps do not convert.
+        let converts = caller.app.settings.conversion.is_some();
+        let is_bound = |method: &Method| converts || method.currency == self.amount.currency();
         let is_offered = |code: &String| self.methods.is_empty() || self.methods.contains(code);
         let country = match &self.restriction {
             Some(Restriction::Country { country_code }) => Some(country_code),
             _ => None,
         };
         let methods = engine.directory.payment_methods().iter();
-        let mut possible = methods.filter(|method| {
-            method.currency == self.amount.currency()
-                && is_offered(&method.code)
-                && can_serve(&method.code)
-        });
+        let mut possible = methods
+            .filter(|method| is_bound(method) && is_offered(&method.code) && can_serve(method));
         let Some(country) = country else {
             return possible
                 .next()

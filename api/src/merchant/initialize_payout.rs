@@ -4,7 +4,6 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
 use switchyard_engine::access::Caller;
-use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineError, NewPayout};
 use switchyard_engine::idempotency::{Once, Route};
 use switchyard_engine::ids::TransactionId;
@@ -58,8 +57,13 @@ impl Initialization for NewPayout {
     const MESSAGE: &'static str = "Payout transaction initialized successfully";
     type Made = PayoutInitialized;
 
-    fn read(body: &[u8], directory: &Directory, context: ClientContext) -> Result<Self, ApiError> {
-        request::payout::read(body, directory, context)
+    fn read(
+        body: &[u8],
+        engine: &Engine,
+        _: &Caller,
+        context: ClientContext,
+    ) -> Result<Self, ApiError> {
+        request::payout::read(body, &engine.directory, context)
     }
 
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {

@@ -1,5 +1,7 @@
 //! The log, on standard error: readable sentences with dotted fields (`request.id`, `transaction.id`), as text or as JSON.
 //!
+//! Each answered request is one line at `info` (setting `log.requests`), with its id, its transaction, the route, the status and the time.
+//!
 //! What is never logged: keys and tokens, credentials of gateways, webhook and mail secrets, request bodies, phone numbers. Types that
 //! hold such things have no readable `Debug`; handlers log ids and outcomes, never what was sent.
 
@@ -17,7 +19,12 @@ use crate::config::{LogFormat, Settings};
 /// When something else has started one before.
 pub fn start(settings: &Settings) -> Result<(), TryInitError> {
     // The level was checked with the other settings. What it says of these parts comes later, and wins.
-    let filter = EnvFilter::new(format!("{QUIET},{}", settings.log.level));
+    let requests = if settings.log.requests {
+        ""
+    } else {
+        NO_REQUESTS
+    };
+    let filter = EnvFilter::new(format!("{QUIET},{}{requests}", settings.log.level));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -32,3 +39,6 @@ pub fn start(settings: &Settings) -> Result<(), TryInitError> {
 
 /// Parts that say much at `info` that is of no use to an operator.
 const QUIET: &str = "fjall=warn,lsm_tree=warn,sled=warn";
+/// The name under which answered requests are logged.
+pub const REQUESTS: &str = "switchyard::requests";
+const NO_REQUESTS: &str = ",switchyard::requests=off";

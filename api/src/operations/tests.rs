@@ -10,6 +10,7 @@ use switchyard_engine::access::{Access, MasterKey, Options, Vault};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
@@ -29,10 +30,14 @@ async fn engine() -> Engine {
     )
     .await
     .unwrap();
+    let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
+        .await
+        .unwrap();
     Engine::start(Equipment {
         store,
         access,
         gateways: Gateways::default(),
+        exchange,
         directory: Arc::new(Directory::new("switchyard")),
         clock,
         ids,

@@ -4,6 +4,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use switchyard_engine::access::{AppChange, AppSettings, NewApp};
 use switchyard_engine::ids::{AccountId, AppId};
+use switchyard_engine::money::Correction;
 
 use super::error::{Answer, not_found};
 use super::input::{Asked, Body, Id, created, nullable, ok};
@@ -38,6 +39,8 @@ struct SettingsChange {
     checkout_attempts: Option<u8>,
     #[serde(default, deserialize_with = "nullable")]
     locale: Option<Option<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    conversion: Option<Option<Correction>>,
 }
 
 impl SettingsChange {
@@ -50,6 +53,7 @@ impl SettingsChange {
             notify_customer: self.notify_customer.unwrap_or(settings.notify_customer),
             checkout_attempts: self.checkout_attempts.unwrap_or(settings.checkout_attempts),
             locale: self.locale.unwrap_or_else(|| settings.locale.clone()),
+            conversion: self.conversion.unwrap_or(settings.conversion),
         }
     }
 }

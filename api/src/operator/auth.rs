@@ -12,7 +12,7 @@ use crate::state::ApiState;
 /// Lets operators through, and logs what they change.
 pub async fn require_operator(
     State(state): State<ApiState>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let token = bearer(request.headers()).unwrap_or_default();
@@ -20,6 +20,7 @@ pub async fn require_operator(
         Ok(operator) => operator,
         Err(why) => return unauthorized(why).into_response(),
     };
+    request.extensions_mut().insert(operator.clone());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let response = next.run(request).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::Value;
-use switchyard_engine::access::{ConnectionChange, NewConnection};
+use switchyard_engine::access::{ConnectionChange, ConnectionLimits, NewConnection};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Direction, Version};
 use switchyard_engine::ids::{AppId, ConnectionId};
@@ -26,6 +26,11 @@ pub struct New {
     methods: Option<Vec<String>>,
     #[serde(default = "nothing")]
     config: Value,
+    #[serde(default)]
+    limits: ConnectionLimits,
+    /// Stores the credentials without asking the provider, which may be down.
+    #[serde(default)]
+    skip_check: bool,
 }
 
 /// What is left out stays; `methods: null` means all that the gateway has.
@@ -36,7 +41,10 @@ pub struct Change {
     #[serde(default, deserialize_with = "nullable")]
     methods: Option<Option<Vec<String>>>,
     config: Option<Value>,
+    limits: Option<ConnectionLimits>,
     is_enabled: Option<bool>,
+    #[serde(default)]
+    skip_check: bool,
 }
 
 pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
@@ -48,7 +56,7 @@ pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
         .collect();
     let views: Vec<_> = connections
         .iter()
-        .map(|connection| ConnectionView::from(&**connection))
+        .map(|connection| ConnectionView::new(connection, &state.engine.settings.public_url))
         .collect();
     ok("Connections fetched successfully", &views)
 }
@@ -63,8 +71,14 @@ pub async fn create(
     let version = version(&state, &new.gateway)?;
     check_methods(&version, new.methods.as_deref())?;
     let config = credentials::fitted(&version.manifest.config, &new.config)?;
-    let check =
-        credentials::tried(&state.engine.gateways, &version, new.environment, &config).await?;
+    let check = credentials::Check {
+        gateways: &state.engine.gateways,
+        version: &version,
+        environment: new.environment,
+        skip: new.skip_check,
+    };
+    let check = check.of(&config).await?;
+    let limits = new.limits;
     let new = NewConnection {
         app,
         environment: new.environment,
@@ -73,10 +87,10 @@ pub async fn create(
         methods: new.methods,
         config,
     };
-    let connection = access.create_connection(new).await?;
+    let connection = access.create_limited_connection(new, limits).await?;
     created(
         "Connection created successfully",
-        &ConnectionView::from(&*connection).with_check(check),
+        &ConnectionView::new(&connection, &state.engine.settings.public_url).with_check(check),
     )
 }
 
@@ -88,7 +102,7 @@ pub async fn show(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> An
         .ok_or_else(|| not_found("connection"))?;
     ok(
         "Connection fetched successfully",
-        &ConnectionView::from(&*connection),
+        &ConnectionView::new(&connection, &state.engine.settings.public_url),
     )
 }
 
@@ -108,15 +122,13 @@ pub async fn update(
         check_methods(&version, change.methods.as_ref().and_then(Option::as_deref))?;
         if let Some(given) = change.config {
             let fitted = credentials::fitted(&version.manifest.config, &given)?;
-            check = Some(
-                credentials::tried(
-                    &state.engine.gateways,
-                    &version,
-                    connection.environment,
-                    &fitted,
-                )
-                .await?,
-            );
+            let asked = credentials::Check {
+                gateways: &state.engine.gateways,
+                version: &version,
+                environment: connection.environment,
+                skip: change.skip_check,
+            };
+            check = Some(asked.of(&fitted).await?);
             config = Some(fitted);
         }
     }
@@ -124,10 +136,11 @@ pub async fn update(
         account_name: change.account_name,
         methods: change.methods,
         config,
+        limits: change.limits,
         is_enabled: change.is_enabled,
     };
     let connection = access.update_connection(id, change).await?;
-    let view = ConnectionView::from(&*connection);
+    let view = ConnectionView::new(&connection, &state.engine.settings.public_url);
     match check {
         Some(check) => ok("Connection changed successfully", &view.with_check(check)),
         None => ok("Connection changed successfully", &view),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{ConfigCheck, Gateways, Operation, Version};
 
+use super::shape;
 use crate::error::{ApiError, ErrorCode, Problem};
 
 /// The configuration with its defaults filled in, if it fits the schema. All that does not fit is named.
@@ -38,6 +39,12 @@ pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
         let is_required =
             required.is_some_and(|names| names.iter().any(|required| required == name));
         match (fitted.get(name), property.get("default")) {
+            (Some(Value::String(text)), _) if is_required && text.trim().is_empty() => {
+                problems.push(problem(
+                    &format!("config.{name}"),
+                    &format!("The gateway needs `{name}`."),
+                ));
+            }
             (Some(value), _) => problems.extend(unfit(name, property, value)),
             (None, Some(default)) => drop(fitted.insert(name.clone(), default.clone())),
             (None, None) if is_required => {
@@ -52,31 +59,45 @@ pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
     ApiError::of(problems).map_or(Ok(Value::Object(fitted)), Err)
 }
 
-/// Asks the provider whether the credentials work. What it says; an error when it refuses them. A provider that cannot be asked is no
-/// reason not to store them.
-pub async fn tried(
-    gateways: &Gateways,
-    version: &Arc<Version>,
-    environment: Environment,
-    config: &Value,
-) -> Result<Value, ApiError> {
-    if !version.has(Operation::CheckConfig) {
-        return Ok(
-            json!({ "result": "not_checked", "why": "the gateway cannot tell without moving money" }),
-        );
-    }
-    match gateways.check_config(version, environment, config).await {
-        Ok(ConfigCheck::Works { account }) => Ok(json!({ "result": "works", "account": account })),
-        Ok(ConfigCheck::Refused { message, field }) => {
-            let field =
-                field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
-            Err(problem(
-                &field,
-                &format!("The provider refuses these credentials: {message}"),
-            )
-            .into())
+/// How credentials are tried before they are stored.
+pub struct Check<'c> {
+    pub gateways: &'c Gateways,
+    pub version: &'c Arc<Version>,
+    pub environment: Environment,
+    /// The operator knows that the provider is down.
+    pub skip: bool,
+}
+
+impl Check<'_> {
+    /// Asks the provider whether the credentials work. What it says; an error when it refuses them. A provider that cannot be asked is
+    /// no reason not to store them.
+    pub async fn of(&self, config: &Value) -> Result<Value, ApiError> {
+        let not_checked = |why: &str| json!({ "result": "not_checked", "why": why });
+        if self.skip {
+            return Ok(not_checked("as asked for"));
         }
-        Err(why) => Ok(json!({ "result": "not_checked", "why": why })),
+        if !self.version.has(Operation::CheckConfig) {
+            return Ok(not_checked("the gateway cannot tell without moving money"));
+        }
+        let asked = self
+            .gateways
+            .check_config(self.version, self.environment, config);
+        match asked.await {
+            Ok(ConfigCheck::Works { account }) => {
+                let message = match &account {
+                    Some(account) => format!("These keys work: account {account}."),
+                    None => "These keys work.".to_owned(),
+                };
+                Ok(json!({ "result": "works", "account": account, "message": message }))
+            }
+            Ok(ConfigCheck::Refused { message, field }) => {
+                let field =
+                    field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
+                let message = format!("The provider refuses these credentials: {message}");
+                Err(problem(&field, &message).into())
+            }
+            Err(why) => Ok(not_checked(&why)),
+        }
     }
 }
 
@@ -98,15 +119,14 @@ fn unfit(name: &str, property: &Value, value: &Value) -> Option<Problem> {
             &format!("`{name}` has to be of type {kind}."),
         ));
     }
-    let allowed = property.get("enum").and_then(Value::as_array)?;
-    if allowed.contains(value) {
-        return None;
-    }
-    let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
-    Some(problem(
-        &field,
-        &format!("`{name}` has to be one of {}.", names.join(", ")),
-    ))
+    let wrong = match property.get("enum").and_then(Value::as_array) {
+        Some(allowed) if !allowed.contains(value) => {
+            let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
+            Some(format!("has to be one of {}", names.join(", ")))
+        }
+        _ => shape::wrong(property, value),
+    };
+    wrong.map(|wrong| problem(&field, &format!("`{name}` {wrong}.")))
 }
 
 fn problem(field: &str, message: &str) -> Problem {
@@ -149,6 +169,11 @@ mod tests {
             fitted(&Value::Null, &json!({ "any": 1 })).unwrap(),
             json!({ "any": 1 })
         );
+    }
+
+    #[test]
+    fn a_required_text_is_not_blank() {
+        assert_eq!(refused(&json!({ "api_key": " " }))[0].0, "config.api_key");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What was sent to a webhook: deliveries, their attempts, and sending them anew.
 
+use std::collections::BTreeMap;
+
 use axum::extract::{Path, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchyard_engine::ids::{DeliveryId, WebhookId};
+use switchyard_engine::ids::{DeliveryId, TransactionId, WebhookId};
 use switchyard_engine::webhook::{LogError, ReplayError};
 
 use super::error::{Answer, Refused, invalid, not_found};
@@ -24,6 +26,15 @@ pub struct Page {
 pub struct Since {
     /// What failed then or later. Without it: all that failed.
     since: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// What happened then or later.
+    since: String,
+    /// Where the last answer said to go on.
+    after: Option<TransactionId>,
 }
 
 impl Page {
@@ -67,8 +78,32 @@ pub async fn attempts(
         .webhooks
         .attempts(webhook, before, page.limit())
         .await?;
-    let views: Vec<Value> = attempts.iter().map(shown).collect();
+    let mut bodies = BTreeMap::new();
+    let mut views = Vec::with_capacity(attempts.len());
+    for attempt in &attempts {
+        let id = attempt.delivery;
+        if let std::collections::btree_map::Entry::Vacant(unknown) = bodies.entry(id) {
+            let delivery = state.engine.webhooks.delivery(webhook, id).await?;
+            unknown.insert(delivery.map(|delivery| delivery.body));
+        }
+        let mut view = shown(attempt);
+        // The same on every attempt, so the log keeps it once, with the delivery.
+        view["request_body"] = json!(bodies[&id]);
+        views.push(view);
+    }
     ok("Attempts fetched successfully", &views)
+}
+
+/// One delivery, with its body.
+pub async fn show(
+    State(state): State<ApiState>,
+    Path((webhook, delivery)): Path<(String, String)>,
+) -> Answer {
+    let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
+    let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
+    let found = state.engine.webhooks.delivery(webhook, delivery).await?;
+    let found = found.ok_or_else(|| not_found("delivery"))?;
+    ok("Delivery fetched successfully", &shown(&found))
 }
 
 /// Sends one delivery anew, whatever became of it.
@@ -93,6 +128,25 @@ pub async fn replay_failed(
     let done = state.engine.webhooks.replay_failed(webhook, since).await?;
     let view = json!({ "replayed": done.replayed, "has_more": done.has_more });
     ok("Failed deliveries are sent again", &view)
+}
+
+/// Sends what happened since a time and was never acknowledged, deliveries that there never were among it.
+pub async fn replay_missing(
+    State(state): State<ApiState>,
+    Id(webhook): Id<WebhookId>,
+    Body(asked): Body<Missing>,
+) -> Answer {
+    known(&state, webhook)?;
+    let since = moment("since", Some(&asked.since))?.unwrap_or_default();
+    let webhooks = &state.engine.webhooks;
+    let done = webhooks.replay_missing(webhook, since, asked.after).await?;
+    let view = json!({
+        "replayed": done.replayed,
+        "examined": done.examined,
+        "has_more": done.after.is_some(),
+        "after": done.after,
+    });
+    ok("Missing deliveries are sent", &view)
 }
 
 fn known(state: &ApiState, webhook: WebhookId) -> Result<(), ApiError> {
@@ -122,8 +176,18 @@ impl From<ReplayError> for Refused {
         match error {
             ReplayError::NotFound => problem(ErrorCode::ResourceNotFound),
             ReplayError::Disabled => problem(ErrorCode::FieldInvalid),
+            ReplayError::UnknownTransaction => invalid("after", error.to_string()).into(),
+            ReplayError::TooOften(wait) => {
+                let problem = Problem::new(ErrorCode::RateLimitExceeded, error.to_string());
+                let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+                Self(ApiError::from(problem).retry_after(seconds))
+            }
             ReplayError::Moving => problem(ErrorCode::ResourceChanged),
             ReplayError::Log(error) => error.into(),
+            ReplayError::Record(error) => {
+                tracing::error!(%error, "Transactions could not be read for a replay.");
+                ApiError::unavailable().into()
+            }
             ReplayError::Commit(_) => ApiError::unavailable().into(),
         }
     }

@@ -32,6 +32,9 @@ impl From<AccessError> for Refused {
             AccessError::Invalid { field, .. } => {
                 problem(ErrorCode::FieldInvalid).at(*field).into()
             }
+            AccessError::Rules(why) => Problem::new(ErrorCode::FieldInvalid, why.to_string())
+                .at(why.path.clone())
+                .into(),
             AccessError::TooManyKeys(_)
             | AccessError::TooManyConnections(_)
             | AccessError::TooManyWebhooks(_) => problem(ErrorCode::LimitReached).into(),
@@ -50,7 +53,7 @@ impl From<EngineError> for Refused {
         Self(match &error {
             EngineError::NotFound => not_found("transaction"),
             EngineError::Refused(_) => {
-                Problem::new(ErrorCode::FieldInvalid, error.to_string()).into()
+                Problem::new(ErrorCode::TransitionRefused, error.to_string()).into()
             }
             EngineError::Unavailable(_) | EngineError::Stopping => ApiError::unavailable(),
             _ => internal(&error),
@@ -75,7 +78,7 @@ pub fn invalid(field: &'static str, message: impl Into<String>) -> ApiError {
         .into()
 }
 
-fn internal(error: &(dyn std::error::Error + 'static)) -> ApiError {
+pub fn internal(error: &(dyn std::error::Error + 'static)) -> ApiError {
     let mut causes = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

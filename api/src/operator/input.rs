@@ -75,7 +75,10 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Asked<T
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(why) => {
-                let problem = Problem::new(ErrorCode::ParameterInvalid, why.body_text());
+                let why = why.body_text();
+                let why = why.trim_start_matches("Failed to deserialize query string: ");
+                let message = format!("The query is not what this endpoint takes: {why}");
+                let problem = Problem::new(ErrorCode::ParameterInvalid, message);
                 Err(Refused(problem.into()))
             }
         }

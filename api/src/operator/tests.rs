@@ -11,6 +11,7 @@ use switchyard_engine::access::{Access, DevelopmentKeys, MasterKey, Options, Vau
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
@@ -20,15 +21,15 @@ use super::routes;
 use crate::operations::Draining;
 use crate::state::{ApiState, HttpSettings};
 
-struct World {
+pub(super) struct World {
     router: Router,
     keys: DevelopmentKeys,
-    engine: Engine,
+    pub(super) engine: Engine,
     draining: Draining,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let (clock, ids) = (Clock::wall(), Ids::seeded(21));
         let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
         let store = Store::memory();
@@ -42,10 +43,14 @@ impl World {
         .await
         .unwrap();
         let keys = access.seed_development(None).await.unwrap().keys;
+        let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
+            .await
+            .unwrap();
         let engine = Engine::start(Equipment {
             store,
             access,
             gateways: Gateways::default(),
+            exchange,
             directory: Arc::new(Directory::new("switchyard")),
             clock,
             ids,
@@ -76,7 +81,7 @@ impl World {
             .unwrap()
     }
 
-    async fn call(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+    pub(super) async fn call(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let body = (!body.is_null()).then_some(&body);
         let answer = self
             .ask(method, path, self.keys.operator_token.expose(), body)
@@ -85,7 +90,7 @@ impl World {
         (status, read(answer).await)
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub(super) async fn get(&self, path: &str) -> Value {
         let (status, answer) = self.call("GET", path, Value::Null).await;
         assert_eq!(status, 200, "{path}: {answer}");
         assert_eq!(
@@ -96,13 +101,13 @@ impl World {
     }
 
     /// The data of an answer that has to be good.
-    async fn done(&self, method: &str, path: &str, body: Value) -> Value {
+    pub(super) async fn done(&self, method: &str, path: &str, body: Value) -> Value {
         let (status, answer) = self.call(method, path, body).await;
         assert!(matches!(status, 200 | 201), "{method} {path}: {answer}");
         answer["data"].clone()
     }
 
-    async fn refused(&self, method: &str, path: &str, body: Value) -> (u16, String) {
+    pub(super) async fn refused(&self, method: &str, path: &str, body: Value) -> (u16, String) {
         let (status, answer) = self.call(method, path, body).await;
         assert_eq!(answer["data"], json!({}), "{answer}");
         (
@@ -111,7 +116,7 @@ impl World {
         )
     }
 
-    fn app(&self) -> String {
+    pub(super) fn app(&self) -> String {
         self.keys.app.to_string()
     }
 }
@@ -457,4 +462,130 @@ async fn events_are_streamed_as_they_happen_until_the_server_ends() {
         (&body["event"], &body["data"]["status"]),
         (&json!("payment.cancelled"), &json!("cancelled"))
     );
+}
+
+#[tokio::test]
+async fn a_webhook_is_made_and_changed_with_its_filter_schedule_and_bounds() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/webhooks", world.app());
+    let made = world
+        .done("POST", &path, json!({ "url": "https://shop.example/a" }))
+        .await;
+    let expected = json!([["*"], { "profile": "spec" }, null, null]);
+    let shown = |view: &Value| {
+        json!([
+            view["events"],
+            view["retry"],
+            view["per_second"],
+            view["concurrency"]
+        ])
+    };
+    assert_eq!(shown(&made), expected);
+    let one = format!("/webhooks/{}", id(&made));
+    let change = json!({
+        "events": ["payment.*", "payout.failed"],
+        "retry": { "profile": "custom", "delays": [60, 600] },
+        "per_second": 5,
+        "concurrency": 2,
+    });
+    let changed = world.done("PATCH", &one, change).await;
+    assert_eq!(
+        shown(&changed),
+        json!([["payment.*", "payout.failed"], { "profile": "custom", "delays": [60, 600] }, 5, 2])
+    );
+    let lifted = world
+        .done("PATCH", &one, json!({ "per_second": null }))
+        .await;
+    assert_eq!(lifted["per_second"], Value::Null);
+    assert_eq!(lifted["concurrency"], 2);
+    for bad in [
+        json!({ "events": ["payment.succes"] }),
+        json!({ "events": [] }),
+        json!({ "retry": { "profile": "custom", "delays": [0] } }),
+        json!({ "retry": { "profile": "often" } }),
+        json!({ "per_second": 0 }),
+        json!({ "concurrency": 65 }),
+    ] {
+        let refused = world.refused("PATCH", &one, bad.clone()).await;
+        assert_eq!(refused, (422, "field_invalid".to_owned()), "{bad}");
+    }
+    let off = world
+        .done("PATCH", &one, json!({ "is_enabled": false }))
+        .await;
+    assert!(off["disabled"]["why"].as_str().unwrap().contains("by hand"));
+}
+
+#[tokio::test]
+async fn what_a_webhook_missed_is_sent_on_request_and_the_answer_says_how_much() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/webhooks", world.app());
+    let trigger = format!("/apps/{}/trigger", world.app());
+    world
+        .done("POST", &trigger, json!({ "event": "payment.cancelled" }))
+        .await;
+    let made = world
+        .done("POST", &path, json!({ "url": "https://shop.example/late" }))
+        .await;
+    let missing = format!("/webhooks/{}/replay-missing", id(&made));
+    let since = json!({ "since": "2020-01-01" });
+    let done = world.done("POST", &missing, since.clone()).await;
+    let expected = json!({ "replayed": 2, "examined": 1, "has_more": false, "after": null });
+    assert_eq!(done, expected);
+    let again = world.done("POST", &missing, since.clone()).await;
+    assert_eq!(again["replayed"], 0);
+    for bad in [
+        json!({}),
+        json!({ "since": "yesterday" }),
+        json!({ "since": "2020-01-01", "after": "whd_x" }),
+    ] {
+        let refused = world.refused("POST", &missing, bad.clone()).await;
+        assert_eq!(refused, (422, "field_invalid".to_owned()), "{bad}");
+    }
+    for _ in 0..28 {
+        world.done("POST", &missing, since.clone()).await;
+    }
+    let refused = world.refused("POST", &missing, since).await;
+    assert_eq!(refused, (429, "rate_limit_exceeded".to_owned()));
+}
+
+#[tokio::test]
+async fn a_rate_is_set_quoted_over_the_pegs_and_removed() {
+    let world = World::new().await;
+    let rate = json!({"from": "EUR", "to": "USD", "rate": "1.25"});
+    let set = world.done("PUT", "/rates", rate).await;
+    assert_eq!(
+        (&set["rate"], &set["source"]),
+        (&json!("1.25"), &json!("table"))
+    );
+    let quote = world
+        .get("/rates/quote?from=USD&to=XOF&amount=10&correction=2")
+        .await;
+    assert_eq!(quote["price"], "XOF 5 353");
+    assert_eq!(quote["way"], "USD > EUR > XOF");
+    let sources = world.get("/rates").await;
+    assert_eq!(sources.as_array().unwrap().len(), 4, "{sources}");
+    for (rate, field) in [
+        (json!({"from": "EUR", "to": "EUR", "rate": "1"}), "to"),
+        (json!({"from": "EUR", "to": "USD", "rate": "0"}), "rate"),
+        (json!({"from": "EUR", "to": "U", "rate": "1"}), "to"),
+        (
+            json!({"from": "EUR", "to": "USD", "rate": "1", "valid_until": "2020-01-01"}),
+            "valid_until",
+        ),
+    ] {
+        let (status, answer) = world.call("PUT", "/rates", rate).await;
+        assert_eq!(
+            (status, &answer["errors"][0]["field"]),
+            (422, &json!(field))
+        );
+    }
+    let fetched = world.refused("POST", "/rates/fetch", json!({})).await;
+    assert_eq!(fetched, (503, "service_unavailable".to_owned()));
+    world.done("DELETE", "/rates/EUR/USD", Value::Null).await;
+    let gone = world.refused("DELETE", "/rates/EUR/USD", Value::Null).await;
+    assert_eq!(gone, (404, "resource_not_found".to_owned()));
+    let quoted = world
+        .refused("GET", "/rates/quote?from=USD&to=XOF", Value::Null)
+        .await;
+    assert_eq!(quoted, (404, "resource_not_found".to_owned()));
 }

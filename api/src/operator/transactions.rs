@@ -9,9 +9,10 @@ use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{State as Stage, Status, Transaction};
+use switchyard_engine::transaction::{Case, State as Stage, Status, Transaction};
 
-use super::error::{Answer, invalid, not_found};
+use super::callbacks;
+use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Asked, Id, moment, ok};
 use super::view::{iso, shown};
 use crate::envelope::{self, Page};
@@ -84,6 +85,11 @@ pub async fn list(
 
 pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answer {
     note_transaction(id);
+    ok("Transaction fetched successfully", &told(&state, id).await?)
+}
+
+/// A transaction with all that happened to it.
+pub async fn told(state: &ApiState, id: TransactionId) -> Result<Value, Refused> {
     let transaction = state
         .engine
         .transaction(id)
@@ -100,12 +106,15 @@ pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> A
             step
         }));
     }
+    for callback in state.engine.callbacks_about(id).await? {
+        let mut step =
+            json!({ "attempt": callback.attempt, "callback": callbacks::view(&callback) });
+        step["at"] = step["callback"]["received_at"].clone();
+        steps.push(step);
+    }
     // Times are texts of one length, so they sort as texts; what happened at one moment keeps its order.
     steps.sort_by(|one, other| one["at"].as_str().cmp(&other["at"].as_str()));
-    ok(
-        "Transaction fetched successfully",
-        &whole(&transaction, steps),
-    )
+    Ok(whole(&transaction, steps))
 }
 
 /// 201 with a transaction that was just made.
@@ -117,7 +126,7 @@ pub fn made(message: &str, transaction: &Transaction) -> Answer {
     ))
 }
 
-fn summary(transaction: &Transaction) -> Value {
+pub fn summary(transaction: &Transaction) -> Value {
     let attempt = transaction.current_attempt();
     let failure = match &transaction.state {
         Stage::Failed(failure) => Some(failure),
@@ -139,10 +148,15 @@ fn summary(transaction: &Transaction) -> Value {
         "gateway": attempt.map(|attempt| &attempt.candidate.gateway),
         "failure_reason": failure.map(|failure| failure.reason),
         "failure_message": failure.map(|failure| &failure.message),
-        "open_cases": transaction.cases.len(),
+        "open_cases": open_cases(transaction),
         "created_at": iso(transaction.created_at),
         "updated_at": iso(transaction.updated_at),
     })
+}
+
+fn open_cases(transaction: &Transaction) -> usize {
+    let open = |case: &&Case| case.closed.is_none();
+    transaction.cases.iter().filter(open).count()
 }
 
 /// All that is known, for the person who has to find out what happened. The timeline has what happened and what was exchanged with

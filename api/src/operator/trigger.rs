@@ -147,6 +147,7 @@ fn choice(engine: &Engine, number: &str) -> Choice {
         fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
         missing: NewCustomer::default(),
         context: ClientContext::default(),
+        agreed: None,
     }
 }
 

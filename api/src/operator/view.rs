@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use switchyard_engine::access::{
-    Account, App, AppSettings, Connection, ListedKey, OperatorToken, Webhook,
+    Account, App, AppSettings, Connection, ConnectionLimits, ListedKey, OperatorToken,
+    RetryProfile, Webhook,
 };
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::environment::Environment;
@@ -130,7 +131,20 @@ pub struct WebhookView<'a> {
     app: AppId,
     url: &'a str,
     is_enabled: bool,
+    /// While it is off: since when, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disabled: Option<DisabledView<'a>>,
+    events: &'a [String],
+    retry: &'a RetryProfile,
+    per_second: Option<u32>,
+    concurrency: Option<u16>,
     created_at: String,
+}
+
+#[derive(Serialize)]
+struct DisabledView<'a> {
+    at: String,
+    why: &'a str,
 }
 
 impl<'a> From<&'a Webhook> for WebhookView<'a> {
@@ -140,6 +154,14 @@ impl<'a> From<&'a Webhook> for WebhookView<'a> {
             app: webhook.app,
             url: &webhook.url,
             is_enabled: webhook.is_enabled,
+            disabled: webhook.disabled.as_ref().map(|disabled| DisabledView {
+                at: iso(disabled.at),
+                why: &disabled.why,
+            }),
+            events: webhook.options.events.patterns(),
+            retry: &webhook.options.retry,
+            per_second: webhook.options.per_second,
+            concurrency: webhook.options.concurrency,
             created_at: iso(webhook.created_at),
         }
     }
@@ -154,6 +176,9 @@ pub struct ConnectionView<'a> {
     account_name: &'a str,
     /// `null`: all that the gateway has.
     methods: Option<&'a [String]>,
+    limits: &'a ConnectionLimits,
+    /// Where the provider sends its news: what is entered in its dashboard.
+    callback_url: String,
     is_enabled: bool,
     created_at: String,
     /// What the provider said of the credentials, in the answer to the request that gave them.
@@ -161,8 +186,8 @@ pub struct ConnectionView<'a> {
     check: Option<Value>,
 }
 
-impl<'a> From<&'a Connection> for ConnectionView<'a> {
-    fn from(connection: &'a Connection) -> Self {
+impl<'a> ConnectionView<'a> {
+    pub fn new(connection: &'a Connection, public_url: &str) -> Self {
         Self {
             id: connection.id,
             app: connection.app,
@@ -170,14 +195,14 @@ impl<'a> From<&'a Connection> for ConnectionView<'a> {
             gateway: &connection.gateway,
             account_name: &connection.account_name,
             methods: connection.methods.as_deref(),
+            limits: &connection.limits,
+            callback_url: format!("{public_url}/callbacks/{}", connection.id),
             is_enabled: connection.is_enabled,
             created_at: iso(connection.created_at),
             check: None,
         }
     }
-}
 
-impl ConnectionView<'_> {
     pub fn with_check(self, check: Value) -> Self {
         Self {
             check: Some(check),
@@ -198,10 +223,7 @@ fn show(value: &mut Value) {
         Value::Object(fields) => {
             fields.remove("gateway_state");
             for (name, field) in fields.iter_mut() {
-                match field
-                    .as_i64()
-                    .filter(|_| name == "at" || name.ends_with("_at"))
-                {
+                match field.as_i64().filter(|_| is_moment(name)) {
                     Some(micros) => *field = Value::String(iso(Timestamp::from_micros(micros))),
                     None => show(field),
                 }
@@ -210,6 +232,10 @@ fn show(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(show),
         _ => {}
     }
+}
+
+fn is_moment(name: &str) -> bool {
+    matches!(name, "at" | "as_of") || name.ends_with("_at") || name.ends_with("_since")
 }
 
 #[cfg(test)]
@@ -222,10 +248,11 @@ mod tests {
     fn stored_moments_are_shown_as_times_and_a_gateways_own_state_is_not_shown() {
         let attempt = |ended_at: Value| json!({ "ended_at": ended_at, "gateway": "g" });
         let mut stored = json!({ "at": 1_763_640_000_000_042_i64, "attempts": [attempt(0.into())], "amount": 5 });
+        stored["conversion"] = json!({ "as_of": 0 });
         stored["attempts"][0]["gateway_state"] = json!({ "token": "secret" });
         let ended = attempt("1970-01-01T00:00:00.000000Z".into());
-        let expected =
-            json!({ "at": "2025-11-20T12:00:00.000042Z", "attempts": [ended], "amount": 5 });
+        let expected = json!({ "at": "2025-11-20T12:00:00.000042Z", "attempts": [ended], "amount": 5,
+                    "conversion": { "as_of": "1970-01-01T00:00:00.000000Z" } });
         assert_eq!(shown(&stored), expected);
     }
 }

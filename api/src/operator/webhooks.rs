@@ -3,12 +3,14 @@
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::json;
-use switchyard_engine::access::{NewWebhook, WebhookChange};
+use switchyard_engine::access::{
+    EventFilter, NewWebhook, RetryProfile, WebhookChange, WebhookOptions,
+};
 use switchyard_engine::ids::{AppId, WebhookId};
 use switchyard_engine::secret::Secret;
 
-use super::error::{Answer, not_found};
-use super::input::{Body, Id, created, done, ok};
+use super::error::{Answer, Refused, not_found};
+use super::input::{Body, Id, created, done, nullable, ok};
 use super::view::WebhookView;
 use crate::state::ApiState;
 
@@ -18,6 +20,12 @@ pub struct New {
     url: String,
     /// Without it, one is made.
     secret: Option<Secret<String>>,
+    /// Without it, all.
+    events: Option<Vec<String>>,
+    #[serde(default)]
+    retry: RetryProfile,
+    per_second: Option<u32>,
+    concurrency: Option<u16>,
 }
 
 /// What is left out stays.
@@ -27,6 +35,12 @@ pub struct Change {
     url: Option<String>,
     secret: Option<Secret<String>>,
     is_enabled: Option<bool>,
+    events: Option<Vec<String>>,
+    retry: Option<RetryProfile>,
+    #[serde(default, deserialize_with = "nullable")]
+    per_second: Option<Option<u32>>,
+    #[serde(default, deserialize_with = "nullable")]
+    concurrency: Option<Option<u16>>,
 }
 
 pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
@@ -47,6 +61,12 @@ pub async fn create(
         app,
         url: new.url,
         secret: new.secret,
+        options: WebhookOptions {
+            events: filter(new.events)?.unwrap_or_default(),
+            retry: new.retry,
+            per_second: new.per_second,
+            concurrency: new.concurrency,
+        },
     };
     let webhook = state.engine.access.create_webhook(new).await?;
     created(
@@ -76,6 +96,10 @@ pub async fn update(
         url: change.url,
         secret: change.secret,
         is_enabled: change.is_enabled,
+        events: filter(change.events)?,
+        retry: change.retry,
+        per_second: change.per_second,
+        concurrency: change.concurrency,
     };
     let webhook = state.engine.access.update_webhook(id, change).await?;
     ok(
@@ -98,4 +122,8 @@ pub async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Ans
         "Webhook secret fetched successfully",
         &json!({ "id": id, "secret": secret.expose() }),
     )
+}
+
+fn filter(patterns: Option<Vec<String>>) -> Result<Option<EventFilter>, Refused> {
+    Ok(patterns.map(EventFilter::new).transpose()?)
 }

@@ -1,58 +1,77 @@
-//! Loads the gateways that lie in the operator's folder. One that is refused is reported, and the engine goes on without it.
+//! The gateways of this installation: those it had when it stopped, and what lies in the operator's folder.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::io;
 
 use anyhow::Context as _;
 use switchyard_engine::clock::Clock;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::gateway::{
+    FolderWatch, GatewaySettings, Gateways, Isolation, Notice, WorkerSettings,
+};
 use switchyard_engine::ids::Ids;
+use switchyard_engine::store::Store;
 
-use crate::config::Settings;
+use crate::config::{self, Settings};
 
-/// All of the folder's `*.so`, in order of their names. A folder that is not there holds none.
-pub async fn load(settings: &Settings, clock: &Clock, ids: &Ids) -> anyhow::Result<Gateways> {
+/// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching it.
+pub async fn load(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+    ids: &Ids,
+) -> anyhow::Result<(Gateways, FolderWatch)> {
     let gateways = Gateways::new(
         GatewaySettings {
             dir: settings.data.dir.join("gateways"),
             development: settings.development,
+            private_hosts: settings.gateways.private_hosts.clone(),
             service_code: settings.service.code.clone(),
+            pinned: settings.gateways.pinned.iter().cloned().collect(),
+            isolation: match settings.gateways.isolation {
+                config::Isolation::Auto => Isolation::Auto,
+                config::Isolation::Process => Isolation::Process,
+                config::Isolation::InProcess => Isolation::InProcess,
+            },
+            bundled: bundled(settings)?,
+            worker: WorkerSettings {
+                memory_bytes: settings.gateways.worker_memory.0,
+                ..WorkerSettings::default()
+            },
         },
         clock.clone(),
         ids.clone(),
     )?;
-    for path in libraries(settings)? {
-        if let Err(refused) = gateways.add(&path).await {
-            tracing::error!("A gateway is left out: {refused}.");
-        }
-    }
-    if gateways.list().is_empty() {
-        tracing::warn!(
-            folder = %settings.gateways.dir.display(),
-            "No gateway is loaded, so no payment can be made: put one (`*.so`) into the folder and start again."
-        );
-    }
-    Ok(gateways)
-}
-
-fn libraries(settings: &Settings) -> anyhow::Result<Vec<PathBuf>> {
+    gateways.keep_in(store).await?;
     let folder = &settings.gateways.dir;
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let unreadable = || {
+    let watch = gateways.watch(folder).await.with_context(|| {
         format!(
             "cannot read the gateways' folder {}: choose another with gateways.dir",
             folder.display()
         )
-    };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).with_context(unreadable)? {
-        let path = entry.with_context(unreadable)?.path();
-        if path.extension().is_some_and(|extension| extension == "so") {
-            paths.push(path);
-        }
+    })?;
+    if gateways.list().is_empty() {
+        let waits = |notice: &Notice| matches!(notice, Notice::AwaitsConsent(_));
+        let files = gateways.folder_files();
+        let waiting = files.iter().filter(|file| waits(&file.notice)).count();
+        tracing::warn!(
+            folder = %folder.display(),
+            waiting,
+            "No gateway is loaded, so no payment can be made: put one (`*.so`) into the folder, or use `switchyard gateway add`."
+        );
     }
-    paths.sort();
-    Ok(paths)
+    Ok((gateways, watch))
+}
+
+/// The hashes in the release's own list beside its gateways: `sha256sum` writes and checks such lists. Without one none is bundled.
+fn bundled(settings: &Settings) -> anyhow::Result<BTreeSet<String>> {
+    let path = settings.gateways.dir.join("gateways.list");
+    let list = match fs::read_to_string(&path) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        read => read.with_context(|| format!("cannot read {}", path.display()))?,
+    };
+    let hashes = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    Ok(hashes.map(str::to_ascii_lowercase).collect())
 }

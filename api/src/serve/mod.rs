@@ -4,29 +4,32 @@
 //! anything; requests wait in the port's queue until everything is ready.
 
 mod development;
+mod doors;
+mod folders;
 mod gateways;
 mod routes;
 
 use std::fs;
-use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use axum::serve::ListenerExt as _;
+use anyhow::{Context as _, anyhow};
 use switchyard_engine::access::{
     Access, DevelopmentKeys, Fingerprint, MasterKey, MasterKeyError, Options, Vault,
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::mail::MailSettings;
 use switchyard_engine::store::{self, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::config::{self, Settings, StoreEngine};
 use crate::operations::{self, Draining, Operations, StopSignals};
@@ -52,10 +55,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
 pub async fn run(mut settings: Settings) -> Result<(), Failure> {
-    let refusals = config::check(&settings);
-    if !refusals.is_empty() {
-        return Err(Failure::Settings(refusals));
-    }
+    refuse(config::check(&settings))?;
     let listen = settings.server.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen}: another program may use the port; choose another with server.listen or --port")
@@ -65,6 +65,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
     make_folder(&settings)?;
+    refuse(folders::check(&settings))?;
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     operations::logging::start(&settings)?;
@@ -73,7 +74,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
-    let (engine, keys) = start_engine(&settings, vault, ids).await?;
+    let (engine, keys, _folder) = start_engine(&settings, vault, ids).await?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let operations = Operations::new(engine.clone(), metrics, open, draining.clone());
@@ -89,17 +90,68 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     if let Some(keys) = keys {
         development::welcome(&settings, &keys)?;
     }
-    serve(
+    let doors = doors::serve(
         listener,
         routes,
-        draining,
-        signals,
-        settings.server.shutdown_timeout.0,
-    )
-    .await?;
-    engine.stop(settings.server.shutdown_timeout.0).await;
+        draining.clone(),
+        settings.server.shutdown_delay.0,
+    );
+    until_told_to_end(tokio::spawn(doors), draining, signals, &settings, &engine).await
+}
+
+/// Serves until a signal comes, then finishes what is under way, in the time that the settings give.
+async fn until_told_to_end(
+    mut doors: JoinHandle<()>,
+    draining: Draining,
+    mut signals: StopSignals,
+    settings: &Settings,
+    engine: &Engine,
+) -> Result<(), Failure> {
+    tokio::select! {
+        signal = signals.next() => {
+            tracing::info!(signal, "Told to end: what is under way is finished first; a second signal ends at once.");
+        }
+        // It ends by itself only by a defect of ours.
+        ended = &mut doors => {
+            return Err(Failure::Other(anyhow!("connections are not taken any more: {ended:?}")));
+        }
+    }
+    tokio::spawn(end_at_once(signals));
+    draining.begin();
+    let server = &settings.server;
+    let deadline = Instant::now() + server.shutdown_delay.0 + server.shutdown_timeout.0;
+    if tokio::time::timeout_at(deadline, doors).await.is_err() {
+        tracing::warn!(
+            "Some requests were not finished in time and are cut off; what they stored is stored."
+        );
+    }
+    let left = deadline.saturating_duration_since(Instant::now());
+    let stopped = tokio::time::timeout(left + LAST_FLUSH, engine.stop(left)).await;
+    stopped.map_err(|_| {
+        Failure::Other(anyhow!(
+            "not everything came to its end within server.shutdown_timeout: it is cut off, and the next start finds what is stored \
+             and goes on with it"
+        ))
+    })?;
     tracing::info!("Switchyard has ended; everything is stored.");
     Ok(())
+}
+
+/// Whoever asks a second time wants no more patience. What was answered is stored; the rest is found again at the next start.
+async fn end_at_once(mut signals: StopSignals) {
+    let signal = signals.next().await;
+    tracing::error!(
+        signal,
+        "Told to end a second time: ended at once, with work under way. The next start finds what is stored and goes on with it."
+    );
+    std::process::exit(1);
+}
+
+fn refuse(refusals: Vec<String>) -> Result<(), Failure> {
+    match refusals.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Settings(refusals)),
+    }
 }
 
 /// Opens the store and starts the engine on it, in development mode with its seeded keys.
@@ -107,7 +159,7 @@ async fn start_engine(
     settings: &Settings,
     vault: Vault,
     ids: Ids,
-) -> anyhow::Result<(Engine, Option<DevelopmentKeys>)> {
+) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
     let clock = Clock::wall();
     let store = Store::open(&store_settings(settings))?;
     let options = access_options(settings);
@@ -116,57 +168,30 @@ async fn start_engine(
         true => Some(development::seed(&access, settings).await?),
         false => None,
     };
-    let gateways = gateways::load(settings, &clock, &ids).await?;
+    let (gateways, folder) = gateways::load(settings, &store, &clock, &ids).await?;
+    let exchange = exchange(settings, &store, &clock).await?;
     let engine = Engine::start(Equipment {
         store,
         access,
         gateways,
+        exchange,
         directory: Arc::new(Directory::new(&settings.service.code)),
         clock,
         ids,
         settings: engine_settings(settings),
     })?;
-    Ok((engine, keys))
+    Ok((engine, keys, folder))
 }
 
-/// Answers requests until a signal comes, then finishes those that are under way.
-async fn serve(
-    listener: TcpListener,
-    routes: axum::Router,
-    draining: Draining,
-    mut signals: StopSignals,
-    patience: Duration,
-) -> io::Result<()> {
-    // Answers are small and complete: waiting to fill a packet only delays them.
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "A connection keeps waiting to fill packets.");
-        }
-    });
-    let ended = draining.clone();
-    let server = axum::serve(
-        listener,
-        routes.into_make_service_with_connect_info::<SocketAddr>(),
-    )
-    .with_graceful_shutdown(async move { ended.begun().await });
-    let mut server = tokio::spawn(server.into_future());
-    tokio::select! {
-        signal = signals.next() => {
-            tracing::info!(signal, "Told to end: open requests are finished first.");
-        }
-        // It ends by itself only when something is wrong.
-        ended = &mut server => return ended?,
-    }
-    draining.begin();
-    match tokio::time::timeout(patience, server).await {
-        Ok(ended) => ended?,
-        Err(_) => {
-            tracing::warn!(
-                "Some requests were not finished in time and are cut off; what they stored is stored."
-            );
-            Ok(())
-        }
-    }
+/// The exchange rates, and where they are fetched.
+async fn exchange(settings: &Settings, store: &Store, clock: &Clock) -> anyhow::Result<Exchange> {
+    let feed = FeedSettings {
+        url: settings.exchange.url.clone(),
+        every: settings.exchange.every.0,
+        valid_for: settings.exchange.valid_for.0,
+    };
+    let allow_private = settings.development || settings.exchange.private;
+    Ok(Exchange::load(store.clone(), clock.clone(), feed, allow_private).await?)
 }
 
 fn make_folder(settings: &Settings) -> anyhow::Result<()> {
@@ -238,6 +263,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             extra_signature_headers: settings.webhook.signature_headers.clone(),
             allow_private: settings.webhooks_may_be_private(),
             extra_ports: settings.webhook.extra_ports.clone(),
+            live_log: Duration::from_secs(u64::from(settings.webhook.live_log_days) * 24 * 60 * 60),
             ..WebhookSettings::default()
         },
         mail: MailSettings {
@@ -263,3 +289,6 @@ fn mail_sender(settings: &Settings) -> String {
         settings.service.name.replace(['"', '\\'], "")
     )
 }
+
+/// How long the actors' threads and the store get beyond the time for what is under way: to flush and to close.
+const LAST_FLUSH: Duration = Duration::from_secs(10);

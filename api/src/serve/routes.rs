@@ -15,7 +15,7 @@ use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{checkout, operator, routes};
+use crate::{callbacks, checkout, operator, routes};
 
 /// Outermost first: the frame (id, log, metrics, panics), the client's address, the time limit, the size limit, the routes.
 pub fn all(
@@ -38,6 +38,7 @@ pub fn all(
             "/operator/v1",
             operator::routes(state.clone(), draining.clone()),
         )
+        .merge(callbacks::routes())
         .merge(operations.router())
         .merge(checkout.with_state(()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))

@@ -11,6 +11,7 @@ use super::rows::{self, Kind};
 use super::{Access, Gate, text};
 use crate::clock::Timestamp;
 use crate::ids::{AccountId, AppId};
+use crate::money::Correction;
 use crate::store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub struct AppSettings {
     pub checkout_attempts: u8,
     /// The language of the checkout page and of mails when the payer's own is not known: `en` or `fr`.
     pub locale: Option<String>,
+    /// Whether payers may pay in other currencies than the payment's, at the rate of the day with this correction in percent. `null`: no.
+    pub conversion: Option<Correction>,
 }
 
 impl Default for AppSettings {
@@ -50,6 +53,7 @@ impl Default for AppSettings {
             notify_customer: true,
             checkout_attempts: 1,
             locale: None,
+            conversion: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
+use super::limits::ConnectionLimits;
 use super::rows::{self, Kind};
 use super::vault::{Sealed, VaultError};
 use super::{Access, Gate, text};
@@ -31,6 +32,8 @@ pub struct Connection {
     /// out with the credentials of before proves nothing.
     #[serde(default)]
     pub config_changed_at: Timestamp,
+    #[serde(default)]
+    pub limits: ConnectionLimits,
     pub is_enabled: bool,
     pub created_at: Timestamp,
 }
@@ -52,6 +55,7 @@ pub struct ConnectionChange {
     pub account_name: Option<String>,
     pub methods: Option<Option<Vec<String>>>,
     pub config: Option<serde_json::Value>,
+    pub limits: Option<ConnectionLimits>,
     pub is_enabled: Option<bool>,
 }
 
@@ -84,10 +88,21 @@ impl Access {
         Ok(serde_json::from_slice(opened.expose()).map_err(|_| VaultError::Damaged(CONFIG))?)
     }
 
+    /// A connection that takes whatever its gateway does.
     pub async fn create_connection(
         &self,
         new: NewConnection,
     ) -> Result<Arc<Connection>, AccessError> {
+        self.create_limited_connection(new, ConnectionLimits::default())
+            .await
+    }
+
+    pub async fn create_limited_connection(
+        &self,
+        new: NewConnection,
+        limits: ConnectionLimits,
+    ) -> Result<Arc<Connection>, AccessError> {
+        limits.check()?;
         text::name("gateway", &new.gateway)?;
         text::name("account_name", &new.account_name)?;
         check_methods(new.methods.as_deref())?;
@@ -112,6 +127,7 @@ impl Access {
             methods: new.methods,
             config: self.seal_config(app.account, &new.config)?,
             config_changed_at: now,
+            limits,
             is_enabled: true,
             created_at: now,
         };
@@ -145,11 +161,13 @@ impl Access {
             methods: change.methods.unwrap_or_else(|| connection.methods.clone()),
             config,
             config_changed_at,
+            limits: change.limits.unwrap_or_else(|| connection.limits.clone()),
             is_enabled: change.is_enabled.unwrap_or(connection.is_enabled),
             ..(*connection).clone()
         };
         text::name("account_name", &changed.account_name)?;
         check_methods(changed.methods.as_deref())?;
+        changed.limits.check()?;
         put(gate, changed).await
     }
 

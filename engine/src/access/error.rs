@@ -1,6 +1,7 @@
 //! Why the access room refuses.
 
 use super::vault::VaultError;
+use crate::routing::RuleError;
 use crate::store::{CommitError, StoreError};
 
 /// A change or a look-up that could not be done. Nothing was changed.
@@ -14,6 +15,8 @@ pub enum AccessError {
         field: &'static str,
         problem: String,
     },
+    #[error(transparent)]
+    Rules(#[from] RuleError),
     #[error("an app has at most {0} webhooks: delete one that is no longer used first")]
     TooManyWebhooks(usize),
     #[error("an app has at most {0} keys: delete one that is no longer used first")]

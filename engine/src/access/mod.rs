@@ -6,12 +6,15 @@
 
 mod account;
 mod app;
+mod callback;
 mod connection;
 mod error;
 mod key;
+mod limits;
 mod master_key;
 mod operator_token;
 mod rate_limit;
+mod routing;
 mod rows;
 mod seed;
 mod set;
@@ -21,6 +24,7 @@ mod text;
 mod token;
 mod vault;
 mod webhook;
+mod webhook_options;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -32,13 +36,16 @@ pub use self::app::{App, AppChange, AppSettings, NewApp};
 pub use self::connection::{Connection, ConnectionChange, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
+pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};
 pub use self::operator_token::{NewOperatorToken, Operator, OperatorToken, make_for_settings};
 pub use self::rate_limit::{Rate, WINDOW as RATE_LIMIT_WINDOW};
+pub use self::routing::RoutingRules;
 pub use self::seed::{Development, DevelopmentKeys};
 pub use self::token::Fingerprint;
 pub use self::vault::{Sealed, Vault, VaultError};
-pub use self::webhook::{NewWebhook, Webhook, WebhookChange, new_webhook_secret};
+pub use self::webhook::{Disabled, NewWebhook, Webhook, WebhookChange, new_webhook_secret};
+pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 pub use crate::environment::{Environment, NotAnEnvironment};
 
 use self::rate_limit::RateLimiter;
@@ -125,6 +132,10 @@ impl Access {
         for connection in rows::all::<Connection>(&store, Kind::Connection).await? {
             let (id, app) = (connection.id, connection.app);
             owned(set.put_connection(Arc::new(connection)), id, app)?;
+        }
+        for rules in rows::all::<RoutingRules>(&store, Kind::Routing).await? {
+            let (version, app) = (rules.version, rules.app);
+            owned(set.put_routing(Arc::new(rules)), version, app)?;
         }
         for token in rows::all::<OperatorToken>(&store, Kind::OperatorToken).await? {
             set.tokens.insert(token.id, Arc::new(token));

@@ -31,10 +31,12 @@ pub struct NewOperatorToken {
     pub secret: Secret<String>,
 }
 
-/// Who asks the operator API, for its log.
+/// Who asks the operator API, for its log and for the timelines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     pub name: String,
+    /// `None`: a token of the settings file.
+    pub token: Option<OperatorTokenId>,
 }
 
 /// A token that the settings can name by its hash: the token, and `sha256:<hash>`.
@@ -53,13 +55,14 @@ impl Access {
         let hash = Fingerprint::of(bearer);
         if self.0.options.operator_tokens.contains(&hash) {
             let name = "settings".to_owned();
-            return Ok(Operator { name });
+            return Ok(Operator { name, token: None });
         }
         let set = self.set();
         let found = set.tokens.values().find(|token| token.hash == hash);
         found.map_or(Err(Unauthorized::Unknown), |found| {
             Ok(Operator {
                 name: found.name.clone(),
+                token: Some(found.id),
             })
         })
     }

@@ -17,6 +17,7 @@ pub(super) enum Kind {
     DataKey,
     Key,
     OperatorToken,
+    Routing,
     Webhook,
 }
 
@@ -29,6 +30,7 @@ impl Kind {
             Self::DataKey => "data_key",
             Self::Key => "key",
             Self::OperatorToken => "operator_token",
+            Self::Routing => "routing",
             Self::Webhook => "webhook",
         }
     }

@@ -9,10 +9,13 @@ use super::app::App;
 use super::connection::Connection;
 use super::key::{Key, ListedKey};
 use super::operator_token::OperatorToken;
+use super::routing::RoutingRules;
 use super::token::Fingerprint;
 use super::webhook::Webhook;
 use crate::clock::Timestamp;
+use crate::environment::Environment;
 use crate::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
+use crate::limits::ROUTING_VERSIONS;
 
 #[derive(Default)]
 pub(super) struct Set {
@@ -33,6 +36,8 @@ pub(super) struct Belongings {
     /// Those of `webhooks` that are enabled: asked for at every event.
     pub enabled_webhooks: Arc<[Arc<Webhook>]>,
     pub connections: BTreeMap<ConnectionId, Arc<Connection>>,
+    /// Of each environment the versions that are kept, oldest first.
+    routing: BTreeMap<Environment, Vec<Arc<RoutingRules>>>,
 }
 
 /// A key and when it was last used, in microseconds; 0: not since the start.
@@ -90,6 +95,7 @@ impl Set {
                 webhooks: BTreeMap::new(),
                 enabled_webhooks: Arc::default(),
                 connections: BTreeMap::new(),
+                routing: BTreeMap::new(),
             },
         );
     }
@@ -132,6 +138,17 @@ impl Set {
         true
     }
 
+    /// Puts a version of rules in behind the earlier ones, and lets the oldest go when there are too many.
+    pub fn put_routing(&mut self, rules: Arc<RoutingRules>) -> bool {
+        let Some(owner) = self.apps.get_mut(&rules.app) else {
+            return false;
+        };
+        let versions = owner.routing.entry(rules.environment).or_default();
+        versions.push(rules);
+        versions.drain(..versions.len().saturating_sub(ROUTING_VERSIONS));
+        true
+    }
+
     pub fn remove_key(&mut self, key: &Key) {
         self.keys.remove(&key.id);
         self.keys_by_hash.remove(&key.hash);
@@ -157,6 +174,10 @@ impl Set {
 }
 
 impl Belongings {
+    pub fn routing(&self, environment: Environment) -> &[Arc<RoutingRules>] {
+        self.routing.get(&environment).map_or(&[], Vec::as_slice)
+    }
+
     fn refresh(&mut self) {
         self.enabled_webhooks = self
             .webhooks

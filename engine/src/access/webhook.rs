@@ -13,6 +13,7 @@ use zeroize::Zeroize as _;
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::vault::Sealed;
+use super::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 use super::{Access, Gate, text};
 use crate::clock::Timestamp;
 use crate::ids::{AppId, Ids, WebhookId};
@@ -28,7 +29,19 @@ pub struct Webhook {
     /// Opened by [`super::Access::webhook_secret`].
     pub secret: Sealed,
     pub is_enabled: bool,
+    /// While it is off: since when, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<Disabled>,
+    #[serde(default)]
+    pub options: WebhookOptions,
     pub created_at: Timestamp,
+}
+
+/// Why nothing is sent to a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disabled {
+    pub at: Timestamp,
+    pub why: String,
 }
 
 /// What a webhook is made of. Without a secret, one is made.
@@ -37,6 +50,7 @@ pub struct NewWebhook {
     pub app: AppId,
     pub url: String,
     pub secret: Option<Secret<String>>,
+    pub options: WebhookOptions,
 }
 
 /// A change of a webhook. What is `None` stays.
@@ -45,6 +59,35 @@ pub struct WebhookChange {
     pub url: Option<String>,
     pub secret: Option<Secret<String>>,
     pub is_enabled: Option<bool>,
+    pub events: Option<EventFilter>,
+    pub retry: Option<RetryProfile>,
+    /// `Some(None)`: no limit.
+    pub per_second: Option<Option<u32>>,
+    /// `Some(None)`: what the installation allows.
+    pub concurrency: Option<Option<u16>>,
+}
+
+impl WebhookChange {
+    fn options(&self, before: &WebhookOptions) -> WebhookOptions {
+        let before = before.clone();
+        WebhookOptions {
+            events: self.events.clone().unwrap_or(before.events),
+            retry: self.retry.clone().unwrap_or(before.retry),
+            per_second: self.per_second.unwrap_or(before.per_second),
+            concurrency: self.concurrency.unwrap_or(before.concurrency),
+        }
+    }
+
+    fn disabled(&self, before: &Webhook, now: Timestamp) -> Option<Disabled> {
+        match self.is_enabled {
+            Some(true) => None,
+            Some(false) if before.is_enabled => Some(Disabled {
+                at: now,
+                why: "it was switched off by hand".to_owned(),
+            }),
+            Some(false) | None => before.disabled.clone(),
+        }
+    }
 }
 
 impl Access {
@@ -82,6 +125,7 @@ impl Access {
 
     pub async fn create_webhook(&self, new: NewWebhook) -> Result<Arc<Webhook>, AccessError> {
         text::url("url", &new.url)?;
+        new.options.check()?;
         let secret = match new.secret {
             Some(chosen) => checked(chosen)?,
             None => new_webhook_secret(&self.0.ids),
@@ -103,6 +147,8 @@ impl Access {
                 .vault
                 .seal(app.account, SECRET, secret.expose().as_bytes())?,
             is_enabled: true,
+            disabled: None,
+            options: new.options,
             created_at: now,
         };
         put(gate, webhook).await
@@ -116,7 +162,7 @@ impl Access {
         if let Some(url) = &change.url {
             text::url("url", url)?;
         }
-        let secret = change.secret.map(checked).transpose()?;
+        let secret = change.secret.clone().map(checked).transpose()?;
         let gate = self.gate().await;
         let webhook = self
             .webhook(id)
@@ -131,13 +177,42 @@ impl Access {
                 .seal(app.account, SECRET, secret.expose().as_bytes())?,
             None => webhook.secret.clone(),
         };
+        let options = change.options(&webhook.options);
+        options.check()?;
         let changed = Webhook {
+            disabled: change.disabled(&webhook, self.0.clock.now()),
+            options,
             url: change.url.unwrap_or_else(|| webhook.url.clone()),
             secret,
             is_enabled: change.is_enabled.unwrap_or(webhook.is_enabled),
             ..(*webhook).clone()
         };
         put(gate, changed).await
+    }
+
+    /// Switches a webhook off because of what its receiver answered at `url`. Nothing happens when it is off already, or points elsewhere
+    /// by now. Says whether it was this call that did it.
+    pub async fn disable_webhook(
+        &self,
+        id: WebhookId,
+        url: &str,
+        why: String,
+    ) -> Result<bool, AccessError> {
+        let gate = self.gate().await;
+        let Some(webhook) = self
+            .webhook(id)
+            .filter(|webhook| webhook.is_enabled && webhook.url == url)
+        else {
+            return Ok(false);
+        };
+        let at = self.0.clock.now();
+        let changed = Webhook {
+            is_enabled: false,
+            disabled: Some(Disabled { at, why }),
+            ..(*webhook).clone()
+        };
+        put(gate, changed).await?;
+        Ok(true)
     }
 
     pub async fn delete_webhook(&self, id: WebhookId) -> Result<(), AccessError> {

@@ -12,72 +12,74 @@ use super::running::Away;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{self, Call, CallEnd, Journal, Operation, Recovered};
 use crate::ids::AttemptId;
+use crate::secret::Secret;
 use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 
 /// How long an answer that could not be stored waits before it is tried again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// Says that the submission which `step` asks for, if it asks for one, is about to leave.
+/// What a gateway is asked, and what only this process knows of it.
+struct Errand {
+    attempt: AttemptId,
+    operation: Operation,
+    /// Held while something that may move money is away.
+    away: Option<Away>,
+    /// The code that the payer typed. It is nowhere else.
+    code: Option<Secret<String>>,
+}
+
+/// Says that what `step` asks for is about to leave, if it may move money.
 pub(super) fn announce(engine: &Engine, step: &Step) -> Option<Away> {
     step.actions.iter().find_map(|action| match *action {
-        Action::Submit { attempt } => engine.running.enter(attempt),
+        Action::Submit { attempt }
+        | Action::SubmitCode { attempt }
+        | Action::CallOff { attempt } => engine.running.enter(attempt),
         _ => None,
     })
 }
 
-/// Begins what `step` asked for.
-pub(super) fn begin(engine: &Engine, step: &Step, mut away: Option<Away>) {
-    for action in &step.actions {
-        match *action {
-            Action::Submit { attempt } => {
-                // One step starts one attempt at most.
-                if let Some(away) = away.take() {
-                    submit(engine, &step.after, attempt, away);
-                }
-            }
-            Action::Query { attempt } => query(engine, &step.after, attempt),
-            // Both are in the outbox, written in the step's own commit.
-            Action::Announce(_) | Action::Mail(_) => {}
-        }
-    }
-}
-
-fn submit(engine: &Engine, tx: &Arc<Transaction>, attempt: AttemptId, away: Away) {
-    let operation = if tx.is_payment() {
+/// Begins what `step` asked for. `code`: what the payer typed, when that is what the step is about.
+pub(super) fn begin(
+    engine: &Engine,
+    step: &Step,
+    mut away: Option<Away>,
+    mut code: Option<Secret<String>>,
+) {
+    let submission = if step.after.is_payment() {
         Operation::Collect
     } else {
         Operation::Payout
     };
-    engine.runtime.spawn(call(
-        engine.clone(),
-        tx.clone(),
-        attempt,
-        operation,
-        Some(away),
-    ));
+    for action in &step.actions {
+        let (attempt, operation) = match *action {
+            // One step starts one attempt at most; one that is away already is not sent again.
+            Action::Submit { attempt } if away.is_some() => (attempt, submission),
+            Action::Query { attempt } => (attempt, Operation::Query),
+            Action::SubmitCode { attempt } => (attempt, Operation::SubmitInput),
+            Action::CallOff { attempt } => (attempt, Operation::Cancel),
+            // Both are in the outbox, written in the step's own commit.
+            Action::Submit { .. } | Action::Announce(_) | Action::Mail(_) => continue,
+        };
+        let errand = Errand {
+            attempt,
+            operation,
+            away: away.take_if(|_| operation != Operation::Query),
+            code: code.take_if(|_| operation == Operation::SubmitInput),
+        };
+        let (engine, tx) = (engine.clone(), step.after.clone());
+        engine
+            .runtime
+            .clone()
+            .spawn(async move { call(engine, tx, errand).await });
+    }
 }
 
-fn query(engine: &Engine, tx: &Arc<Transaction>, attempt: AttemptId) {
-    engine.runtime.spawn(call(
-        engine.clone(),
-        tx.clone(),
-        attempt,
-        Operation::Query,
-        None,
-    ));
-}
-
-async fn call(
-    engine: Engine,
-    tx: Arc<Transaction>,
-    id: AttemptId,
-    operation: Operation,
-    away: Option<Away>,
-) {
+async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
+    let (id, operation) = (errand.attempt, errand.operation);
     let Some(attempt) = tx.attempt(id) else {
         return;
     };
-    let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, operation))
+    let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &errand))
         .catch_unwind()
         .await;
     let (outcome, gateway_state) = match called {
@@ -95,31 +97,66 @@ async fn call(
         "outcome" => outcome_name(&outcome)
     )
     .increment(1);
-    tell(
-        &engine,
-        &tx,
-        Command::Answer {
-            attempt: id,
+    let answer = match outcome {
+        // Nobody failed: the gateway is not to be called now, and nothing was sent.
+        Outcome::NotSent { why } if is_withheld(&engine, attempt, operation) => {
+            Command::Withhold { attempt: id, why }
+        }
+        outcome => {
+            engine.note_health(&tx, attempt, operation, &outcome);
+            answer_of(operation, id, outcome, gateway_state)
+        }
+    };
+    tell(&engine, &tx, answer).await;
+    engine.watchers.answered(tx.id);
+    drop(errand.away);
+}
+
+/// A code's answer says more of the code than of the attempt.
+fn answer_of(
+    operation: Operation,
+    attempt: AttemptId,
+    outcome: Outcome,
+    gateway_state: Option<serde_json::Value>,
+) -> Command {
+    match operation {
+        Operation::SubmitInput => Command::CodeAnswer {
+            attempt,
             outcome,
             gateway_state,
         },
-    )
-    .await;
-    engine.watchers.answered(tx.id);
-    drop(away);
+        _ => Command::Answer {
+            attempt,
+            outcome,
+            gateway_state,
+        },
+    }
+}
+
+/// Whether a submission is kept back because of the state of its gateway's version. Looked at after the call, which may be what put
+/// the version into quarantine.
+fn is_withheld(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool {
+    let candidate = &attempt.candidate;
+    let version = || {
+        engine
+            .gateways
+            .version(&candidate.gateway, &candidate.gateway_hash)
+    };
+    operation.submits() && version().is_none_or(|version| version.is_suspended())
 }
 
 async fn ask_gateway(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
-    operation: Operation,
+    errand: &Errand,
 ) -> CallEnd {
-    // Of a query it only means that nobody was asked: the attempt stays as it is.
+    let operation = errand.operation;
+    // Of what concerns an attempt that is out it only means that nobody was asked: the attempt stays as it is.
     let unsent = |why: String| CallEnd {
-        outcome: match operation {
-            Operation::Query => Outcome::Unknown { why },
-            _ => Outcome::NotSent { why },
+        outcome: match operation.submits() {
+            true => Outcome::NotSent { why },
+            false => Outcome::Unknown { why },
         },
         state: attempt.gateway_state.clone(),
     };
@@ -135,8 +172,7 @@ async fn ask_gateway(
         ));
     };
     let connection = engine.access.connection(candidate.connection);
-    if operation != Operation::Query && connection.is_some_and(|connection| !connection.is_enabled)
-    {
+    if operation.submits() && connection.is_some_and(|connection| !connection.is_enabled) {
         return unsent("The connection was switched off meanwhile.".to_owned());
     }
     let config = match engine.connection_config(tx, attempt) {
@@ -158,7 +194,7 @@ async fn ask_gateway(
             .connection(candidate.connection)
             .map(|connection| connection.config_changed_at),
         state: attempt.gateway_state.clone(),
-        input: input::build(engine, tx, attempt, operation),
+        input: input::build(engine, tx, attempt, operation, errand.code.as_ref()),
         environment: tx.environment,
     };
     engine.gateways.call(call).await
@@ -170,7 +206,7 @@ async fn after_panic(
     attempt: AttemptId,
     operation: Operation,
 ) -> Outcome {
-    let nothing_sent = operation != Operation::Query
+    let nothing_sent = operation.submits()
         && matches!(
             gateway::recover(&engine.store, tx.id, attempt).await,
             Ok(Recovered::NothingSent)

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::callback;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
@@ -10,7 +11,9 @@ use crate::ids::{AppId, EventId};
 use crate::mail;
 use crate::records;
 use crate::store::{Batch, CommitError};
-use crate::transaction::{Action, Event, EventName, Recorded, Transaction, actions, evolve};
+use crate::transaction::{
+    Action, CaseReason, Event, EventName, Recorded, Transaction, actions, evolve,
+};
 use crate::webhook;
 
 /// Something that merchants are told of, after it became durable.
@@ -91,17 +94,30 @@ pub(crate) async fn commit(
             events: &step.events,
         },
     )?;
+    let opened = step
+        .events
+        .iter()
+        .filter_map(|recorded| match &recorded.event {
+            Event::CaseOpened { case } => Some(case.reason),
+            _ => None,
+        });
+    let opened: Vec<CaseReason> = opened.collect();
     let told = put_into_outbox(engine, &mut batch, step);
     engine
         .store
         .commit(batch)
         .await
         .map_err(NotCommitted::Commit)?;
+    for reason in opened {
+        metrics::counter!("switchyard_cases_opened_total", "reason" => reason.as_str())
+            .increment(1);
+    }
     engine.webhooks.nudge(&told.webhooks);
     if told.by_mail {
         engine.mails.nudge();
     }
     engine.watchers.committed(after.id, after.version);
+    callback::appeared(engine, step.before.as_deref(), after);
     for announcement in told.announcements {
         // Nobody listens most of the time; that is no error.
         let _ = engine.feed.send(Arc::new(announcement));
@@ -127,9 +143,9 @@ fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
     for action in &step.actions {
         match action {
             Action::Announce(name) => {
-                let event = EventId::new(ids.ulid(now));
+                let event = webhook::event_id(after.id, *name, now);
                 let webhooks = engine.access.enabled_webhooks(after.app);
-                let targets = webhook::enqueue(batch, &webhooks, after, *name, event, now, ids);
+                let targets = webhook::enqueue(batch, &webhooks, after, *name, event, now);
                 told.webhooks.extend(targets);
                 told.announcements.push(Announcement {
                     event,
@@ -146,7 +162,10 @@ fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
                     told.by_mail |= mail::enqueue(batch, &app, after, *to, now, ids);
                 }
             }
-            Action::Submit { .. } | Action::Query { .. } => {}
+            Action::Submit { .. }
+            | Action::Query { .. }
+            | Action::SubmitCode { .. }
+            | Action::CallOff { .. } => {}
         }
     }
     told

@@ -4,15 +4,18 @@ use serde_json::{Value, json};
 
 use crate::engine::Engine;
 use crate::gateway::Operation;
+use crate::gateway::manifest::CallbackPer;
 use crate::money::Amount;
+use crate::secret::Secret;
 use crate::transaction::{Attempt, Transaction};
 
-/// The `input` of a collect, payout or query.
+/// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
 pub(super) fn build(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
     operation: Operation,
+    code: Option<&Secret<String>>,
 ) -> Value {
     let mut input = json!({
         "reference": attempt.reference,
@@ -34,7 +37,7 @@ pub(super) fn build(
             "country": tx.customer.country_code,
             "zip": tx.customer.zip_code,
         },
-        "callback_url": format!("{}/callbacks/{}", engine.settings.public_url, attempt.candidate.connection),
+        "callback_url": callback_url(engine, attempt),
     });
     let fields = json!(attempt.fields);
     if tx.is_payment() {
@@ -46,7 +49,27 @@ pub(super) fn build(
     if operation == Operation::Query {
         input["direction"] = json!(if tx.is_payment() { "collect" } else { "payout" });
     }
+    if let Some(code) = code {
+        input["input"] = json!({ "code": code.expose() });
+    }
     input
+}
+
+/// One address for all of a connection, or, when the gateway's manifest says so, one for each attempt.
+fn callback_url(engine: &Engine, attempt: &Attempt) -> String {
+    let candidate = &attempt.candidate;
+    let version = engine
+        .gateways
+        .version(&candidate.gateway, &candidate.gateway_hash);
+    let rule = version.and_then(|version| version.manifest.callback.clone());
+    let public_url = &engine.settings.public_url;
+    let connection = candidate.connection;
+    match rule.map(|rule| rule.per) {
+        Some(CallbackPer::Transaction) => {
+            format!("{public_url}/callbacks/{connection}/{}", attempt.reference)
+        }
+        _ => format!("{public_url}/callbacks/{connection}"),
+    }
 }
 
 fn amount(amount: Amount) -> Value {

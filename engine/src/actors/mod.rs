@@ -1,11 +1,18 @@
 //! Thin actix shells around the pure core: they load, commit and perform what the core decides.
 //!
 //! Promises: one transaction takes one message at a time; nothing is answered, sent or announced before its commit is durable; a panic
-//! in one actor is contained, counted and logged; every mailbox is bounded; every actor answers [`Snapshot`].
+//! in one actor is contained, counted and logged; every mailbox is bounded, and whoever finds one full waits; every actor answers
+//! [`Snapshot`].
 
 mod alarm;
+mod away;
 mod calls;
 mod commit;
+#[cfg(test)]
+mod containment_tests;
+mod desk;
+#[cfg(test)]
+mod faults;
 mod house;
 mod input;
 mod registry;
@@ -17,8 +24,12 @@ mod transaction;
 mod watchers;
 
 pub(crate) use alarm::ring;
+pub(crate) use away::Away;
 pub use commit::Announcement;
 pub(crate) use commit::{NotCommitted, Step, commit};
+pub(crate) use desk::{Door, Setting, Work, start_desk};
+#[cfg(test)]
+pub(crate) use faults::Faults;
 pub(crate) use house::House;
 pub(crate) use registry::Registry;
 pub(crate) use running::Running;

@@ -46,7 +46,7 @@ impl Registry {
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
         for _ in 0..SENDS {
-            let address = self.find_or_start(engine, id);
+            let address = self.find_or_start(engine, id)?;
             match address.send(Execute(command.clone())).await {
                 Ok(answer) => return answer,
                 // It went to rest, or died, before it came to this message: its successor takes it. A command that was carried out
@@ -107,12 +107,22 @@ impl Registry {
         }
     }
 
-    fn find_or_start(&self, engine: &Engine, id: TransactionId) -> Addr<TransactionActor> {
+    /// Refused when there are as many actors as there may be. They rest when they are idle, so it passes.
+    fn find_or_start(
+        &self,
+        engine: &Engine,
+        id: TransactionId,
+    ) -> Result<Addr<TransactionActor>, EngineError> {
         let now = engine.clock.now();
         let mut shard = self.shard(id);
         if let Some(up) = shard.get_mut(&id) {
             up.last_command_at = now;
-            return up.address.clone();
+            return Ok(up.address.clone());
+        }
+        if shard.len() >= (engine.settings.live_actors / SHARDS).max(1) {
+            return Err(EngineError::Unavailable(
+                "too many transactions are at work at once".to_owned(),
+            ));
         }
         let actor = TransactionActor::new(id, engine.clone());
         let address = TransactionActor::start_in_arbiter(engine.house.arbiter(), |_| actor);
@@ -121,7 +131,7 @@ impl Registry {
             last_command_at: now,
         };
         shard.insert(id, up);
-        address
+        Ok(address)
     }
 
     fn shard(&self, id: TransactionId) -> MutexGuard<'_, Shard> {

@@ -13,9 +13,11 @@ use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use super::Snapshot;
+use crate::callback;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::idempotency;
+use crate::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use crate::mail;
 use crate::records::{self, Due};
 use crate::transaction::Command;
@@ -28,8 +30,6 @@ const LOOK_BACK: Duration = Duration::from_secs(60);
 const FULL_LOOK: Duration = Duration::from_secs(30);
 /// Timers read at once.
 const CHUNK: usize = 1_000;
-/// Transactions woken at the same time.
-const WAKES: usize = 256;
 /// A timer that is still there after its wake-up is tried again after this long.
 const RETRY: Duration = Duration::from_secs(5);
 /// How often sandbox is swept.
@@ -76,6 +76,7 @@ impl Actor for Scheduler {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Context<Self>) {
+        context.set_mailbox_capacity(SCHEDULER_MAILBOX);
         let (engine, state) = (self.engine.clone(), self.state.clone());
         context.spawn(async move { run(engine, state).await }.into_actor(self));
     }
@@ -95,7 +96,7 @@ impl Handler<Snapshot<SchedulerSnapshot>> for Scheduler {
 }
 
 async fn run(engine: Engine, state: Arc<Mutex<State>>) {
-    let permits = Arc::new(Semaphore::new(WAKES));
+    let permits = Arc::new(Semaphore::new(SCHEDULER_WAKES));
     while !engine.is_stopping() {
         let next = engine.clock.now().plus(TICK);
         contained(async {
@@ -123,6 +124,8 @@ async fn look(
     state: &Arc<Mutex<State>>,
     permits: &Arc<Semaphore>,
 ) -> Result<(), EngineError> {
+    #[cfg(test)]
+    engine.faults.strike("timers");
     let now = engine.clock.now();
     let mut from = {
         let mut state = lock(state);
@@ -174,6 +177,8 @@ async fn contained(work: impl Future<Output = ()>) {
 
 async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     lock(state).wakes += 1;
+    #[cfg(test)]
+    engine.faults.strike("wake");
     match engine
         .registry
         .tell(engine, timer.transaction, Command::Wake)
@@ -200,6 +205,8 @@ fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
 }
 
 async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
+    #[cfg(test)]
+    engine.faults.strike("sweep");
     let now = engine.clock.now();
     let before = now.minus(engine.settings.sandbox_retention);
     for app in engine.access.apps(None) {
@@ -222,6 +229,12 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
             tracing::error!(%error, "Old logs of mails could not be deleted; trying again in an hour.")
         }
     }
+    match callback::sweep(engine).await {
+        Ok(gone) => lock(state).purged += gone,
+        Err(error) => {
+            tracing::error!(%error, "Old callbacks could not be deleted; trying again in an hour.")
+        }
+    }
     if let Err(error) = idempotency::sweep(&engine.store, now).await {
         tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
     }
@@ -239,6 +252,8 @@ fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
         }
         state.last_rest = Some(now);
     }
+    #[cfg(test)]
+    engine.faults.strike("rest");
     engine.registry.rest_idle(now.minus(idle));
 }
 

@@ -14,7 +14,9 @@ use crate::ids::{AttemptId, CaseId, TransactionId};
 use crate::limits::TRANSACTION_MAILBOX;
 use crate::records;
 use crate::store::{Batch, CommitError};
-use crate::transaction::{Command, Context as Decision, State, Transaction, decide};
+use crate::transaction::{
+    ByOperator, Command, Context as Decision, Order, State, Transaction, decide,
+};
 
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
 const DECISIONS: usize = 8;
@@ -128,6 +130,8 @@ async fn carry_out(
     mut held: Option<Arc<Transaction>>,
     command: Command,
 ) -> CarriedOut {
+    #[cfg(test)]
+    engine.faults.meet("command").await;
     for _ in 0..DECISIONS {
         let tx = match held.take() {
             Some(tx) => tx,
@@ -169,6 +173,10 @@ async fn step(
         return Ok(None);
     };
     let now = engine.clock.now();
+    let code = match &command {
+        Command::SubmitCode { code, .. } => Some(code.clone()),
+        _ => None,
+    };
     let context = Decision {
         now,
         attempt: AttemptId::new(engine.ids.ulid(now)),
@@ -176,6 +184,8 @@ async fn step(
         case: CaseId::new(engine.ids.ulid(now)),
     };
     let decided = catch_unwind(AssertUnwindSafe(|| {
+        #[cfg(test)]
+        engine.faults.strike("decide");
         let events = decide(tx, command, &context)?;
         Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
     }));
@@ -193,7 +203,7 @@ async fn step(
         Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
         Err(error) => return Err(error.into()),
     }
-    calls::begin(engine, &step, away);
+    calls::begin(engine, &step, away, code);
     Ok(Some(step.after))
 }
 
@@ -202,18 +212,37 @@ fn note_panic(id: TransactionId) {
     tracing::error!(transaction.id = %id, "A command panicked; the transaction is as it is stored.");
 }
 
-/// A wake-up means something else in the two states that wait for the engine itself: a payout is routed and dispatched, and a
-/// submission that is no longer away is recovered from the journal. `None`: there is nothing to do.
+/// What the core cannot know: whether a gateway can call an attempt off, where a payout would go, and what the journal says of a
+/// submission that is no longer away. `None`: there is nothing to do.
 async fn with_what_the_core_cannot_know(
     engine: &Engine,
     tx: &Arc<Transaction>,
     command: Command,
 ) -> Result<Option<Command>, EngineError> {
-    if !matches!(command, Command::Wake) {
-        return Ok(Some(command));
+    match command {
+        Command::Wake => woken(engine, tx).await,
+        Command::Cancel(by) if engine.can_call_off(tx) => Ok(Some(Command::CallOff(by))),
+        Command::ByOperator(order)
+            if matches!(order.order, Order::Cancel) && engine.can_call_off(tx) =>
+        {
+            let order = ByOperator {
+                order: Order::CallOff,
+                ..*order
+            };
+            Ok(Some(Command::ByOperator(Box::new(order))))
+        }
+        other => Ok(Some(other)),
     }
+}
+
+/// A wake-up means something else in the two states that wait for the engine itself: a payout is routed and dispatched, and a
+/// submission that is no longer away is recovered from the journal.
+async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>, EngineError> {
     match (&tx.state, tx.current_attempt()) {
-        (State::AwaitingDispatch, _) => Ok(Some(Command::Dispatch(engine.route_payout(tx)))),
+        (State::AwaitingDispatch, _) => {
+            let is_due = tx.wake_at().is_some_and(|at| at <= engine.clock.now());
+            Ok(is_due.then(|| Command::Dispatch(engine.route_payout(tx))))
+        }
         (State::AwaitingGateway, Some(attempt)) => {
             if engine.running.contains(attempt.id) {
                 return Ok(None);
@@ -228,6 +257,6 @@ async fn with_what_the_core_cannot_know(
                 gateway_state: gateway_state.unwrap_or_default(),
             }))
         }
-        _ => Ok(Some(command)),
+        _ => Ok(Some(Command::Wake)),
     }
 }

@@ -4,12 +4,18 @@ use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Method, RequestBuilder, redirect};
+use rustls::NamedGroup;
+use rustls::client::{
+    ClientSessionMemoryCache, ClientSessionStore, Resumption, Tls12ClientSessionValue,
+    Tls13ClientSessionValue,
+};
+use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 use url::Url;
@@ -55,10 +61,15 @@ pub enum Failure {
 pub struct Probe {
     /// Time to resolve the name; `None` for an address, or a connection that was open already.
     pub dns: Option<Duration>,
-    /// Time to connect, resolving and TLS included; `None` for a connection that was open already.
+    /// Time to connect, without resolving and TLS; `None` for a connection that was open already.
     pub connect: Option<Duration>,
+    /// Time to agree on encryption; `None` without it, and for a connection that was open already.
+    pub tls: Option<Duration>,
     /// The addresses of the name, in the order in which they are tried.
     pub addresses: Vec<IpAddr>,
+    begun: Option<Instant>,
+    /// When the TLS handshake began, from the beginning.
+    greeted: Option<Duration>,
 }
 
 impl Client {
@@ -93,7 +104,7 @@ impl Client {
 pub async fn probed<F: Future>(exchange: F) -> (F::Output, Probe) {
     let probe = Arc::new(Mutex::new(Probe::default()));
     let output = PROBE.scope(probe.clone(), exchange).await;
-    let probe = probe.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let probe = lock(&probe).clone();
     (output, probe)
 }
 
@@ -140,7 +151,7 @@ impl Resolve for Vetting {
             // The port was checked with the URL; 0 lets the connector put in the URL's own.
             let found = names.vetted(name.as_str(), &policy).await?;
             if let Some(probe) = probe {
-                let mut probe = probe.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut probe = lock(&probe);
                 probe.dns = Some(begun.elapsed());
                 probe.addresses.clone_from(&found);
             }
@@ -179,18 +190,79 @@ where
     }
 
     fn call(&mut self, target: R) -> Self::Future {
-        let probe = PROBE.try_with(Arc::clone).ok(); // absent when nobody asked
+        let Ok(probe) = PROBE.try_with(Arc::clone) else {
+            return Box::pin(self.0.call(target)); // nobody asked
+        };
         let begun = Instant::now();
+        lock(&probe).begun = Some(begun);
         let connected = self.0.call(target);
-        Box::pin(async move {
+        // The connection may be finished by another task than the one that asked for it.
+        Box::pin(PROBE.scope(probe.clone(), async move {
             let connected = connected.await;
-            if let (Some(probe), Ok(_)) = (probe, &connected) {
-                let mut probe = probe.lock().unwrap_or_else(PoisonError::into_inner);
-                probe.connect = Some(begun.elapsed());
+            if connected.is_ok() {
+                lock(&probe).connected(begun.elapsed());
             }
             connected
-        })
+        }))
     }
+}
+
+/// The cache of TLS sessions that rustls has anyway. It is asked when a handshake begins, which is when TCP has connected: nothing else
+/// tells of that moment.
+#[derive(Debug)]
+struct TimedSessions(ClientSessionMemoryCache);
+
+impl ClientSessionStore for TimedSessions {
+    fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        let _ = PROBE.try_with(|probe| lock(probe).greeted()); // absent when nobody asked
+        self.0.take_tls13_ticket(name)
+    }
+
+    fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
+        self.0.set_kx_hint(name, group);
+    }
+
+    fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
+        self.0.kx_hint(name)
+    }
+
+    fn set_tls12_session(&self, name: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.0.set_tls12_session(name, value);
+    }
+
+    fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.0.tls12_session(name)
+    }
+
+    fn remove_tls12_session(&self, name: &ServerName<'static>) {
+        self.0.remove_tls12_session(name);
+    }
+
+    fn insert_tls13_ticket(&self, name: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.0.insert_tls13_ticket(name, value);
+    }
+}
+
+impl Probe {
+    /// TCP has connected, and the TLS handshake begins.
+    fn greeted(&mut self) {
+        let Some(begun) = self.begun else { return };
+        let so_far = begun.elapsed();
+        self.greeted = Some(so_far);
+        self.connect = Some(so_far.saturating_sub(self.dns.unwrap_or_default()));
+    }
+
+    /// All is done, `took` after the beginning.
+    fn connected(&mut self, took: Duration) {
+        match self.greeted {
+            Some(greeted) => self.tls = Some(took.saturating_sub(greeted)),
+            None => self.connect = Some(took.saturating_sub(self.dns.unwrap_or_default())),
+        }
+    }
+}
+
+fn lock(probe: &Mutex<Probe>) -> MutexGuard<'_, Probe> {
+    probe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Certificates are judged by Mozilla's roots, which are compiled in, and by the roots that the machine's owner added.
@@ -200,10 +272,12 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
     };
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
+    let sessions = TimedSessions(ClientSessionMemoryCache::new(TLS_SESSIONS));
+    config.resumption = Resumption::store(Arc::new(sessions));
     Ok(config)
 }
 
@@ -215,3 +289,29 @@ tokio::task_local! {
 const IDLE_CONNECTIONS: usize = 4;
 /// Servers drop idle connections after a minute or so; we do it first.
 const IDLE_TIME: Duration = Duration::from_secs(30);
+/// Servers whose TLS sessions are remembered, which saves a round trip with the next connection.
+const TLS_SESSIONS: usize = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_greeting_is_encryption_and_what_comes_before_is_not() {
+        let ms = Duration::from_millis;
+        let mut probe = Probe {
+            dns: Some(ms(10)),
+            greeted: Some(ms(30)),
+            connect: Some(ms(20)),
+            ..Probe::default()
+        };
+        probe.connected(ms(75));
+        assert_eq!((probe.connect, probe.tls), (Some(ms(20)), Some(ms(45))));
+        let mut plain = Probe {
+            dns: Some(ms(10)),
+            ..Probe::default()
+        };
+        plain.connected(ms(30));
+        assert_eq!((plain.connect, plain.tls), (Some(ms(20)), None));
+    }
+}

@@ -1,4 +1,5 @@
-//! What this machine may reach when somebody else chose the address: webhook URLs, and URLs that gateways ask for.
+//! What this machine may reach when somebody else chose the address. Webhooks are sent through [`Client`]; gateways have a client of their
+//! own, which knows their manifests, and ask [`is_public`] here: there is one list of addresses.
 //!
 //! Promises: a name is resolved once, every address that it has is looked at, and the connection goes to exactly those addresses, so
 //! a name that changes its mind between the look and the connection gains nothing. Redirects are not followed, proxies of the
@@ -15,7 +16,7 @@
 mod address;
 mod client;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -142,6 +143,11 @@ impl Names {
         }
         Ok(found)
     }
+}
+
+/// Whether this is an address on the public Internet. Everything that is set aside for something else is not.
+pub fn is_public(address: IpAddr) -> bool {
+    address::reach(address) == Reach::Public
 }
 
 /// Reads a URL that somebody typed. Besides what [`check_form`] refuses, it refuses an IPv4 address in disguise (`2130706433`,

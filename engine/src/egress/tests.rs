@@ -5,7 +5,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 /// Targets that production may not reach, each with what gives it away.
-const FORBIDDEN: &[(&str, &str)] = &[
+pub(crate) const FORBIDDEN: &[(&str, &str)] = &[
     // This machine.
     ("http://127.0.0.1/", "this machine itself"),
     ("http://127.1.2.3/", "this machine itself"),
@@ -112,6 +112,8 @@ const REBOUND: &[(&str, &str)] = &[
     ("mixed.example", "93.184.215.14 192.168.0.7"),
     ("nat64.example", "64:ff9b::10.0.0.1"),
     ("ula.example", "2606:4700::1111 fd00::1"),
+    ("ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", "127.0.0.1"),
+    ("xn--intrnet-9za.example", "192.168.1.1"),
 ];
 
 #[tokio::test]
@@ -236,6 +238,112 @@ async fn a_name_that_turns_private_after_the_look_is_not_connected_to() {
     let nobody = tokio::time::timeout(std::time::Duration::from_millis(100), trap.accept()).await;
     assert!(nobody.is_err(), "the trap was connected to");
     assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+/// A socket on this machine, at every address that it has, which counts who comes.
+struct Trap {
+    port: u16,
+    caught: std::sync::Arc<AtomicUsize>,
+}
+
+impl Trap {
+    async fn set() -> Self {
+        let caught = std::sync::Arc::new(AtomicUsize::new(0));
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut listeners = vec![listener];
+        // A machine may have no IPv6.
+        listeners.extend(TcpListener::bind(("::1", port)).await);
+        for listener in listeners {
+            let caught = caught.clone();
+            tokio::spawn(async move {
+                while listener.accept().await.is_ok() {
+                    caught.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        Self { port, caught }
+    }
+
+    async fn caught(&self) -> usize {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        self.caught.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test]
+async fn no_target_makes_a_connection_to_this_machine() {
+    let trap = Trap::set().await;
+    let policy = Policy {
+        extra_ports: [trap.port].into(),
+        ..Policy::default()
+    };
+    // Public at every other look: a name whose answers are not to be kept.
+    let looks = AtomicUsize::new(0);
+    let names = Names::scripted(move |name| match name {
+        "rebinding.example" if looks.fetch_add(1, Ordering::SeqCst) % 2 == 1 => {
+            vec!["8.8.8.8".parse().unwrap()]
+        }
+        _ => vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
+    });
+    let client = Client::new(policy, names).unwrap();
+    let rebound = REBOUND.iter().map(|(name, _)| format!("http://{name}/"));
+    let targets = FORBIDDEN.iter().map(|(target, _)| (*target).to_owned());
+    let rebinding = std::iter::once("http://rebinding.example/".to_owned());
+    let mut tried = 0;
+    for target in targets.chain(rebound).chain(rebinding) {
+        tried += 1;
+        let Ok(mut url) = Url::parse(&target) else {
+            continue;
+        };
+        // A public address has nothing to do with this machine: its port is what is wrong with it.
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => Some(IpAddr::from(address)),
+            Some(Host::Ipv6(address)) => Some(IpAddr::from(address)),
+            _ => None,
+        };
+        if !address.is_some_and(is_public) {
+            let _ = url.set_port(Some(trap.port));
+        }
+        if let Ok(request) = client.request(reqwest::Method::POST, &url) {
+            let sent = request.send().await;
+            let refused = classify(&sent.expect_err(&target));
+            assert_eq!(refused, Failure::ForbiddenTarget, "{target}");
+        }
+    }
+    assert!(tried >= 60, "{tried} targets");
+    assert_eq!(trap.caught().await, 0);
+}
+
+#[tokio::test]
+async fn a_redirect_to_this_machine_is_not_followed() {
+    let trap = Trap::set().await;
+    for status in [301, 302, 303, 307, 308] {
+        let answer = format!(
+            "HTTP/1.1 {status} Moved\r\nlocation: http://127.0.0.1:{}/\r\ncontent-length: 0\r\n\r\n",
+            trap.port
+        );
+        let url = answering(answer.leak()).await;
+        let request = development_client().request(reqwest::Method::POST, &url);
+        let response = request.unwrap().send().await.unwrap();
+        assert_eq!(response.status(), status);
+    }
+    assert_eq!(trap.caught().await, 0);
+}
+
+#[tokio::test]
+async fn connecting_and_encrypting_are_timed_apart() {
+    let client = development_client();
+    let plain = answering("HTTP/1.1 400 This speaks no TLS\r\n\r\n").await;
+    let send = |url: Url| {
+        let request = client.request(reqwest::Method::POST, &url).unwrap();
+        async move { request.send().await.is_ok() }
+    };
+    let encrypted = Url::parse(&plain.as_str().replace("http:", "https:")).unwrap();
+    let (is_sent, probe) = probed(send(encrypted)).await;
+    assert!(!is_sent && probe.connect.is_some() && probe.tls.is_none());
+    let (is_sent, probe) = probed(send(plain)).await;
+    assert!(is_sent && probe.connect.is_some() && probe.tls.is_none());
 }
 
 #[tokio::test]

@@ -10,36 +10,13 @@ use crate::gateway::{Direction, Version};
 use crate::ids::{AppId, ConnectionId};
 use crate::money::{Amount, Currency};
 use crate::records::Kind;
-use crate::routing::{self, Offer, Standing};
-use crate::transaction::{Attempt, Candidate, Route, Transaction};
+use crate::routing::{Offer, Standing};
+use crate::transaction::{Attempt, Candidate, Transaction};
 
 /// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
 
 impl Engine {
-    /// Where a payment would go by `method`.
-    pub(crate) fn route_payment(&self, tx: &Transaction, method: &str) -> Route {
-        routing::plan(self.offers(
-            tx.app,
-            tx.environment,
-            Kind::Payment,
-            method,
-            Some(tx.amount),
-        ))
-    }
-
-    /// Where a payout would go.
-    pub(crate) fn route_payout(&self, tx: &Transaction) -> Route {
-        let method = tx.payout().map_or("", |payout| payout.method.as_str());
-        routing::plan(self.offers(
-            tx.app,
-            tx.environment,
-            Kind::Payout,
-            method,
-            Some(tx.amount),
-        ))
-    }
-
     /// Whether an app could use `method` for this amount now.
     pub fn can_serve(
         &self,
@@ -49,7 +26,8 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> bool {
-        self.offers(app, environment, kind, method, amount)
+        let country = self.only_country(kind, method);
+        self.offers(app, environment, kind, method, country, amount)
             .iter()
             .any(|offer| offer.standing == Standing::CanServe)
     }
@@ -98,23 +76,42 @@ impl Engine {
         }
     }
 
-    fn offers(
+    /// The gateway and the account's name of the connection that every app has to the test gateway in sandbox, and that has no row.
+    pub fn sandbox_names(&self, connection: ConnectionId) -> Option<(&str, &'static str)> {
+        self.access.app(AppId::new(connection.ulid()))?;
+        Some((&self.settings.sandbox_gateway, SANDBOX_ACCOUNT))
+    }
+
+    /// Every connection of an app, with what stands in its way.
+    pub(super) fn offers(
         &self,
         app: AppId,
         environment: Environment,
         kind: Kind,
         method: &str,
+        country: Option<&str>,
         amount: Option<Amount>,
     ) -> Vec<Offer> {
         let connections = self.access.connections(app, environment);
         let mut offers: Vec<Offer> = connections
             .iter()
-            .map(|connection| self.offer(connection, kind, method, amount))
+            .map(|connection| {
+                let mut offer = self.offer(connection, kind, method, amount);
+                if offer.standing == Standing::CanServe {
+                    offer.standing = within_limits(connection, country, amount);
+                }
+                offer
+            })
             .collect();
         // A suspended gateway's own answer is worth waiting for; the test gateway's in its place would mislead.
-        let served = offers
-            .iter()
-            .any(|offer| matches!(offer.standing, Standing::CanServe | Standing::Suspended));
+        let served = offers.iter().any(|offer| {
+            use Standing::{CanServe, CountryNotServed, Draining, OutsideLimits, Suspended};
+            // And what the operator limited is limited: the test gateway is no way around it.
+            matches!(
+                offer.standing,
+                CanServe | Suspended | Draining | OutsideLimits | CountryNotServed
+            )
+        });
         if environment == Environment::Sandbox && !served {
             offers.extend(self.sandbox_offer(app, kind, method));
         }
@@ -172,6 +169,7 @@ impl Engine {
                 Standing::AmountOutOfRange
             }
             _ if version.is_suspended() => Standing::Suspended,
+            _ if version.is_draining() => Standing::Draining,
             _ => Standing::CanServe,
         }
     }
@@ -189,14 +187,30 @@ impl Engine {
             gateway_hash: version.sha256.clone(),
             account_name: SANDBOX_ACCOUNT.to_owned(),
         };
-        let standing = match version.is_suspended() {
-            true => Standing::Suspended,
-            false => Standing::CanServe,
+        let standing = match (version.is_suspended(), version.is_draining()) {
+            (true, _) => Standing::Suspended,
+            (false, true) => Standing::Draining,
+            (false, false) => Standing::CanServe,
         };
         Some(Offer {
             candidate,
             standing,
         })
+    }
+}
+
+/// What the operator lets through.
+fn within_limits(
+    connection: &Connection,
+    country: Option<&str>,
+    amount: Option<Amount>,
+) -> Standing {
+    if !connection.limits.serve(country) {
+        return Standing::CountryNotServed;
+    }
+    match amount {
+        Some(amount) if !connection.limits.take(amount) => Standing::OutsideLimits,
+        _ => Standing::CanServe,
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, Purpose};
+use crate::gateway::Operation;
 use crate::ids::TransactionId;
+use crate::money::Amount;
 use crate::records::NewCustomer;
 use crate::transaction::{
-    CancelledBy, ClientContext, Command, Confirm, Customer, State, Transaction,
+    CancelledBy, ClientContext, Command, Confirm, Customer, Refusal, State, Transaction,
 };
 
 /// How long the payer's confirmation waits for a gateway that answers at once, so that the next page is already the result.
@@ -26,6 +28,8 @@ pub struct Choice {
     /// What the merchant had not given. Present values replace nothing that the merchant gave.
     pub missing: NewCustomer,
     pub context: ClientContext,
+    /// What the payer was shown that it costs; when it costs something else now, nothing is begun. `None`: whatever it costs.
+    pub agreed: Option<Amount>,
 }
 
 impl Engine {
@@ -36,9 +40,14 @@ impl Engine {
         choice: Choice,
     ) -> Result<Arc<Transaction>, EngineError> {
         let tx = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
-        let mut live = self.watch(id);
-        live.borrow_and_update();
-        let route = self.route_payment(&tx, &choice.method);
+        let price = self
+            .price(&tx, &choice.method)
+            .ok_or(Refusal::NoCandidate)?;
+        if choice.agreed.is_some_and(|agreed| agreed != price.amount) {
+            return Err(EngineError::PriceChanged);
+        }
+        let country = choice.country.as_deref();
+        let route = self.route_payment(&tx, &choice.method, price.amount, country, Purpose::Go);
         let confirm = Confirm {
             method: choice.method,
             country: choice.country,
@@ -46,36 +55,72 @@ impl Engine {
             fields: choice.fields,
             customer: filled_in(&tx.customer, choice.missing),
             context: choice.context,
+            price,
             route,
         };
-        let confirmed = self
-            .registry
-            .tell(self, id, Command::Confirm(Box::new(confirm)))
-            .await?;
+        self.tell_and_wait(id, Command::Confirm(Box::new(confirm)), |tx| {
+            tx.state == State::AwaitingGateway
+        })
+        .await
+    }
+
+    /// The payer does not want to pay. An attempt that is open is called off, where its gateway can do that; until the provider says
+    /// so, the payment is as pending as before.
+    pub async fn cancel(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
+        self.cancel_with(id, Command::Cancel(CancelledBy::Customer))
+            .await
+    }
+
+    pub(super) async fn cancel_with(
+        &self,
+        id: TransactionId,
+        command: Command,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        self.tell_and_wait(id, command, Transaction::has_open_attempt)
+            .await
+    }
+
+    /// Whether the open attempt's gateway can call it off.
+    pub fn can_call_off(&self, tx: &Transaction) -> bool {
+        let at_provider = matches!(tx.state, State::AwaitingProvider | State::InDoubt);
+        let Some(attempt) = tx
+            .current_attempt()
+            .filter(|_| at_provider && tx.is_payment())
+        else {
+            return false;
+        };
+        let candidate = &attempt.candidate;
+        self.gateways
+            .version(&candidate.gateway, &candidate.gateway_hash)
+            .is_some_and(|version| version.has(Operation::Cancel))
+    }
+
+    /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`.
+    pub(super) async fn tell_and_wait(
+        &self,
+        id: TransactionId,
+        command: Command,
+        waits: impl Fn(&Transaction) -> bool,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let mut live = self.watch(id);
+        live.borrow_and_update();
+        let told = self.registry.tell(self, id, command).await?;
+        if !waits(&told) {
+            return Ok(told);
+        }
         let came_back = async {
-            loop {
-                if live.changed().await.is_err() {
-                    return;
-                }
-                let version = live.borrow_and_update().version;
-                if version <= confirmed.version {
+            while live.changed().await.is_ok() {
+                if live.borrow_and_update().version <= told.version {
                     continue;
                 }
                 match self.transaction(id).await {
-                    Ok(Some(tx)) if tx.state == State::AwaitingGateway => {}
+                    Ok(Some(tx)) if waits(&tx) => {}
                     _ => return,
                 }
             }
         };
         let _ = tokio::time::timeout(WAIT_FOR_GATEWAY, came_back).await;
         self.transaction(id).await?.ok_or(EngineError::NotFound)
-    }
-
-    /// The payer does not want to pay.
-    pub async fn cancel(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
-        self.registry
-            .tell(self, id, Command::Cancel(CancelledBy::Customer))
-            .await
     }
 
     /// The merchant has delivered.

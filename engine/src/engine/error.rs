@@ -13,6 +13,9 @@ pub enum EngineError {
     Refused(#[from] Refusal),
     #[error("There is no such transaction.")]
     NotFound,
+    /// A rate moved between the page and the button.
+    #[error("The price has changed since it was shown.")]
+    PriceChanged,
     /// The store cannot write or read now (full, read-only, being reopened). It recovers by itself.
     #[error("The store is not available now: {0}")]
     Unavailable(String),

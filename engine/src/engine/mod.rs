@@ -7,8 +7,13 @@ mod confirm;
 mod error;
 mod initialize;
 mod lookups;
+mod operator;
+mod price;
 mod prospect;
+mod route;
 mod settings;
+mod simulate;
+mod submit_code;
 mod verify;
 
 use std::ops::Deref;
@@ -22,16 +27,21 @@ use tokio::sync::{broadcast, watch};
 pub use confirm::Choice;
 pub use error::EngineError;
 pub use initialize::{NewPayment, NewPayout};
+pub use operator::Checked;
 pub use prospect::Prospect;
+pub(crate) use route::Purpose;
 pub use settings::EngineSettings;
+pub use simulate::{Imagined, Replay, Replayed, Share, Traffic};
 
 use crate::access::Access;
 pub use crate::actors::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
 use crate::actors::{House, Registry, Running, Scheduler, Snapshot, Watchers, start_scheduler};
+use crate::callback::{self, Callbacks};
 use crate::clock::Clock;
 use crate::descriptors;
 use crate::directory::Directory;
 use crate::egress::Names;
+use crate::exchange::Exchange;
 use crate::gateway::Gateways;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
@@ -50,20 +60,25 @@ pub struct Parts {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
+    pub exchange: Exchange,
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub ids: Ids,
     pub settings: Arc<EngineSettings>,
     pub webhooks: Webhooks,
     pub mails: Mails,
+    pub(crate) callbacks: Callbacks,
     pub(crate) runtime: Handle,
     pub(crate) house: House,
     pub(crate) registry: Registry,
     pub(crate) running: Running,
     pub(crate) watchers: Watchers,
+    health: route::SharedHealth,
     pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
     scheduler: std::sync::OnceLock<Addr<Scheduler>>,
     stopping: AtomicBool,
+    #[cfg(test)]
+    pub(crate) faults: crate::actors::Faults,
 }
 
 /// What an engine is started with.
@@ -71,6 +86,7 @@ pub struct Equipment {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
+    pub exchange: Exchange,
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub ids: Ids,
@@ -102,6 +118,7 @@ impl Engine {
             store: with.store,
             access: with.access,
             gateways: with.gateways,
+            exchange: with.exchange,
             directory: with.directory,
             clock: with.clock,
             ids: with.ids,
@@ -110,14 +127,22 @@ impl Engine {
             house,
             webhooks,
             mails,
+            callbacks: Callbacks::default(),
             registry: Registry::new(),
             running: Running::default(),
             watchers: Watchers::default(),
+            health: route::SharedHealth::new(),
             feed: broadcast::channel(FEED).0,
             scheduler: std::sync::OnceLock::new(),
             stopping: AtomicBool::new(false),
+            #[cfg(test)]
+            faults: crate::actors::Faults::default(),
         }));
         let _ = engine.scheduler.set(start_scheduler(&engine));
+        callback::start(&engine);
+        engine
+            .runtime
+            .spawn(engine.exchange.clone().keep_fetching());
         Ok(engine)
     }
 

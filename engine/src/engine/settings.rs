@@ -18,6 +18,8 @@ pub struct EngineSettings {
     pub expires_after: Duration,
     /// How long an actor without work stays up.
     pub idle_after: Duration,
+    /// Transaction actors in memory at once.
+    pub live_actors: usize,
     /// How long sandbox data is kept.
     pub sandbox_retention: Duration,
     /// The gateway that serves sandbox apps which have no connection for a method.
@@ -34,6 +36,7 @@ impl Default for EngineSettings {
             public_url: "http://127.0.0.1:8080".to_owned(),
             expires_after: Duration::from_secs(30 * 60),
             idle_after: Duration::from_secs(10),
+            live_actors: crate::limits::LIVE_ACTORS,
             sandbox_retention: crate::limits::SANDBOX_RETENTION,
             sandbox_gateway: "switchyard_demo".to_owned(),
             webhook: WebhookSettings::default(),

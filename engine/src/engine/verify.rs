@@ -17,21 +17,29 @@ impl Engine {
         if !matches!(tx.state, State::AwaitingProvider | State::InDoubt) {
             return Ok(Some(tx));
         }
+        match self.ask(id, Command::Ask).await {
+            // A store that takes no writes now still answers what it has.
+            Err(EngineError::Unavailable(_)) => Ok(Some(tx)),
+            Err(error) => Err(error),
+            Ok(_) => self.transaction(id).await,
+        }
+    }
+
+    /// Has the provider asked by `command`, and waits for its gateway. `None`: the command asked nobody; else whether it came back.
+    pub(super) async fn ask(
+        &self,
+        id: TransactionId,
+        command: Command,
+    ) -> Result<Option<bool>, EngineError> {
+        let before = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
         let mut live = self.watch(id);
         let answers = live.borrow_and_update().answers;
-        let asked = self.registry.tell(self, id, Command::Ask).await;
-        match asked {
-            // A store that takes no writes now still answers what it has.
-            Err(EngineError::Unavailable(_)) => return Ok(Some(tx)),
-            Err(error) => return Err(error),
-            Ok(after) if after.version == tx.version => return Ok(Some(after)),
-            Ok(_) => {}
+        let after = self.registry.tell(self, id, command).await?;
+        if after.version == before.version {
+            return Ok(None);
         }
-        let _ = tokio::time::timeout(
-            VERIFY_DEADLINE,
-            live.wait_for(|live| live.answers > answers),
-        )
-        .await;
-        self.transaction(id).await
+        let came_back = live.wait_for(|live| live.answers > answers);
+        let came_back = tokio::time::timeout(VERIFY_DEADLINE, came_back).await;
+        Ok(Some(matches!(came_back, Ok(Ok(_)))))
     }
 }

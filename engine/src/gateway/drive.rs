@@ -1,8 +1,6 @@
 //! Drives one call of a gateway from its first step to its last, performing the effects it asks for.
 //!
-//! Steps run on the runtime's own thread: a gateway only computes, a step costs microseconds, and a hop to another thread would
-//! cost more than the step. Each is timed all the same; a version that was seen to be slow has its later steps moved to threads
-//! that may block. A step that never returns cannot be stopped in process: that is what process isolation is for.
+//! Where a step runs is the business of the version's [`Home`](super::home::Home).
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -21,14 +19,17 @@ use switchyard_gateway::{Environment as WireEnvironment, FaultKind};
 use tokio::time::Instant;
 
 use super::Inner;
+use super::counter;
+use super::egress;
+use super::home::Gone;
 use super::inspect::sha256;
 use super::journal::Scribe;
-use super::library::{Running, Step};
+use super::library::Step;
 use super::redact::Redactor;
 use super::version::Version;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS, GATEWAY_SLOW_STEP};
+use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
 
 /// What a call needs, whichever operation it is.
 pub(super) struct Drive<'c> {
@@ -68,15 +69,20 @@ pub(super) fn connection(version: &Version, environment: Environment, config: &V
 impl Drive<'_> {
     /// Runs the call; the message of its READY step, or why there is none. `state` follows what the gateway keeps.
     pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, NoOutcome> {
-        if self.version.is_suspended() {
-            return Err(self.no_outcome("it is suspended after panicking too often"));
+        if let Some(quarantine) = self.version.refuses(self.operation) {
+            return Err(self.no_outcome(&format!("it is in quarantine: {}", quarantine.reason)));
         }
         if !self.version.has(self.operation) {
             return Err(self.no_outcome("it does not have this operation"));
         }
         let message = self.begin_message(state)?;
-        let library = self.version.library;
-        let (mut step, mut running) = self.step(move || library.begin(&message)).await?;
+        let home = &self.version.home;
+        let begun = home.begin(self.version, self.redactor, message);
+        // A worker that does not start, and a queue of calls that wait for it, take no longer than a call may.
+        let Ok(begun) = tokio::time::timeout_at(self.until, begun).await else {
+            return Err(self.no_outcome("the time for this call is over"));
+        };
+        let (mut step, mut running) = begun.map_err(|gone| self.gone(&gone))?;
         let mut effects: FuturesUnordered<Performing<'_>> = FuturesUnordered::new();
         let mut count = 0;
         loop {
@@ -119,9 +125,8 @@ impl Drive<'_> {
                 Err(_) => return Err(self.no_outcome("the time for this call is over")),
             };
             let message = self.write(&resume)?;
-            let (next, call) = self.step(move || resumed(call, &message)).await?;
-            step = next;
-            running = Some(call);
+            let resumed = call.resume(self.version, message).await;
+            (step, running) = resumed.map_err(|gone| self.gone(&gone))?;
         }
     }
 
@@ -162,23 +167,6 @@ impl Drive<'_> {
         })
     }
 
-    async fn step<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, NoOutcome> {
-        if self.version.is_slow() {
-            let done = tokio::task::spawn_blocking(work).await;
-            return done.map_err(|_| self.no_outcome("the engine is stopping"));
-        }
-        let since = Instant::now();
-        let done = work();
-        let took = since.elapsed();
-        if took > GATEWAY_SLOW_STEP {
-            self.version.mark_slow(took);
-        }
-        Ok(done)
-    }
-
     async fn perform(&self, effect: Effect) -> EffectResult {
         match effect {
             Effect::Http(request) => match self.http(&request).await {
@@ -207,18 +195,33 @@ impl Drive<'_> {
                     .put(self.connection(), &key, &value, keep, now);
                 EffectResult::Cache { value: Some(value) }
             }
+            Effect::CounterNext { series } => self.next_number(&series).await,
+        }
+    }
+
+    async fn next_number(&self, series: &str) -> EffectResult {
+        let refused = |message: String| {
+            EffectResult::Error(EffectError {
+                sent: Sent::No,
+                kind: EffectErrorKind::Refused,
+                message,
+            })
+        };
+        let Some(store) = self.scribe.store() else {
+            return refused("a check of the configuration takes no numbers".to_owned());
+        };
+        match counter::next(store, self.version.name(), series).await {
+            Ok(value) => EffectResult::Counter { value },
+            Err(error) => refused(error.to_string()),
         }
     }
 
     /// Check, write down, send, write down.
     async fn http(&self, request: &HttpRequest) -> Result<HttpResponse, EffectError> {
-        let hosts = self
-            .version
-            .manifest
-            .hosts
-            .of(wire_environment(self.environment));
+        let granted = self.version.hosts();
+        let hosts = egress::granted(granted.of(wire_environment(self.environment)), self.config);
         let left = self.until.saturating_duration_since(Instant::now());
-        let checked = self.inner.egress.check(request, hosts, left)?;
+        let checked = self.inner.egress.check(request, &hosts, left)?;
         let begun = self
             .scribe
             .begin(request, self.inner.clock.now())
@@ -252,6 +255,10 @@ impl Drive<'_> {
         self.no_outcome(&failed.fault.message)
     }
 
+    fn gone(&self, Gone(why): &Gone) -> NoOutcome {
+        self.no_outcome(why)
+    }
+
     fn no_outcome(&self, why: &str) -> NoOutcome {
         let sentence = format!(
             "gateway {}, {}: {why}",
@@ -274,12 +281,7 @@ impl Drive<'_> {
     }
 }
 
-fn resumed(mut call: Running, message: &[u8]) -> (Step, Running) {
-    let step = call.resume(message);
-    (step, call)
-}
-
-fn wire_environment(environment: Environment) -> WireEnvironment {
+pub(super) fn wire_environment(environment: Environment) -> WireEnvironment {
     match environment {
         Environment::Sandbox => WireEnvironment::Sandbox,
         Environment::Live => WireEnvironment::Live,

@@ -1,48 +1,70 @@
 //! Sends a gateway's requests: only to the hosts that its manifest lists, only over https, only to public addresses, without
-//! following redirects, and with a cap on the answer. Development mode lifts https, ports and the ban on private addresses.
+//! following redirects, and with a cap on the answer.
+//!
+//! A manifest may list `{config.field}`: the host of a URL that the operator gave the connection, such as their own node. Hosts
+//! that the operator's settings call private are reached at private addresses and without https. Development mode lifts https,
+//! ports and the ban on private addresses, and allows this machine, where simulators of providers run.
 //!
 //! The one thing that must be right here is [`Sent`]: `No` is said only when not one byte of the request can have left.
 
+use std::borrow::Cow;
 use std::error::Error as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Once;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Url, redirect, retry};
+use serde_json::Value;
+use switchyard_gateway::manifest::config_field;
 use switchyard_gateway::wire::{
     Body, EffectError, EffectErrorKind, HttpRequest, HttpResponse, Sent,
 };
 
+use crate::egress::is_public;
 use crate::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
 
 /// The engine's way to the providers.
 #[derive(Clone)]
 pub(super) struct Egress {
     client: Client,
+    /// For those hosts, and at those ports only, that may be private.
+    private_client: Client,
     development: bool,
+    private: Arc<[String]>,
+}
+
+/// The hosts of a manifest, with `{config.field}` replaced by host and port of the URL in that field. A field without one grants
+/// nothing.
+pub(super) fn granted<'h>(hosts: &'h [String], config: &Value) -> Vec<Cow<'h, str>> {
+    let of_config = |field: &str| {
+        let url = Url::parse(config.get(field)?.as_str()?).ok()?;
+        let port = url.port_or_known_default()?;
+        Some(Cow::Owned(format!("{}:{port}", url.host_str()?)))
+    };
+    let granted = hosts.iter().map(|host| match config_field(host) {
+        Some(field) => of_config(field),
+        None => Some(Cow::Borrowed(host.as_str())),
+    });
+    granted.flatten().collect()
 }
 
 /// A request that passed the rules and can be sent.
-pub(super) struct Checked(reqwest::Request);
+pub(super) struct Checked {
+    request: reqwest::Request,
+    may_be_private: bool,
+}
 
 impl Egress {
-    pub(super) fn new(development: bool) -> Result<Self, reqwest::Error> {
+    /// `private`: hosts with their ports that may be private and without https.
+    pub(super) fn new(development: bool, private: &[String]) -> Result<Self, reqwest::Error> {
         use_ring();
-        let client = Client::builder()
-            .redirect(redirect::Policy::none())
-            // A gateway decides what is sent twice.
-            .retry(retry::never())
-            // A proxy would resolve names by itself, past the guard.
-            .no_proxy()
-            .connect_timeout(GATEWAY_CONNECT)
-            .dns_resolver(Guard { development })
-            .user_agent(concat!("Switchyard/", env!("CARGO_PKG_VERSION")))
-            .build()?;
         Ok(Self {
-            client,
+            client: client(development)?,
+            private_client: client(true)?,
             development,
+            private: private.into(),
         })
     }
 
@@ -50,19 +72,19 @@ impl Egress {
     pub(super) fn check(
         &self,
         request: &HttpRequest,
-        hosts: &[String],
+        hosts: &[Cow<'_, str>],
         left: Duration,
     ) -> Result<Checked, EffectError> {
         let url = Url::parse(&request.url)
             .map_err(|error| refused(format!("the gateway's URL cannot be read: {error}")))?;
-        self.check_url(&url, hosts)?;
+        let may_be_private = self.check_url(&url, hosts)?;
         let method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| refused(format!("`{}` is no HTTP method", request.method)))?;
         let asked = request
             .timeout_ms
             .map_or(GATEWAY_REQUEST, Duration::from_millis);
         let mut builder = self
-            .client
+            .client_for(may_be_private)
             .request(method, url)
             .headers(headers(&request.headers)?)
             .timeout(asked.min(left));
@@ -80,15 +102,22 @@ impl Egress {
                 reason(&error)
             ))
         })?;
-        Ok(Checked(request))
+        Ok(Checked {
+            request,
+            may_be_private,
+        })
     }
 
     /// Sends it. Whatever the provider answers is an answer; an error is an answer that never came whole.
-    pub(super) async fn send(&self, request: Checked) -> Result<HttpResponse, EffectError> {
-        let host = request.0.url().host_str().unwrap_or_default().to_owned();
+    pub(super) async fn send(&self, checked: Checked) -> Result<HttpResponse, EffectError> {
+        let Checked {
+            request,
+            may_be_private,
+        } = checked;
+        let host = request.url().host_str().unwrap_or_default().to_owned();
         let mut response = self
-            .client
-            .execute(request.0)
+            .client_for(may_be_private)
+            .execute(request)
             .await
             .map_err(|error| failure(&error, &host))?;
         let status = response.status().as_u16();
@@ -124,7 +153,15 @@ impl Egress {
         })
     }
 
-    fn check_url(&self, url: &Url, hosts: &[String]) -> Result<(), EffectError> {
+    fn client_for(&self, may_be_private: bool) -> &Client {
+        match may_be_private {
+            true => &self.private_client,
+            false => &self.client,
+        }
+    }
+
+    /// Says whether the host may be at a private address at this port.
+    fn check_url(&self, url: &Url, hosts: &[Cow<'_, str>]) -> Result<bool, EffectError> {
         let host = url
             .host_str()
             .ok_or_else(|| refused("the gateway's URL has no host".into()))?;
@@ -133,15 +170,20 @@ impl Egress {
                 "the gateway's URL has credentials in it: use a header".into(),
             ));
         }
-        let is_http = url.scheme() == "http" && self.development;
+        let port = url.port_or_known_default().unwrap_or(443);
+        let is_private = self
+            .private
+            .iter()
+            .any(|private| names(private) == (host, Some(port)));
+        let is_http = url.scheme() == "http" && (self.development || is_private);
         if url.scheme() != "https" && !is_http {
             return Err(refused(format!("{host} is asked for without https")));
         }
-        let port = url.port_or_known_default().unwrap_or(443);
-        if !hosts
+        let is_listed = hosts
             .iter()
-            .any(|listed| self.is_listed(listed, host, port))
-        {
+            .any(|listed| self.is_listed(listed, host, port));
+        let is_simulator = self.development && is_this_machine(host);
+        if !is_listed && !is_simulator {
             return Err(refused(format!(
                 "{host}:{port} is not among the hosts that the gateway's manifest lists for this environment"
             )));
@@ -149,18 +191,15 @@ impl Egress {
         // The resolver is not asked about addresses that are written out.
         let address = host.trim_start_matches('[').trim_end_matches(']');
         match address.parse::<IpAddr>() {
-            Ok(address) if !self.development && !is_public(address) => {
+            Ok(address) if !self.development && !is_private && !is_public(address) => {
                 Err(refused(format!("{host} is not a public address")))
             }
-            _ => Ok(()),
+            _ => Ok(is_private),
         }
     }
 
     fn is_listed(&self, listed: &str, host: &str, port: u16) -> bool {
-        let (name, listed_port) = match listed.rsplit_once(':') {
-            Some((name, port)) => (name, port.parse().ok()),
-            None => (listed, Some(443)),
-        };
+        let (name, listed_port) = names(listed);
         let is_name = match name.strip_prefix("*.") {
             Some(parent) => host
                 .strip_suffix(parent)
@@ -171,19 +210,49 @@ impl Egress {
     }
 }
 
+/// A listed host and its port; 443 when it has none, `None` when it is no number.
+fn names(listed: &str) -> (&str, Option<u16>) {
+    match listed.rsplit_once(':') {
+        // An IPv6 address is written in brackets.
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        _ => (listed, Some(443)),
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn client(may_be_private: bool) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        // A gateway decides what is sent twice.
+        .retry(retry::never())
+        // A proxy would resolve names by itself, past the guard.
+        .no_proxy()
+        .connect_timeout(GATEWAY_CONNECT)
+        .dns_resolver(Guard { may_be_private })
+        .user_agent(concat!("Switchyard/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
 /// Answers names with addresses that a gateway may talk to. The connection goes to what was checked here, so a name that changes
-/// its mind gains nothing.
+/// its mind gains nothing. A resolver is not told the port, so hosts that may be private have a client of their own.
 struct Guard {
-    development: bool,
+    may_be_private: bool,
 }
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let development = self.development;
+        let may_be_private = self.may_be_private;
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let allowed: Vec<SocketAddr> = found
-                .filter(|address| development || is_public(address.ip()))
+                .filter(|address| may_be_private || is_public(address.ip()))
                 .collect();
             if allowed.is_empty() {
                 return Err(format!("{} has no public address", name.as_str()).into());
@@ -191,42 +260,6 @@ impl Resolve for Guard {
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })
     }
-}
-
-/// Is this an address on the public Internet? Everything that is set aside for something else is not.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    !(address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_documentation()
-        || a == 0
-        || (a == 100 && (64..128).contains(&b)) // carriers' own (RFC 6598)
-        || (a == 192 && b == 0 && c == 0) // protocol assignments
-        || (a == 192 && b == 88 && c == 99) // 6to4 relays
-        || (a == 198 && (18..20).contains(&b)) // benchmarks
-        || a >= 224) // multicast, reserved, broadcast
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    if let Some(inner) = address.to_ipv4_mapped() {
-        return is_public_v4(inner);
-    }
-    let [a, b, c, d, e, f, ..] = address.segments();
-    let is_global = a & 0xe000 == 0x2000; // 2000::/3 is all that is given out
-    // Teredo, ORCHID, benchmarks; documentation.
-    let set_aside = (a == 0x2001 && (b < 0x0200 || b == 0x0db8))
-        || a == 0x2002 // 6to4: an IPv4 address in disguise
-        || (a == 0x3fff && b < 0x1000); // documentation
-    let is_nat64 = (a, b, c, d, e, f) == (0x64, 0xff9b, 0, 0, 0, 0);
-    is_global && !set_aside && !is_nat64
 }
 
 fn headers(given: &[(String, String)]) -> Result<HeaderMap, EffectError> {
@@ -297,46 +330,37 @@ fn use_ring() {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
+    use super::*;
+    use url::Host;
+
+    /// The engine's list of what nobody may reach, asked for by a gateway whose manifest lists it.
     #[test]
-    fn only_addresses_on_the_public_internet_are_public() {
-        for public in [
-            "8.8.8.8",
-            "196.1.2.3",
-            "2606:4700::1111",
-            "2a00::1",
-            "::ffff:8.8.8.8",
-        ] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
+    fn a_manifest_opens_no_way_to_an_address_that_is_not_public() {
+        let egress = Egress::new(false, &[]).unwrap();
+        let mut tried = 0;
+        for (target, _) in crate::egress::tests::FORBIDDEN {
+            let Ok(mut url) = Url::parse(target) else {
+                continue;
+            };
+            let is_address = url
+                .host()
+                .is_some_and(|host| !matches!(host, Host::Domain(_)));
+            if !is_address {
+                continue; // a name is looked at when it is resolved
+            }
+            let _ = url.set_scheme("https");
+            let port = url.port_or_known_default().unwrap();
+            let is_listed_port = port == 443;
+            let listed = format!("{}:{port}", url.host_str().unwrap());
+            let refusal = egress.check_url(&url, &[Cow::Owned(listed)]);
+            if is_listed_port {
+                assert!(refusal.is_err(), "{target}");
+                tried += 1;
+            }
         }
-        for private in [
-            "10.0.0.1",
-            "127.0.0.1",
-            "0.0.0.0",
-            "169.254.169.254",
-            "172.16.0.1",
-            "192.168.1.1",
-            "100.64.0.1",
-            "192.0.0.8",
-            "198.18.0.1",
-            "203.0.113.1",
-            "224.0.0.1",
-            "255.255.255.255",
-            "::1",
-            "::",
-            "fe80::1",
-            "fd00::1",
-            "::ffff:10.0.0.1",
-            "64:ff9b::a00:1",
-            "2002:a00:1::",
-            "2001:db8::1",
-            "2001::1",
-            "ff02::1",
-            "5f00::1",
-        ] {
-            assert!(!is_public(private.parse().unwrap()), "{private}");
-        }
+        assert!(tried >= 60, "{tried} targets");
     }
 
     fn check(development: bool, url: &str) -> Result<(), String> {
@@ -346,11 +370,18 @@ mod tests {
             "acme.example:8443",
             "127.0.0.1",
             "*.1",
+            "node.internal:8545",
+            "10.0.0.5:8545",
+            "10.0.0.6:8545",
         ];
-        Egress::new(development)
-            .unwrap()
-            .check_url(&Url::parse(url).unwrap(), &hosts.map(String::from))
-            .map_err(|error| error.message)
+        Egress::new(
+            development,
+            &["node.internal:8545".into(), "10.0.0.5:8545".into()],
+        )
+        .unwrap()
+        .check_url(&Url::parse(url).unwrap(), &hosts.map(Cow::Borrowed))
+        .map(drop)
+        .map_err(|error| error.message)
     }
 
     #[test]
@@ -360,6 +391,8 @@ mod tests {
             "https://API.acme.example:443/",
             "https://eu.acme.example/",
             "https://acme.example:8443/",
+            "http://node.internal:8545/",
+            "http://10.0.0.5:8545/",
         ] {
             assert_eq!(check(false, allowed), Ok(()), "{allowed}");
         }
@@ -376,6 +409,9 @@ mod tests {
             ("https://127.0.0.1/", "not a public address"),
             ("https://2130706433/", "not a public address"),
             ("https://0x7f.1/", "not a public address"),
+            ("https://10.0.0.6:8545/", "not a public address"),
+            ("http://10.0.0.6:8545/", "without https"),
+            ("http://node.internal/", "without https"),
             ("ftp://api.acme.example/", "without https"),
         ] {
             let refusal = check(false, url).expect_err(url);
@@ -384,23 +420,47 @@ mod tests {
     }
 
     #[test]
-    fn development_mode_allows_local_ports_of_listed_hosts_and_no_other_hosts() {
+    fn development_mode_allows_this_machine_and_no_other_host_that_is_not_listed() {
         assert_eq!(check(true, "http://127.0.0.1:4321/charges"), Ok(()));
-        assert!(check(true, "http://localhost:4321/").is_err());
+        assert_eq!(check(true, "http://localhost:4321/"), Ok(()));
+        assert_eq!(check(true, "http://[::1]:4321/"), Ok(()));
+        assert!(check(true, "https://evil.example/").is_err());
+        assert!(check(true, "http://192.168.1.2/").is_err());
+    }
+
+    #[test]
+    fn the_host_of_a_url_in_the_configuration_is_granted_and_nothing_else_of_it() {
+        let config = json!({ "rpc": "https://node.example/v1/secret", "local": "http://10.0.0.5:8545", "chain": 1 });
+        let hosts = [
+            "api.acme.example",
+            "{config.rpc}",
+            "{config.local}",
+            "{config.chain}",
+            "{config.none}",
+        ]
+        .map(String::from);
+        assert_eq!(
+            granted(&hosts, &config),
+            ["api.acme.example", "node.example:443", "10.0.0.5:8545"]
+        );
     }
 
     #[tokio::test]
     async fn a_name_of_a_private_address_is_not_reached_and_nothing_is_sent() {
-        let egress = Egress::new(false).unwrap();
+        // That this machine may be private at another port opens none but that.
+        let egress = Egress::new(false, &["localhost:1".into()]).unwrap();
+        let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        trap.set_nonblocking(true).unwrap();
+        let host = format!("localhost:{}", trap.local_addr().unwrap().port());
         let request = HttpRequest {
             method: "POST".into(),
-            url: "https://localhost/".into(),
+            url: format!("https://{host}/"),
             headers: Vec::new(),
             body: None,
             timeout_ms: None,
             mutates: None,
         };
-        let checked = egress.check(&request, &["localhost".into()], Duration::from_secs(5));
+        let checked = egress.check(&request, &[host.into()], Duration::from_secs(5));
         let Ok(checked) = checked else {
             panic!("the host is listed");
         };
@@ -414,5 +474,6 @@ mod tests {
             "{}",
             error.message
         );
+        assert!(trap.accept().is_err(), "the trap was connected to");
     }
 }

@@ -95,6 +95,12 @@ pub enum Refused {
     },
     #[error("{path} changed while it was copied: add it again")]
     Changed { path: PathBuf },
+    #[error(
+        "{path}, the engine's own copy, is not what it was: put the gateway's file into the folder again, or restore the data folder"
+    )]
+    Damaged { path: PathBuf },
+    #[error("{path} could not be taken on: {reason}")]
+    NotTaken { path: PathBuf, reason: String },
 }
 
 /// A file that passed, with its bytes: what is copied is what was looked at.

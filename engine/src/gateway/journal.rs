@@ -3,6 +3,9 @@
 //! A request that can move money is written down durably before its first byte leaves, and again when it is answered. So after a
 //! crash the rows of an attempt prove what cannot have happened: no such row, nothing sent. Requests that only read are written
 //! after the call, all at once. A call without requests writes nothing.
+//!
+//! Calls of one attempt overlap: a query and a callback, say. Each counts its exchanges by itself, so a row's key says besides its
+//! number when the exchange began and of which operation, and no call writes over another's rows.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -101,7 +104,7 @@ pub async fn exchanges(
     let rows = store
         .scan(
             Table::Journal,
-            row_key(transaction, attempt, 0).as_bytes(),
+            rows_begin(transaction, attempt).as_bytes(),
             rows_end(transaction, attempt).as_bytes(),
             Direction::Forward,
             ROWS,
@@ -160,6 +163,11 @@ impl<'c> Scribe<'c> {
     }
 
     /// Can anything of this call have moved money?
+    /// Where this call is written down, if it is.
+    pub(super) fn store(&self) -> Option<&Store> {
+        self.journal.map(|journal| &journal.store)
+    }
+
     pub(super) fn maybe_sent(&self) -> bool {
         self.desk().maybe_sent > 0
     }
@@ -252,6 +260,12 @@ impl<'c> Scribe<'c> {
         }
     }
 
+    /// What only read and is not written down anywhere: of a call that has no journal.
+    pub(super) fn unwritten(&self) -> Vec<Exchange> {
+        let later = std::mem::take(&mut self.desk().later);
+        later.into_iter().map(|(_, exchange)| exchange).collect()
+    }
+
     /// Writes down what only read. Without any, writes nothing.
     pub(super) async fn finish(&self) {
         let Some(journal) = self.journal else { return };
@@ -290,7 +304,7 @@ impl<'c> Scribe<'c> {
         };
         let mut batch = Batch::new();
         for (number, exchange) in row.into_iter().chain(later.iter().map(|(n, e)| (*n, e))) {
-            let key = row_key(journal.transaction, journal.attempt, number);
+            let key = row_key(journal, number, exchange);
             batch.put(Table::Journal, key, written(exchange));
         }
         if let Some(state) = &state {
@@ -312,12 +326,26 @@ impl<'c> Scribe<'c> {
 }
 
 impl Journal {
+    /// Adds exchanges that only read and were made before it was known what they were about.
+    pub(crate) async fn add(&self, exchanges: &[Exchange]) -> Result<(), CommitError> {
+        let unavailable = |error: StoreError| CommitError::Unavailable {
+            reason: error.to_string(),
+        };
+        let first = self.next().await.map_err(unavailable)?;
+        let mut batch = Batch::new();
+        for (number, exchange) in (first..).zip(exchanges) {
+            let key = row_key(self, number, exchange);
+            batch.put(Table::Journal, key, written(exchange));
+        }
+        self.store.commit(batch).await
+    }
+
     async fn next(&self) -> Result<u32, StoreError> {
         let last = self
             .store
             .scan(
                 Table::Journal,
-                row_key(self.transaction, self.attempt, 0).as_bytes(),
+                rows_begin(self.transaction, self.attempt).as_bytes(),
                 rows_end(self.transaction, self.attempt).as_bytes(),
                 Direction::Backward,
                 1,
@@ -325,8 +353,12 @@ impl Journal {
             .await?;
         let number = last
             .first()
-            .and_then(|(key, _)| std::str::from_utf8(key.rsplit(|byte| *byte == b'/').next()?).ok())
-            .and_then(|number| number.parse::<u32>().ok());
+            .and_then(|(key, _)| {
+                key.rsplit(|byte| *byte == b'/')
+                    .next()?
+                    .get(..NUMBER_DIGITS)
+            })
+            .and_then(|number| std::str::from_utf8(number).ok()?.parse::<u32>().ok());
         Ok(number.map_or(0, |number| number + 1))
     }
 }
@@ -344,8 +376,19 @@ pub(super) enum JournalError {
     Store(#[from] StoreError),
 }
 
-fn row_key(transaction: TransactionId, attempt: AttemptId, number: u32) -> String {
-    format!("{transaction}/{attempt}/{number:010}")
+/// The number comes first: rows sort as they began, those of before this key had a moment in it included.
+fn row_key(journal: &Journal, number: u32, exchange: &Exchange) -> String {
+    let Journal {
+        transaction,
+        attempt,
+        ..
+    } = journal;
+    let (at, operation) = (exchange.at.as_micros(), &exchange.operation);
+    format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-{operation}")
+}
+
+fn rows_begin(transaction: TransactionId, attempt: AttemptId) -> String {
+    format!("{transaction}/{attempt}/0")
 }
 
 /// Sorts behind all numbers and before the state.
@@ -381,5 +424,83 @@ fn unreadable() -> Exchange {
     }
 }
 
+const NUMBER_DIGITS: usize = 10;
 /// Rows of one attempt that are read at once: hourly queries for days are some hundred.
 const ROWS: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::PaymentId;
+    use switchyard_gateway::wire::Body;
+
+    fn journal() -> Journal {
+        let ulid = ulid::Ulid::from_parts(1, 1);
+        Journal {
+            store: Store::memory(),
+            transaction: TransactionId::Payment(PaymentId::new(ulid)),
+            attempt: AttemptId::new(ulid),
+        }
+    }
+
+    fn request(mutates: bool) -> HttpRequest {
+        HttpRequest {
+            method: "POST".into(),
+            url: "https://a.example/".into(),
+            headers: Vec::new(),
+            body: None,
+            timeout_ms: None,
+            mutates: Some(mutates),
+        }
+    }
+
+    fn answer() -> Result<HttpResponse, EffectError> {
+        Ok(HttpResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: Body::Text(String::new()),
+        })
+    }
+
+    #[tokio::test]
+    async fn calls_of_one_attempt_that_overlap_write_over_none_of_each_others_rows() {
+        let (journal, redactor) = (journal(), Redactor::default());
+        let scribe = |operation| Scribe::new(Some(&journal), &redactor, "acme", operation);
+        let now = Timestamp::from_seconds(1_000);
+        let (code, query) = (scribe("submit_input"), scribe("query"));
+        let asking = query.begin(&request(false), now).await.unwrap();
+        let telling = code.begin(&request(true), now).await.unwrap();
+        query.end(asking, &answer()).await;
+        query.finish().await;
+        let (transaction, attempt) = (journal.transaction, journal.attempt);
+        assert_eq!(
+            recover(&journal.store, transaction, attempt).await.unwrap(),
+            Recovered::MaybeSent,
+            "what only read took the place of what may have moved money"
+        );
+        code.end(telling, &answer()).await;
+        let rows = exchanges(&journal.store, transaction, attempt)
+            .await
+            .unwrap();
+        let told: Vec<_> = rows.iter().map(|row| row.operation.as_str()).collect();
+        assert_eq!(told, ["query", "submit_input"]);
+        assert_eq!(journal.next().await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn rows_of_before_are_read_and_counted_on() {
+        let journal = journal();
+        let Journal {
+            transaction,
+            attempt,
+            ..
+        } = journal;
+        let mut batch = Batch::new();
+        let key = format!("{transaction}/{attempt}/0000000006");
+        batch.put(Table::Journal, key, written(&unreadable()));
+        journal.store.commit(batch).await.unwrap();
+        assert_eq!(journal.next().await.unwrap(), 7);
+        let rows = exchanges(&journal.store, transaction, attempt).await;
+        assert_eq!(rows.unwrap().len(), 1);
+    }
+}

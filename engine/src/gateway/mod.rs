@@ -8,21 +8,29 @@
 //!   it [`Outcome::Unknown`].
 //! - Different calls run at the same time; a call stays on the version that it began on.
 //!
-//! A library runs inside this process here, so it is trusted code: it can be told from a liar, not from an attacker. Isolation in
-//! a process of its own speaks the same messages.
+//! How gateways come, change and go while payments flow is [`life`]'s.
+//!
+//! A library that runs inside this process is trusted code: it can be told from a liar, not from an attacker. One in a process of its
+//! own ([`worker`]) speaks the same messages and can hurt nobody; [`Isolation`] says which is where.
 
 mod cache;
+mod callback;
+mod counter;
 mod drive;
 mod egress;
+mod home;
 mod inspect;
 mod journal;
 mod library;
+mod life;
 mod outcome;
 mod redact;
 mod registry;
 mod turns;
 mod version;
+mod worker;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -33,16 +41,25 @@ use switchyard_gateway::wire::Ready;
 pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
 
 use self::cache::Cache;
+pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
 use self::drive::{Drive, NoOutcome};
 use self::egress::Egress;
+use self::home::Home;
+pub use self::home::Isolation;
+use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::Scribe;
 pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
-use self::library::Library;
+use self::life::Life;
+pub use self::life::{
+    By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
+    Overview, Pin, Proposal, Record, State, VersionView, What,
+};
 use self::redact::Redactor;
 use self::registry::Registry;
 use self::turns::Turns;
-pub use self::version::Version;
+pub use self::version::{Quarantine, Version};
+pub use self::worker::{Bare, BareCall, BareStep, WorkerSettings, run as run_worker};
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;
@@ -58,10 +75,20 @@ pub struct Gateways(Arc<Inner>);
 pub struct GatewaySettings {
     /// Where the engine keeps its own copies of the libraries, by their hash.
     pub dir: PathBuf,
-    /// Lifts https and the ban on private addresses, for the hosts that a manifest lists.
+    /// Lifts https and the ban on private addresses, for the hosts that a manifest lists and for this machine itself.
     pub development: bool,
+    /// Hosts (`node.internal:8545`) that a gateway may reach at a private address and without https, if its manifest or its
+    /// connection names them, too.
+    pub private_hosts: Vec<String>,
     /// The installation's code, in place of `{service}` in method codes.
     pub service_code: String,
+    /// Hashes of files that may come without a question.
+    pub pinned: BTreeSet<String>,
+    /// Which gateways get a process of their own.
+    pub isolation: Isolation,
+    /// The hashes of the gateways that came with this release.
+    pub bundled: BTreeSet<String>,
+    pub worker: WorkerSettings,
 }
 
 impl Default for GatewaySettings {
@@ -69,7 +96,12 @@ impl Default for GatewaySettings {
         Self {
             dir: PathBuf::from("data/gateways"),
             development: false,
+            private_hosts: Vec::new(),
             service_code: "switchyard".to_owned(),
+            pinned: BTreeSet::new(),
+            isolation: Isolation::InProcess,
+            bundled: BTreeSet::new(),
+            worker: WorkerSettings::default(),
         }
     }
 }
@@ -106,6 +138,7 @@ pub struct CallEnd {
 struct Inner {
     settings: GatewaySettings,
     registry: Registry,
+    life: Life,
     egress: Egress,
     cache: Cache,
     turns: Turns,
@@ -116,8 +149,9 @@ struct Inner {
 impl Gateways {
     pub fn new(settings: GatewaySettings, clock: Clock, ids: Ids) -> Result<Self, NoClient> {
         Ok(Self(Arc::new(Inner {
-            egress: Egress::new(settings.development)?,
+            egress: Egress::new(settings.development, &settings.private_hosts)?,
             registry: Registry::default(),
+            life: Life::default(),
             cache: Cache::default(),
             turns: Turns::default(),
             settings,
@@ -131,26 +165,17 @@ impl Gateways {
         inspect::inspect(path).map(|inspected| inspected.inspection)
     }
 
-    /// Inspects a file, keeps a copy of it, loads that, and makes it the current version of its gateway. Calls that run stay on the
-    /// version they began on. The same file again ends its suspension.
+    /// Takes a file on without a question, for whoever runs the engine: see [`Gateways::install`].
     pub async fn add(&self, path: &Path) -> Result<Arc<Version>, Refused> {
-        let (inner, path) = (Arc::clone(&self.0), path.to_owned());
-        let task = tokio::task::spawn_blocking(move || inner.load(&path, true));
-        let version = task.await.unwrap_or_else(|error| {
-            let reason = error.to_string();
-            Err(Refused::NotLoadable {
-                path: PathBuf::new(),
-                reason,
-            })
-        })?;
-        version.give_another_chance();
-        tracing::info!(
-            gateway.name = version.name(),
-            gateway.version = %version.manifest.version,
-            gateway.sha256 = %version.sha256,
-            "gateway added"
-        );
-        Ok(version)
+        let by = By::new(version::ENGINE);
+        match self.install(path, Consent::Trusted, &by).await {
+            Ok(version) => Ok(version),
+            Err(LifeError::Refused(refused)) => Err(refused),
+            Err(error) => Err(Refused::NotTaken {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            }),
+        }
     }
 
     /// The current version of each gateway, in order of name.
@@ -168,12 +193,11 @@ impl Gateways {
             return Some(version);
         }
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let kept = self.0.settings.dir.join(format!("{sha256}.so"));
-        if !is_hash || !kept.is_file() {
+        if !is_hash || !self.0.kept(sha256).is_file() {
             return None;
         }
-        match self.0.load(&kept, false) {
-            Ok(version) => (version.name() == name && version.sha256 == sha256).then_some(version),
+        match self.load_kept(name, sha256) {
+            Ok(version) => Some(version),
             Err(refused) => {
                 tracing::error!(
                     gateway.name = name,
@@ -217,7 +241,8 @@ impl Gateways {
             mut state,
             input,
         } = call;
-        let redactor = Redactor::new(&gateway.manifest, &config);
+        let running = gateway.running();
+        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(&input);
         let scribe = Scribe::new(
             Some(&journal),
             &redactor,
@@ -259,6 +284,8 @@ impl Gateways {
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
         measure(&gateway, operation, since.elapsed());
+        drop(running);
+        self.note_quarantine(&gateway).await;
         CallEnd { outcome, state }
     }
 
@@ -270,6 +297,7 @@ impl Gateways {
         config: &Value,
     ) -> Result<ConfigCheck, String> {
         let operation = Operation::CheckConfig;
+        let _running = gateway.running();
         let redactor = Redactor::new(&gateway.manifest, config);
         let scribe = Scribe::new(None, &redactor, gateway.name(), operation.as_str());
         let drive = Drive {
@@ -289,6 +317,7 @@ impl Gateways {
             .run(&mut Value::Null)
             .await
             .and_then(|message| drive.read(&message));
+        self.note_quarantine(gateway).await;
         let ready: Ready<ConfigCheck> = ready.map_err(|NoOutcome(why)| why)?;
         Ok(match ready.outcome {
             ConfigCheck::Works { account } => ConfigCheck::Works {
@@ -341,26 +370,26 @@ impl Gateways {
 }
 
 impl Inner {
-    fn load(&self, path: &Path, is_current: bool) -> Result<Arc<Version>, Refused> {
-        let inspected = inspect::inspect(path)?;
+    /// Where the engine's own copy of a version lies.
+    fn kept(&self, sha256: &str) -> PathBuf {
+        self.settings.dir.join(format!("{sha256}.so"))
+    }
+
+    /// Copies an inspected file and loads the copy, unless that version is loaded already. It is nobody's choice yet.
+    fn open(&self, path: &Path, inspected: &Inspected) -> Result<Arc<Version>, Refused> {
         let Inspection {
             manifest, sha256, ..
         } = &inspected.inspection;
-        let version = match self.registry.version(&manifest.name, sha256) {
-            Some(loaded) => loaded,
-            None => {
-                let kept = library::keep(&self.settings.dir, path, &inspected)?;
-                let library = Library::open(&kept)?;
-                let manifest = self.substituted(manifest);
-                Arc::new(Version::new(
-                    manifest,
-                    sha256.clone(),
-                    library,
-                    self.clock.clone(),
-                ))
-            }
-        };
-        Ok(self.registry.add(version, is_current))
+        if let Some(loaded) = self.registry.version(&manifest.name, sha256) {
+            return Ok(loaded);
+        }
+        let kept = library::keep(&self.settings.dir, path, inspected)?;
+        // One that is new is tried at once; of the others many may never be needed again.
+        let is_new = kept != path;
+        let home = Home::open(&self.settings, &inspected.inspection, &kept, is_new)?;
+        let manifest = self.substituted(manifest);
+        let version = Version::new(manifest, sha256.clone(), home, self.clock.clone());
+        Ok(self.registry.add(Arc::new(version)))
     }
 
     fn substituted(&self, manifest: &Manifest) -> Manifest {

@@ -33,6 +33,7 @@ pub(super) fn translate(
     redactor: &Redactor,
 ) -> Outcome {
     let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));
+    let id = |text: Option<String>| text.map(|text| redactor.id(&text));
     match outcome {
         WireOutcome::Succeeded {
             provider_id,
@@ -41,7 +42,7 @@ pub(super) fn translate(
             provider_status,
         } => match amount.map(|amount| captured(&amount, currency)).transpose() {
             Ok(amount) => Outcome::Succeeded {
-                provider_id: said(provider_id),
+                provider_id: id(provider_id),
                 amount,
                 fees: fees.and_then(|fees| fee(&fees)),
                 provider_status: said(provider_status),
@@ -65,7 +66,7 @@ pub(super) fn translate(
         } => Outcome::Declined(Decline {
             reason: decline_reason(reason),
             retryable,
-            provider_id: said(provider_id),
+            provider_id: id(provider_id),
             provider_code: said(provider_code),
             provider_message: said(provider_message),
         }),
@@ -74,7 +75,7 @@ pub(super) fn translate(
             payer_action,
             poll_after,
         } => Outcome::Pending {
-            provider_id: said(provider_id),
+            provider_id: id(provider_id),
             payer_action: payer_action.and_then(action),
             poll_after: poll_after.map(|seconds| {
                 Duration::from_secs(seconds.into()).clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)

@@ -2,9 +2,9 @@
 //!
 //! A header's value is secret unless its name is listed here. A field of a JSON body or a form is secret when its name sounds like
 //! one. And whatever the name, a text that contains a secret of the connection's configuration, or a token that the gateway cached,
-//! loses it. What is left is cut to a length that a person reads.
+//! loses it, and so does one that contains a code that the payer typed. What is left is cut to a length that a person reads.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::Url;
 use serde_json::Value;
@@ -13,9 +13,12 @@ use switchyard_gateway::wire::Body;
 
 use crate::limits::{GATEWAY_TEXT_BYTES, JOURNAL_BODY_BYTES};
 
-/// Knows the secrets of one call.
+/// Knows the secrets of one call; clones share what it learns.
+#[derive(Clone, Default)]
 pub(super) struct Redactor {
-    secrets: Mutex<Vec<String>>,
+    secrets: Arc<Mutex<Vec<String>>>,
+    /// What the payer typed. Short enough to stand in a provider's id by chance: see [`Redactor::id`].
+    typed: Arc<[String]>,
 }
 
 impl Redactor {
@@ -35,8 +38,23 @@ impl Redactor {
             }
         }
         Self {
-            secrets: Mutex::new(secrets),
+            secrets: Arc::new(Mutex::new(secrets)),
+            typed: Arc::default(),
         }
+    }
+
+    /// The same for a call that passes on what the payer typed.
+    pub(super) fn with_typed(mut self, input: &Value) -> Self {
+        let fields = input.get("input").and_then(Value::as_object);
+        let texts = fields
+            .into_iter()
+            .flat_map(|fields| fields.values())
+            .filter_map(Value::as_str);
+        self.typed = texts
+            .filter(|text| text.len() >= SHORTEST_CODE)
+            .map(str::to_owned)
+            .collect();
+        self
     }
 
     /// From now on this text is a secret, too: a token that the gateway cached.
@@ -51,13 +69,12 @@ impl Redactor {
 
     /// A sentence: secrets out, control characters out, cut.
     pub(super) fn sentence(&self, text: &str) -> String {
-        let mut text: String = self
-            .without_secrets(text)
-            .chars()
-            .map(|char| if char.is_control() { ' ' } else { char })
-            .collect();
-        cut(&mut text, GATEWAY_TEXT_BYTES);
-        text
+        readable(&self.without_secrets(text))
+    }
+
+    /// An id, which has to stay what it is: the digits of a typed code may be in it by chance, and are left.
+    pub(super) fn id(&self, text: &str) -> String {
+        readable(&self.without_configured(text))
     }
 
     /// A URL: secrets out of its path, and the values of its query that sound like one.
@@ -129,8 +146,22 @@ impl Redactor {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
             Value::String(text) => *text = self.without_secrets(text),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                let text = number.to_string();
+                if self.is_secret(&text) {
+                    *json = Value::from(MASK);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
+    }
+
+    fn is_secret(&self, text: &str) -> bool {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        secrets
+            .iter()
+            .chain(&*self.typed)
+            .any(|secret| secret == text)
     }
 
     fn field(&self, name: &str, value: &str) -> String {
@@ -141,7 +172,13 @@ impl Redactor {
         }
     }
 
-    fn without_secrets(&self, text: &str) -> String {
+    pub(super) fn without_secrets(&self, text: &str) -> String {
+        let text = self.without_configured(text);
+        let typed = self.typed.iter();
+        typed.fold(text, |text, code| text.replace(code.as_str(), MASK))
+    }
+
+    fn without_configured(&self, text: &str) -> String {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = text.to_owned();
         for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
@@ -185,6 +222,16 @@ fn sounds_secret(name: &str) -> bool {
         .any(|word| SECRET_WORDS.contains(&word.as_str()))
 }
 
+/// Without control characters, cut.
+fn readable(text: &str) -> String {
+    let mut text: String = text
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    cut(&mut text, GATEWAY_TEXT_BYTES);
+    text
+}
+
 fn cut(text: &mut String, bytes: usize) {
     if text.len() > bytes {
         let mut end = bytes;
@@ -199,6 +246,8 @@ fn cut(text: &mut String, bytes: usize) {
 const MASK: &str = "***";
 /// Shorter texts are words of the protocol ("on", "XOF") rather than secrets, and would riddle every body with masks.
 const SHORTEST_SECRET: usize = 5;
+/// Codes that payers type have four digits or more.
+const SHORTEST_CODE: usize = 3;
 const SECRET_WORDS: [&str; 22] = [
     "secret",
     "secrets",
@@ -320,6 +369,20 @@ mod tests {
             redactor.body(&Body::Text("{\"token\":\"abc".into())),
             "(13 bytes of broken JSON)"
         );
+    }
+
+    #[test]
+    fn a_code_that_the_payer_typed_is_nowhere_and_an_id_with_the_same_digits_stays() {
+        let redactor = redactor().with_typed(&json!({ "input": { "code": "4711" } }));
+        let json = json!({ "code": "4711", "value": 4711, "note": "the code 4711", "amount": 25 });
+        let seen = redactor.body(&Body::Text(json.to_string()));
+        assert!(!seen.contains("4711") && seen.contains("25"), "{seen}");
+        let form = Body::Form(vec![("validation".into(), "4711".into())]);
+        assert_eq!(redactor.body(&form), "validation=***");
+        let url = redactor.url("https://a.example/validate/4711?v=4711");
+        assert!(!url.contains("4711"), "{url}");
+        assert_eq!(redactor.sentence("4711 is wrong"), "*** is wrong");
+        assert_eq!(redactor.id("tx-847112-sk_live_12345"), "tx-847112-***");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) struct Registry {
 }
 
 struct Slot {
-    /// None as long as only versions were loaded that earlier attempts ask for.
+    /// None when the gateway was removed, or only versions were loaded that earlier attempts ask for.
     current: ArcSwap<Option<Arc<Version>>>,
     versions: ArcSwap<Vec<Arc<Version>>>,
 }
@@ -44,20 +44,22 @@ impl Registry {
     }
 
     /// Takes a version in, and answers the one that is kept: the same file twice is one version.
-    pub(super) fn add(&self, version: Arc<Version>, is_current: bool) -> Arc<Version> {
+    pub(super) fn add(&self, version: Arc<Version>) -> Arc<Version> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.slot(version.name());
         let known = self.version(version.name(), &version.sha256);
-        let kept = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let mut versions = Vec::clone(&slot.versions.load());
             versions.push(Arc::clone(&version));
             slot.versions.store(Arc::new(versions));
             version
-        });
-        if is_current {
-            slot.current.store(Arc::new(Some(Arc::clone(&kept))));
-        }
-        kept
+        })
+    }
+
+    /// From here on new attempts begin on `version`, or nowhere. Calls that run hold the version they began on.
+    pub(super) fn swap(&self, name: &str, version: Option<Arc<Version>>) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.slot(name).current.store(Arc::new(version));
     }
 
     fn slot(&self, name: &str) -> Arc<Slot> {

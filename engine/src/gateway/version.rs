@@ -1,16 +1,18 @@
 //! A version of a gateway: one file, known by its hash, loaded for the life of the process.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use switchyard_gateway::manifest::{Manifest, Method};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use serde::{Deserialize, Serialize};
+use switchyard_gateway::manifest::{Hosts, Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
 
-use super::library::Library;
+use super::home::Home;
 use crate::clock::{Clock, Timestamp};
-use crate::limits::{GATEWAY_PANICS_A_MINUTE, GATEWAY_SUSPENSION};
+use crate::limits::GATEWAY_PANICS_A_MINUTE;
 use crate::money::Amount;
 
 /// One loaded gateway. A call holds its version, so a swap under it changes nothing for it.
@@ -19,22 +21,43 @@ pub struct Version {
     pub manifest: Arc<Manifest>,
     /// Of the file, in lower-case hexadecimal.
     pub sha256: String,
-    pub(super) library: Library,
+    pub(super) home: Home,
+    /// The hosts that it may talk to: those of its manifest, or the part of them that an operator granted.
+    granted: ArcSwap<Hosts>,
     is_slow: AtomicBool,
-    /// In microseconds since 1970.
-    suspended_until: AtomicI64,
+    quarantine: ArcSwapOption<Quarantine>,
+    /// The quarantine is one that this version came to by itself, and nobody has written it down yet.
+    is_news: AtomicBool,
+    is_draining: AtomicBool,
+    calls: AtomicUsize,
     clock: Clock,
     panics: Mutex<VecDeque<Timestamp>>,
 }
 
+/// Why a version takes nothing new. It lasts until an operator ends it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    pub reason: String,
+    pub at: Timestamp,
+    /// The operator's name, or `engine`.
+    pub by: String,
+}
+
+/// A call that runs on a version, for as long as this lives.
+pub(super) struct Running<'v>(&'v Version);
+
 impl Version {
-    pub(super) fn new(manifest: Manifest, sha256: String, library: Library, clock: Clock) -> Self {
+    pub(super) fn new(manifest: Manifest, sha256: String, home: Home, clock: Clock) -> Self {
         Self {
+            granted: ArcSwap::from_pointee(manifest.hosts.clone()),
             manifest: Arc::new(manifest),
             sha256,
-            library,
+            home,
             is_slow: AtomicBool::new(false),
-            suspended_until: AtomicI64::new(NOT_SUSPENDED),
+            quarantine: ArcSwapOption::empty(),
+            is_news: AtomicBool::new(false),
+            is_draining: AtomicBool::new(false),
+            calls: AtomicUsize::new(0),
             clock,
             panics: Mutex::default(),
         }
@@ -84,18 +107,96 @@ impl Version {
         fits && unit.is_some_and(|unit| amount.minor() % unit == 0)
     }
 
-    /// Did it panic so often that it is not called for a while?
+    /// Is it in quarantine? Then it takes nothing new; it may still be asked about what it began.
     pub fn is_suspended(&self) -> bool {
-        self.clock.now().as_micros() < self.suspended_until.load(Ordering::Relaxed)
+        self.quarantine.load().is_some()
     }
 
-    /// Ends a suspension before its time.
-    pub(super) fn give_another_chance(&self) {
+    /// Why it is in quarantine, if it is.
+    pub fn quarantine(&self) -> Option<Arc<Quarantine>> {
+        self.quarantine.load_full()
+    }
+
+    /// Why it is not called for `operation`. What it began may be asked about in quarantine, too: nothing else settles where money is.
+    pub(super) fn refuses(&self, operation: Operation) -> Option<Arc<Quarantine>> {
+        match operation {
+            Operation::Query | Operation::Callback => None,
+            _ => self.quarantine(),
+        }
+    }
+
+    /// Does its code run in a process of its own?
+    pub fn is_apart(&self) -> bool {
+        matches!(self.home, Home::Worker(_))
+    }
+
+    /// Do no new attempts begin on it, because its gateway is on its way out?
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+
+    /// Calls that run on it now.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The hosts that it may talk to.
+    pub fn hosts(&self) -> Arc<Hosts> {
+        self.granted.load_full()
+    }
+
+    pub(super) fn grant(&self, hosts: Hosts) {
+        self.granted.store(Arc::new(hosts));
+    }
+
+    pub(super) fn running(&self) -> Running<'_> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        Running(self)
+    }
+
+    pub(super) fn set_draining(&self, is_draining: bool) {
+        self.is_draining.store(is_draining, Ordering::Relaxed);
+    }
+
+    /// Puts it into quarantine, or takes it out, as the operator wants.
+    pub(super) fn set_quarantine(&self, quarantine: Option<Quarantine>) {
         self.panics().clear();
-        self.suspended_until.store(NOT_SUSPENDED, Ordering::Relaxed);
+        self.home.forgive();
+        self.is_news.store(false, Ordering::Relaxed);
+        self.quarantine.store(quarantine.map(Arc::new));
     }
 
-    /// Counts a panic; suspends the version when there were too many within a minute.
+    /// Puts it into quarantine at once, by itself. Nothing of it is stored here: whoever ran the call sees to that.
+    pub(super) fn suspend(&self, why: &str) {
+        if self.is_suspended() {
+            return;
+        }
+        tracing::error!(
+            gateway.name = self.name(),
+            gateway.sha256 = %self.sha256,
+            why,
+            "gateway put into quarantine: it takes nothing new until `switchyard gateway restore {}`",
+            self.name()
+        );
+        metrics::counter!("switchyard_gateway_quarantines_total", "gateway" => self.name().to_owned())
+            .increment(1);
+        self.quarantine.store(Some(Arc::new(Quarantine {
+            reason: why.to_owned(),
+            at: self.clock.now(),
+            by: ENGINE.to_owned(),
+        })));
+        self.is_news.store(true, Ordering::Relaxed);
+    }
+
+    /// The quarantine that it came to by itself, once.
+    pub(super) fn news(&self) -> Option<Arc<Quarantine>> {
+        if !self.is_news.swap(false, Ordering::Relaxed) {
+            return None;
+        }
+        self.quarantine()
+    }
+
+    /// Counts a panic; puts the version into quarantine when there were too many within a minute.
     pub(super) fn panicked(&self, now: Timestamp) {
         let mut panics = self.panics();
         panics.push_back(now);
@@ -107,15 +208,10 @@ impl Version {
         }
         if panics.len() >= GATEWAY_PANICS_A_MINUTE {
             panics.clear();
-            let until = now.plus(GATEWAY_SUSPENSION);
-            self.suspended_until
-                .store(until.as_micros(), Ordering::Relaxed);
-            tracing::error!(
-                gateway.name = self.name(),
-                gateway.sha256 = %self.sha256,
-                "gateway suspended after {GATEWAY_PANICS_A_MINUTE} panics within a minute: \
-                 its calls are refused until {until}, or until it is added again"
-            );
+            drop(panics);
+            self.suspend(&format!(
+                "it panicked {GATEWAY_PANICS_A_MINUTE} times within a minute"
+            ));
         }
     }
 
@@ -137,6 +233,12 @@ impl Version {
     }
 }
 
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl std::fmt::Debug for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -149,6 +251,6 @@ impl std::fmt::Debug for Version {
     }
 }
 
-/// No clock shows a time before this one.
-const NOT_SUSPENDED: i64 = i64::MIN;
+/// Who does what nobody asked for.
+pub(super) const ENGINE: &str = "engine";
 const MINUTE: Duration = Duration::from_secs(60);

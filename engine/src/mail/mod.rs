@@ -6,7 +6,6 @@
 //!
 //! It leaves out bounces: nobody reads what comes back to the sender's address.
 
-mod actor;
 mod letter;
 mod policy;
 mod post;
@@ -17,20 +16,21 @@ mod transport;
 mod words;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use actix::{Addr, ArbiterHandle};
+use actix::ArbiterHandle;
 use lettre::message::Mailbox;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use self::actor::MailActor;
 pub use self::letter::{Letter, Posted, Recipient, enqueue};
 pub use self::post::MailSnapshot;
+use self::post::Post;
 use self::transport::Transport;
 pub use self::words::Language;
+use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::MailId;
@@ -80,9 +80,9 @@ struct Shared {
     is_told: AtomicBool,
     /// Held while the queue is being counted.
     measuring: tokio::sync::Mutex<()>,
-    away: Arc<AtomicUsize>,
+    away: Away,
     stopping: watch::Sender<bool>,
-    actor: OnceLock<Addr<MailActor>>,
+    desk: OnceLock<Door<Post>>,
 }
 
 impl Mails {
@@ -103,6 +103,14 @@ impl Mails {
                 return Ok(Self(None));
             }
         };
+        Self::start_through(transport, with, arbiter)
+    }
+
+    fn start_through(
+        transport: Transport,
+        with: Equipment,
+        arbiter: &ArbiterHandle,
+    ) -> Result<Self, MailError> {
         let shared = Arc::new(Shared {
             sender: render::sender(&with.settings.from).map_err(MailError::From)?,
             store: with.store,
@@ -112,12 +120,19 @@ impl Mails {
             runtime: Handle::current(),
             is_told: AtomicBool::new(false),
             measuring: tokio::sync::Mutex::default(),
-            away: Arc::default(),
+            away: Away::default(),
             stopping: watch::channel(false).0,
-            actor: OnceLock::new(),
+            desk: OnceLock::new(),
         });
-        let address = actor::start(&shared, arbiter);
-        let _ = shared.actor.set(address);
+        let setting = Setting {
+            arbiter,
+            clock: shared.clock.clone(),
+            stopping: shared.stopping.subscribe(),
+        };
+        let for_desk = shared.clone();
+        let desk = start_desk(setting, move |door| Post::new(for_desk, door));
+        desk.look();
+        let _ = shared.desk.set(desk);
         Ok(Self(Some(shared)))
     }
 
@@ -129,27 +144,23 @@ impl Mails {
     /// Says that there is a new mail in the outbox, after the commit.
     pub fn nudge(&self) {
         let Some(shared) = &self.0 else { return };
-        if let Some(actor) = shared.actor.get()
+        if let Some(desk) = shared.desk.get()
             && !shared.is_told.swap(true, Ordering::SeqCst)
         {
-            actor.do_send(actor::Tell(post::News::Look));
+            desk.look();
         }
     }
 
     /// How the post is; `None` when there are no mails, or it has stopped.
     pub async fn snapshot(&self) -> Option<MailSnapshot> {
-        let actor = self.0.as_ref()?.actor.get()?;
-        actor.send(crate::actors::Snapshot::default()).await.ok()
+        self.0.as_ref()?.desk.get()?.snapshot().await
     }
 
     /// Begins nothing new and waits for what is on its way, for so long at most.
     pub async fn stop(&self, grace: Duration) {
         let Some(shared) = &self.0 else { return };
         shared.stopping.send_replace(true);
-        let deadline = tokio::time::Instant::now() + grace;
-        while shared.away.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        shared.away.all_back(grace).await;
     }
 }
 
@@ -197,20 +208,6 @@ pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> 
 impl Shared {
     fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
-    }
-
-    /// Counts a mail as on its way until the answer is dropped.
-    fn away(&self) -> Away {
-        self.away.fetch_add(1, Ordering::SeqCst);
-        Away(self.away.clone())
-    }
-}
-
-struct Away(Arc<AtomicUsize>);
-
-impl Drop for Away {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

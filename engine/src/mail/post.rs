@@ -12,7 +12,9 @@ use super::Shared;
 use super::letter::{self, Letter, Posted};
 use super::policy::{Attempted, Verdict, verdict};
 use super::render;
+use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
+use crate::limits;
 use crate::store::{Batch, CommitError, Direction, Table};
 
 /// Something that the post has to hear of.
@@ -25,7 +27,8 @@ pub enum News {
 
 pub(super) struct Post {
     shared: Arc<Shared>,
-    tell: Arc<dyn Fn(News) + Send + Sync>,
+    /// Where its own news come in.
+    door: Door<Self>,
     in_flight: BTreeSet<Vec<u8>>,
     /// Rows that cannot be read. They stay where they are, for whoever repairs the store.
     unreadable: BTreeSet<Vec<u8>>,
@@ -44,46 +47,16 @@ pub struct MailSnapshot {
 }
 
 impl Post {
-    pub(super) fn new(shared: Arc<Shared>, tell: Arc<dyn Fn(News) + Send + Sync>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, door: Door<Self>) -> Self {
         Self {
             shared,
-            tell,
+            door,
             in_flight: BTreeSet::new(),
             unreadable: BTreeSet::new(),
             low: Timestamp::default(),
             last_full_look: None,
             started: 0,
         }
-    }
-
-    pub(super) fn snapshot(&self) -> MailSnapshot {
-        MailSnapshot {
-            in_flight: self.in_flight.len(),
-            started: self.started,
-        }
-    }
-
-    /// Takes in what happened and sends whatever may be sent now. Answers when to look again.
-    pub(super) async fn take_in(&mut self, news: News) -> Option<Timestamp> {
-        self.shared.is_told.store(false, Ordering::SeqCst);
-        if let News::Ended { key } = news {
-            self.in_flight.remove(&key);
-        }
-        let now = self.shared.clock.now();
-        if self.shared.is_stopping() {
-            return None;
-        }
-        if self
-            .last_full_look
-            .is_none_or(|last| now.since(last) >= FULL_LOOK)
-        {
-            self.last_full_look = Some(now);
-            self.low = Timestamp::default();
-            self.shared.runtime.spawn(measure(self.shared.clone()));
-        }
-        let next_due = self.send_due(now).await;
-        let next_look = now.plus(FULL_LOOK);
-        Some(next_due.map_or(next_look, |due| due.min(next_look)))
     }
 
     /// Sends what is due, as much as there is room for. Answers when the next one will be.
@@ -140,7 +113,11 @@ impl Post {
     fn start(&mut self, key: Vec<u8>, value: Vec<u8>, letter: Letter) {
         self.in_flight.insert(key.clone());
         self.started += 1;
-        let (shared, tell, away) = (self.shared.clone(), self.tell.clone(), self.shared.away());
+        let (shared, door, away) = (
+            self.shared.clone(),
+            self.door.clone(),
+            self.shared.away.one_more(),
+        );
         self.shared.runtime.spawn(async move {
             let sent = AssertUnwindSafe(send(&shared, &key, &value, letter))
                 .catch_unwind()
@@ -151,8 +128,45 @@ impl Post {
                 tracing::error!("Sending a mail panicked; it is tried again later.");
                 tokio::time::sleep(REST).await;
             }
-            tell(News::Ended { key });
+            door.tell(News::Ended { key }).await;
         });
+    }
+}
+
+impl Work for Post {
+    type News = News;
+    type Snapshot = MailSnapshot;
+    const NAME: &'static str = "mail";
+    const MAILBOX: usize = limits::MAIL_MAILBOX;
+    const LOOK: News = News::Look;
+
+    fn snapshot(&self) -> MailSnapshot {
+        MailSnapshot {
+            in_flight: self.in_flight.len(),
+            started: self.started,
+        }
+    }
+
+    async fn take_in(&mut self, news: News) -> Option<Timestamp> {
+        self.shared.is_told.store(false, Ordering::SeqCst);
+        if let News::Ended { key } = news {
+            self.in_flight.remove(&key);
+        }
+        let now = self.shared.clock.now();
+        if self.shared.is_stopping() {
+            return None;
+        }
+        if self
+            .last_full_look
+            .is_none_or(|last| now.since(last) >= FULL_LOOK)
+        {
+            self.last_full_look = Some(now);
+            self.low = Timestamp::default();
+            self.shared.runtime.spawn(measure(self.shared.clone()));
+        }
+        let next_due = self.send_due(now).await;
+        let next_look = now.plus(FULL_LOOK);
+        Some(next_due.map_or(next_look, |due| due.min(next_look)))
     }
 }
 

@@ -15,6 +15,9 @@ pub enum Transport {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
     /// Development mode: one `.eml` file a mail.
     Files(PathBuf),
+    /// Panics so many times, and then takes everything.
+    #[cfg(test)]
+    Panicking(std::sync::atomic::AtomicUsize),
 }
 
 /// The way out cannot be set up.
@@ -62,6 +65,13 @@ impl Transport {
                     Some("the mail server did not answer in time".to_owned()),
                 ),
             },
+            #[cfg(test)]
+            Self::Panicking(times) => {
+                use std::sync::atomic::Ordering::SeqCst;
+                let left = times.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+                assert!(left.is_err(), "a test wants a panic");
+                (Attempted::Sent, None)
+            }
             Self::Files(folder) => match write(folder, id, &mail.formatted()).await {
                 Ok(()) => (Attempted::Sent, None),
                 Err(error) => (

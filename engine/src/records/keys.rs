@@ -5,7 +5,7 @@ use ulid::Ulid;
 use super::list::Kind;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::ids::{AppId, CustomerId, PaymentId, PayoutId, TransactionId};
+use crate::ids::{AppId, CaseId, ConnectionId, CustomerId, PaymentId, PayoutId, TransactionId};
 
 const PAYMENT: u8 = b'p';
 const PAYOUT: u8 = b'o';
@@ -13,6 +13,13 @@ const PAYOUT: u8 = b'o';
 const LIST: u8 = b'l';
 /// First byte of the customers' e-mail index in the index table.
 const EMAIL: u8 = b'e';
+/// First byte of the index of open attempts in the index table.
+const OPEN: u8 = b'g';
+/// First byte of the index of attempts by what providers call them, in the index table.
+const NAME: u8 = b'n';
+
+/// First byte of the cases' index in the index table.
+const CASE: u8 = b'c';
 
 pub(super) const TRANSACTION_BYTES: usize = 17;
 
@@ -72,6 +79,15 @@ pub(super) fn list(app: AppId, environment: Environment, id: TransactionId) -> V
     key
 }
 
+/// `c<open or closed>`, which the case's ulid follows: all open cases lie together, in order of time.
+pub(super) const fn case_prefix(open: bool) -> [u8; 2] {
+    [CASE, if open { b'o' } else { b'x' }]
+}
+
+pub(super) fn case(open: bool, id: CaseId) -> Vec<u8> {
+    [&case_prefix(open)[..], &id.ulid().to_bytes()].concat()
+}
+
 /// `<app><environment>`, which the ulid follows.
 pub(super) fn customer_prefix(app: AppId, environment: Environment) -> Vec<u8> {
     let mut key = Vec::with_capacity(33);
@@ -93,6 +109,31 @@ pub(super) fn email(app: AppId, environment: Environment, email: &str) -> Vec<u8
     key.extend_from_slice(&app.ulid().to_bytes());
     key.push(environment_byte(environment));
     key.extend(email.bytes().map(|byte| byte.to_ascii_lowercase()));
+    key
+}
+
+/// `g<hash of the gateway>\0`, which the transaction follows: what is open on one version of a gateway lies together.
+pub(super) fn open_prefix(gateway_hash: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(gateway_hash.len() + 2 + TRANSACTION_BYTES);
+    key.push(OPEN);
+    key.extend_from_slice(gateway_hash.as_bytes());
+    key.push(0);
+    key
+}
+
+pub(super) fn open(gateway_hash: &str, id: TransactionId) -> Vec<u8> {
+    let mut key = open_prefix(gateway_hash);
+    key.extend_from_slice(&transaction(id));
+    key
+}
+
+/// `n<connection><kind of name><name>`.
+pub(super) fn name(connection: ConnectionId, kind: u8, text: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(18 + text.len());
+    key.push(NAME);
+    key.extend_from_slice(&connection.ulid().to_bytes());
+    key.push(kind);
+    key.extend_from_slice(text.as_bytes());
     key
 }
 

@@ -7,30 +7,17 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use crate::store::{Direction, Store, Table};
+pub use crate::transaction::Kind;
 use crate::transaction::{Status, Transaction};
 
 /// Index rows read at once while counting. Between two reads other work gets its turn.
 const CHUNK: usize = 2_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Payment,
-    Payout,
-}
-
-impl Kind {
-    pub const fn of(id: TransactionId) -> Self {
-        match id {
-            TransactionId::Payment(_) => Self::Payment,
-            TransactionId::Payout(_) => Self::Payout,
-        }
-    }
-
-    pub(super) fn id(self, ulid: ulid::Ulid) -> TransactionId {
-        match self {
-            Self::Payment => TransactionId::Payment(PaymentId::new(ulid)),
-            Self::Payout => TransactionId::Payout(PayoutId::new(ulid)),
-        }
+/// The id of a payment or a payout.
+pub(super) fn id(kind: Kind, ulid: ulid::Ulid) -> TransactionId {
+    match kind {
+        Kind::Payment => TransactionId::Payment(PaymentId::new(ulid)),
+        Kind::Payout => TransactionId::Payout(PayoutId::new(ulid)),
     }
 }
 
@@ -110,8 +97,36 @@ pub async fn list(store: &Store, query: &ListQuery) -> Result<Listing, RecordErr
     })
 }
 
+/// The app's transactions of one kind that began at `since` or later and after `after`, oldest first.
+pub async fn begun_since(
+    store: &Store,
+    app: AppId,
+    environment: Environment,
+    kind: Kind,
+    since: Timestamp,
+    after: Option<TransactionId>,
+    limit: usize,
+) -> Result<Vec<TransactionId>, RecordError> {
+    let prefix = keys::list_prefix(app, environment, kind);
+    let mut start = [&prefix[..], &ulid_start(since)].concat();
+    if let Some(after) = after {
+        let behind = [&keys::list(app, environment, after)[..], &[0]].concat();
+        start = start.max(behind);
+    }
+    let rows = store
+        .scan(
+            Table::Index,
+            &start,
+            &keys::after(&prefix),
+            Direction::Forward,
+            limit,
+        )
+        .await?;
+    rows.iter().map(|(key, _)| id_of(kind, key)).collect()
+}
+
 /// The first bytes of every ULID made at `at` or later: its milliseconds, in 48 bits.
-fn ulid_start(at: Timestamp) -> [u8; 6] {
+pub(super) fn ulid_start(at: Timestamp) -> [u8; 6] {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0).to_be_bytes();
     [
         millis[2], millis[3], millis[4], millis[5], millis[6], millis[7],
@@ -124,5 +139,5 @@ fn id_of(kind: Kind, key: &[u8]) -> Result<TransactionId, RecordError> {
         .checked_sub(16)
         .and_then(|at| <[u8; 16]>::try_from(&key[at..]).ok());
     let ulid = ulid.ok_or_else(|| RecordError::damaged("list index", format!("{key:02x?}")))?;
-    Ok(kind.id(ulid::Ulid::from_bytes(ulid)))
+    Ok(id(kind, ulid::Ulid::from_bytes(ulid)))
 }

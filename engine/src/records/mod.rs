@@ -4,18 +4,23 @@
 //! Keys are binary and begin with what they are looked up by, so that each look-up is one row or one contiguous range, whatever the
 //! history's length.
 
+mod cases;
 mod customers;
 mod keys;
 mod list;
+mod names;
 mod purge;
 mod timers;
 mod transactions;
 
+pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases};
 pub use customers::{NewCustomer, Registered, register};
-pub use list::{Kind, ListQuery, Listing, list};
+pub use list::{Kind, ListQuery, Listing, begun_since, list};
+pub(crate) use names::new_names;
+pub use names::{Name, attempt_named};
 pub use purge::purge_sandbox;
 pub use timers::{Due, due};
-pub use transactions::{Step, load, timeline, write};
+pub use transactions::{Step, load, open_attempts, timeline, write};
 
 use crate::store::StoreError;
 

@@ -1,8 +1,8 @@
 //! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched: every key that is looked at begins
 //! with an app and the word sandbox.
 
-use super::list::Kind;
-use super::{RecordError, keys, transactions};
+use super::list::{self, Kind};
+use super::{RecordError, cases, keys, names, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
@@ -53,7 +53,7 @@ async fn purge_transactions(
             if i64::try_from(ulid.timestamp_ms()).unwrap_or(i64::MAX) >= before.as_millis() {
                 return Ok(gone);
             }
-            let id = kind.id(ulid);
+            let id = list::id(kind, ulid);
             gone += u64::from(delete_transaction(store, id, &key).await?);
             start = [&key[..], &[0]].concat();
         }
@@ -79,8 +79,13 @@ async fn delete_transaction(
             ));
         }
         batch.require_version(Table::Transaction, key, tx.version);
+        cases::delete(&mut batch, &tx);
         if let Some(at) = tx.wake_at() {
             batch.delete(Table::Timer, keys::timer(at, id));
+        }
+        transactions::delete_open(&mut batch, &tx);
+        for (name, _) in names::new_names(None, &tx) {
+            batch.delete(Table::Index, name.key());
         }
     }
     batch.delete(Table::Transaction, key);

@@ -1,8 +1,8 @@
 //! A transaction's own rows: the snapshot, its events, its timer and its line in the list.
 
-use super::{RecordError, keys};
+use super::{RecordError, cases, keys, names};
 use crate::ids::TransactionId;
-use crate::store::{Batch, Direction, Store, Table};
+use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Recorded, Transaction};
 
 /// Events of one transaction that are shown at most; the schedule makes some 35 a year of one that never ends.
@@ -43,6 +43,11 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
             batch.put(Table::Timer, keys::timer(at, after.id), []);
         }
     }
+    write_open(batch, step);
+    for (name, attempt) in names::new_names(step.before, after) {
+        batch.put(Table::Index, name.key(), names::row(after.id, attempt));
+    }
+    cases::write(batch, step.before, after);
     let status = after.status();
     if step.before.is_none_or(|before| before.status() != status) {
         batch.put(
@@ -52,6 +57,42 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
         );
     }
     Ok(())
+}
+
+/// Which version of a gateway has an open attempt of a transaction.
+fn open_at(tx: &Transaction) -> Option<&str> {
+    let attempt = tx.current_attempt().filter(|_| tx.has_open_attempt())?;
+    Some(&attempt.candidate.gateway_hash)
+}
+
+/// Keeps the index of open attempts: it tells whether a version of a gateway is still needed.
+fn write_open(batch: &mut Batch, step: &Step<'_>) {
+    let id = step.after.id;
+    let (old, new) = (step.before.and_then(open_at), open_at(step.after));
+    if old == new {
+        return;
+    }
+    if let Some(hash) = old {
+        batch.delete(Table::Index, keys::open(hash, id));
+    }
+    if let Some(hash) = new {
+        batch.put(Table::Index, keys::open(hash, id), []);
+    }
+}
+
+/// Forgets the open attempt of a transaction that is being deleted.
+pub(super) fn delete_open(batch: &mut Batch, tx: &Transaction) {
+    if let Some(hash) = open_at(tx) {
+        batch.delete(Table::Index, keys::open(hash, tx.id));
+    }
+}
+
+/// How many transactions have an open attempt on the version of a gateway with this hash; `limit` when there are more.
+pub async fn open_attempts(store: &Store, hash: &str, limit: usize) -> Result<usize, StoreError> {
+    let prefix = keys::open_prefix(hash);
+    let end = keys::after(&prefix);
+    let rows = store.scan(Table::Index, &prefix, &end, Direction::Forward, limit);
+    Ok(rows.await?.len())
 }
 
 /// The transaction as it is stored.

@@ -173,6 +173,8 @@ impl Writer {
             counters.commits.fetch_add(made, Relaxed);
             counters.batches.fetch_add(1, Relaxed);
             counters.largest_batch.fetch_max(made, Relaxed);
+            // Never more than fits: a batch has at most STORE_BATCH.
+            metrics::histogram!("switchyard_store_batch_commits").record(made as f64);
         }
     }
 

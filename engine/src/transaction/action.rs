@@ -17,6 +17,14 @@ pub enum Action {
     Query {
         attempt: AttemptId,
     },
+    /// Pass on the code that the payer typed.
+    SubmitCode {
+        attempt: AttemptId,
+    },
+    /// Ask the provider to call the attempt off.
+    CallOff {
+        attempt: AttemptId,
+    },
     /// Tell the merchant's webhooks.
     Announce(EventName),
     Mail(MailTo),
@@ -38,7 +46,10 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         Event::AttemptStarted { attempt } => vec![Action::Submit {
             attempt: attempt.id,
         }],
+        Event::SubmissionResumed { attempt } => vec![Action::Submit { attempt: *attempt }],
         Event::QueryStarted { attempt, .. } => vec![Action::Query { attempt: *attempt }],
+        Event::CodeSubmitted { attempt } => vec![Action::SubmitCode { attempt: *attempt }],
+        Event::CallOffStarted { attempt, .. } => vec![Action::CallOff { attempt: *attempt }],
         Event::Succeeded => {
             let name = if payment {
                 EventName::PaymentSuccess
@@ -70,8 +81,11 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptNotSent { .. }
         | Event::AttemptDeclined { .. }
         | Event::AttemptSucceeded { .. }
+        | Event::CodeAnswered { .. }
+        | Event::OperatorActed { .. }
         | Event::AttemptAllowed
         | Event::Processed
-        | Event::CaseOpened { .. } => Vec::new(),
+        | Event::CaseOpened { .. }
+        | Event::CaseClosed { .. } => Vec::new(),
     }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::command::CancelledBy;
+use super::decision::Decision;
 use super::outcome::{Decline, PayerAction};
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, ConnectionId};
-use crate::money::Amount;
+use crate::money::{Amount, Correction, Currency, Rate};
 
 /// One try. Its `reference` is what we told the provider, and the only name under which we ever ask about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +28,11 @@ pub struct Attempt {
     pub phone: Option<String>,
     /// What the payer gave, by field name.
     pub fields: BTreeMap<String, String>,
+    /// In the method's currency: what the provider is asked to move.
     pub amount: Amount,
+    /// How the transaction's amount became this one, when their currencies differ. Fixed when the payer confirmed.
+    #[serde(default)]
+    pub conversion: Option<Conversion>,
     pub state: AttemptState,
     /// Why this connection was chosen and others were not.
     pub decision: Decision,
@@ -45,6 +51,18 @@ pub struct Attempt {
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,
     pub next_query_at: Option<Timestamp>,
+    /// How often its submission was made again because the engine had stopped before anything left.
+    #[serde(default)]
+    pub resumed: u32,
+    /// Codes that the payer has typed.
+    #[serde(default)]
+    pub codes: u32,
+    /// When the last code left, as long as the gateway has not come back with it.
+    #[serde(default)]
+    pub code_away_since: Option<Timestamp>,
+    /// Who wants it called off, and since when the provider was last asked to.
+    #[serde(default)]
+    pub call_off: Option<CallOff>,
     /// What the gateway keeps between its calls.
     pub gateway_state: serde_json::Value,
     /// Where to go next if this attempt surely did not reach its provider.
@@ -68,6 +86,51 @@ impl AttemptState {
     }
 }
 
+/// The wish that an attempt be called off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallOff {
+    pub by: CancelledBy,
+    pub asked_at: Timestamp,
+}
+
+/// What an attempt asks its provider to move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    pub amount: Amount,
+    pub conversion: Option<Conversion>,
+}
+
+impl Price {
+    /// The transaction's own amount, in its own currency.
+    pub const fn plain(amount: Amount) -> Self {
+        Self {
+            amount,
+            conversion: None,
+        }
+    }
+}
+
+/// The exchange rate of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversion {
+    /// Units of the attempt's currency for one unit of the transaction's, the correction included.
+    pub rate: Rate,
+    /// What the merchant adds to the market's rate, in percent; it is part of `rate`.
+    pub correction: Option<Correction>,
+    /// The currencies over which the rate was found, both ends included.
+    pub way: Vec<Currency>,
+    /// The age of the oldest rate on that way; pegs have none.
+    pub as_of: Option<Timestamp>,
+}
+
+impl Conversion {
+    /// As a person reads it, for one unit of the transaction's currency: `1 EUR = 655.957 XOF`.
+    pub fn formatted(&self, from: Currency) -> String {
+        let to = self.way.last().map_or("", |to| to.code());
+        format!("1 {} = {} {to}", from.code(), self.rate)
+    }
+}
+
 /// A connection that can serve a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
@@ -77,17 +140,4 @@ pub struct Candidate {
     pub gateway_title: String,
     pub gateway_hash: String,
     pub account_name: String,
-}
-
-/// Who was considered and why the chosen one was chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
-    pub chosen_because: String,
-    pub skipped: Vec<Skipped>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    pub connection: ConnectionId,
-    pub because: String,
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::attempt::{Candidate, Decision};
+use super::attempt::{Candidate, Price};
+use super::decision::Decision;
 use super::model::{ClientContext, Customer};
+use super::operator::ByOperator;
 use super::outcome::Outcome;
 use super::state::Status;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, CaseId};
+use crate::secret::Secret;
 
 /// One thing that somebody or something wants of a transaction.
 #[derive(Clone, Debug)]
@@ -31,11 +34,36 @@ pub enum Command {
         /// The gateway's state when the last request left, as the journal has it.
         gateway_state: Option<serde_json::Value>,
     },
+    /// The engine itself kept a submission back: its gateway is in quarantine, or cannot be loaded. Nothing was sent, and that is
+    /// nobody's failure: the next candidate tries, else the transaction waits as it did before.
+    Withhold {
+        attempt: AttemptId,
+        why: String,
+    },
     /// The time of [`super::Transaction::wake_at`] has come.
     Wake,
-    /// Somebody wants to know now: verify, an operator, a hint from the provider.
+    /// Somebody wants to know now: verify, an operator.
     Ask,
+    /// A provider sent something that proves nothing: ask it, even when it was asked a moment ago.
+    Hint,
     Cancel(CancelledBy),
+    /// The same at a gateway that can call an attempt off.
+    CallOff(CancelledBy),
+    /// The payer typed the code that the provider asks for. `tried`: how many the page knew of, which tells an old page and a button
+    /// pressed twice from a new try. The code goes to the gateway and is kept nowhere.
+    SubmitCode {
+        attempt: AttemptId,
+        tried: u32,
+        code: Secret<String>,
+    },
+    /// The gateway came back from passing a code on.
+    CodeAnswer {
+        attempt: AttemptId,
+        outcome: Outcome,
+        gateway_state: Option<serde_json::Value>,
+    },
+    /// A person who runs the installation intervenes.
+    ByOperator(Box<ByOperator>),
     MarkProcessed,
 }
 
@@ -49,11 +77,13 @@ pub struct Confirm {
     /// The customer with what they filled in.
     pub customer: Customer,
     pub context: ClientContext,
+    /// In the method's currency, at the rate that holds for this confirmation.
+    pub price: Price,
     pub route: Route,
 }
 
 /// Where routing would send it: candidates in order, and why.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     pub candidates: Vec<Candidate>,
     pub decision: Decision,
@@ -64,6 +94,7 @@ pub struct Route {
 pub enum CancelledBy {
     Customer,
     Expiry,
+    Operator,
 }
 
 /// All that a decision may depend on besides the transaction and the command.
@@ -101,4 +132,36 @@ pub enum Refusal {
     UnknownAttempt(AttemptId),
     #[error("Only a successful payment can be marked processed; this one is {}.", .0.as_str())]
     NotSuccessful(Status),
+    #[error("No code is asked for now.")]
+    NoCodeAsked,
+    #[error("All tries for the code are used up.")]
+    NoMoreCodes,
+    #[error(
+        "No attempt of it is open at a provider: there is nothing to ask and nothing to settle."
+    )]
+    NothingOpen,
+    #[error("The attempt {0} has ended: an end never changes.")]
+    AttemptClosed(AttemptId),
+    #[error(
+        "The provider has said that it has this attempt, so it was sent: settle it as succeeded or failed."
+    )]
+    ProviderHasIt,
+    #[error("The provider reported another amount: say which amount came in.")]
+    AmountNeeded,
+    #[error(
+        "A success covers what was asked, which is {0}. Less than that is settled as failed, and given back."
+    )]
+    AmountTooLow(String),
+    #[error(
+        "A success needs the provider's own id, by which it can be found in the provider's books."
+    )]
+    ProviderIdNeeded,
+    #[error("No case of this transaction has the id {0}.")]
+    UnknownCase(CaseId),
+    #[error("The case has been closed before.")]
+    CaseClosed,
+    #[error(
+        "The case is about an attempt that is still open: settle the attempt, and the case closes with it."
+    )]
+    CaseAboutOpenAttempt,
 }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::attempt::Attempt;
 use super::command::CancelledBy;
 use super::model::{Case, ClientContext, Customer};
+use super::operator::{Closed, Operator, OperatorAct};
 use super::outcome::{Decline, PayerAction};
 use super::state::Failure;
 use crate::clock::Timestamp;
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, CaseId};
 use crate::money::Amount;
 
 /// One thing that happened.
@@ -59,7 +60,32 @@ pub enum Event {
         scheduled: bool,
         next_query_at: Timestamp,
     },
-    /// The payer may try once more.
+    /// The engine stopped before anything of the submission had left: it is made again, under the same reference.
+    SubmissionResumed {
+        attempt: AttemptId,
+    },
+    /// The payer typed a code, which is on its way to the provider.
+    CodeSubmitted {
+        attempt: AttemptId,
+    },
+    /// The code arrived, or may not have. `accepted`: the provider asks for no other one.
+    CodeAnswered {
+        attempt: AttemptId,
+        accepted: bool,
+        why: Option<String>,
+    },
+    /// The provider is being asked to call the attempt off. Only its word ends the attempt.
+    CallOffStarted {
+        attempt: AttemptId,
+        by: CancelledBy,
+    },
+    /// An operator intervened. What came of it stands beside it.
+    OperatorActed {
+        operator: Operator,
+        act: OperatorAct,
+        note: Option<String>,
+    },
+    /// The payer may try once more; a payout is dispatched once more.
     AttemptAllowed,
     Succeeded,
     Failed {
@@ -71,6 +97,10 @@ pub enum Event {
     Processed,
     CaseOpened {
         case: Case,
+    },
+    CaseClosed {
+        case: CaseId,
+        closed: Closed,
     },
 }
 

@@ -1,7 +1,7 @@
 //! `evolve`: how an event changes a transaction. Total: every event can be applied to every transaction, so that a stored history
 //! always reads back.
 
-use super::attempt::{Attempt, AttemptState};
+use super::attempt::{Attempt, AttemptState, CallOff};
 use super::event::Event;
 use super::model::Transaction;
 use super::state::State;
@@ -35,7 +35,19 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.cancelled_at = Some(now);
             tx.state = State::Cancelled;
         }
-        Event::AttemptAllowed => tx.state = State::AwaitingCustomer,
+        Event::OperatorActed { .. } => {}
+        Event::CaseClosed { case, closed } => {
+            if let Some(case) = tx.cases.iter_mut().find(|known| known.id == *case) {
+                case.closed = Some(closed.clone());
+            }
+        }
+        Event::SubmissionResumed { attempt } => {
+            tx.state = State::AwaitingGateway;
+            change(&mut tx, *attempt, |found| found.resumed += 1);
+        }
+        // A payer tries again when they want to; a payout as soon as a gateway can take it.
+        Event::AttemptAllowed if tx.is_payment() => tx.state = State::AwaitingCustomer,
+        Event::AttemptAllowed => tx.state = State::AwaitingDispatch,
         Event::Processed => tx.processed_at = Some(now),
         Event::CaseOpened { case } => tx.cases.push(case.clone()),
         Event::AttemptPending { attempt, .. } => {
@@ -49,7 +61,10 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::AttemptNotSent { attempt, .. }
         | Event::AttemptDeclined { attempt, .. }
         | Event::AttemptSucceeded { attempt, .. }
-        | Event::QueryStarted { attempt, .. } => {
+        | Event::QueryStarted { attempt, .. }
+        | Event::CodeSubmitted { attempt }
+        | Event::CodeAnswered { attempt, .. }
+        | Event::CallOffStarted { attempt, .. } => {
             change(&mut tx, *attempt, |found| evolve_attempt(found, event, now))
         }
     }
@@ -117,6 +132,13 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             attempt.fees = *fees;
             end(attempt, AttemptState::Succeeded, now);
         }
+        other => evolve_what_is_under_way(attempt, other, now),
+    }
+}
+
+/// What is asked and told about an attempt between its beginning and its end.
+fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp) {
+    match event {
         Event::QueryStarted {
             scheduled,
             next_query_at,
@@ -125,6 +147,24 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             attempt.last_query_at = Some(now);
             attempt.next_query_at = Some(*next_query_at);
             attempt.queries = attempt.queries.saturating_add(u32::from(*scheduled));
+        }
+        Event::CodeSubmitted { .. } => {
+            attempt.codes = attempt.codes.saturating_add(1);
+            attempt.code_away_since = Some(now);
+            attempt.why = None;
+        }
+        Event::CodeAnswered { accepted, why, .. } => {
+            attempt.code_away_since = None;
+            attempt.why.clone_from(why);
+            if *accepted {
+                attempt.payer_action = None;
+            }
+        }
+        Event::CallOffStarted { by, .. } => {
+            attempt.call_off = Some(CallOff {
+                by: *by,
+                asked_at: now,
+            });
         }
         _ => {}
     }
@@ -135,6 +175,7 @@ fn end(attempt: &mut Attempt, state: AttemptState, now: Timestamp) {
     attempt.ended_at = Some(now);
     attempt.next_query_at = None;
     attempt.payer_action = None;
+    attempt.code_away_since = None;
     attempt.remaining.clear();
 }
 

@@ -14,10 +14,13 @@ mod action;
 mod attempt;
 mod command;
 mod decide;
+mod decision;
 mod event;
 mod evolve;
 mod initiate;
+mod kind;
 mod model;
+mod operator;
 mod outcome;
 mod schedule;
 mod state;
@@ -25,15 +28,18 @@ mod state;
 mod tests;
 
 pub use action::{Action, MailTo, actions};
-pub use attempt::{Attempt, AttemptState, Candidate, Decision, Skipped};
+pub use attempt::{Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
 pub use command::{CancelledBy, Command, Confirm, Context, Refusal, Route};
 pub use decide::decide;
+pub use decision::{Considered, Decision, HealthNumbers, RuleUsed, Skipped};
 pub use event::{Event, EventName, Recorded};
 pub use evolve::evolve;
 pub use initiate::{NewTransaction, initiate};
+pub use kind::Kind;
 pub use model::{
     Case, CaseReason, ClientContext, Customer, Details, PaymentDetails, PayoutDetails, Restriction,
     Transaction,
 };
+pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
 pub use outcome::{Decline, DeclineReason, Outcome, PayerAction, Translated};
 pub use state::{Failure, State, Status};

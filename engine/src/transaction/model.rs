@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, AttemptState};
+use super::operator::Closed;
+use super::outcome::PayerAction;
+use super::schedule;
 use super::state::{State, Status};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::ids::{AppId, CaseId, CustomerId, TransactionId};
+use crate::ids::{AppId, AttemptId, CaseId, CustomerId, TransactionId};
 use crate::money::Amount;
 
 /// One payment or payout, from its first request to its end.
@@ -120,6 +123,9 @@ pub struct Case {
     /// The provider reference of the attempt that it is about.
     pub reference: Uuid,
     pub detail: String,
+    /// `None`: it is open.
+    #[serde(default)]
+    pub closed: Option<Closed>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,12 +141,24 @@ pub enum CaseReason {
     NoFinalAnswer,
 }
 
+impl CaseReason {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MoneyAfterTheEnd => "money_after_the_end",
+            Self::SuccessContradicted => "success_contradicted",
+            Self::AmountDiffers => "amount_differs",
+            Self::NoFinalAnswer => "no_final_answer",
+        }
+    }
+}
+
 impl Transaction {
     pub fn status(&self) -> Status {
         match &self.state {
             State::AwaitingCustomer if self.attempts.is_empty() => Status::Initiated,
-            State::AwaitingDispatch => Status::Initiated,
+            State::AwaitingDispatch if self.attempts.is_empty() => Status::Initiated,
             State::AwaitingCustomer
+            | State::AwaitingDispatch
             | State::AwaitingGateway
             | State::AwaitingProvider
             | State::InDoubt => Status::Pending,
@@ -173,7 +191,7 @@ impl Transaction {
         self.attempts.last()
     }
 
-    pub fn attempt(&self, id: crate::ids::AttemptId) -> Option<&Attempt> {
+    pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
 
@@ -183,6 +201,38 @@ impl Transaction {
             self.state,
             State::AwaitingGateway | State::AwaitingProvider | State::InDoubt
         )
+    }
+
+    /// The attempt for which the payer is to type a code now. `None` as well while one is on its way.
+    pub fn asks_for_code(&self) -> Option<&Attempt> {
+        let attempt = self.current_attempt()?;
+        let asks = self.state == State::AwaitingProvider
+            && matches!(attempt.payer_action, Some(PayerAction::EnterCode { .. }))
+            && attempt.code_away_since.is_none();
+        asks.then_some(attempt)
+    }
+
+    /// Attempts that the payer still has. A confirmation that reached no provider has used up none.
+    pub fn attempts_left(&self) -> usize {
+        self.attempts_left_after(None)
+    }
+
+    /// The same, when `declining` is being declined.
+    pub(super) fn attempts_left_after(&self, declining: Option<AttemptId>) -> usize {
+        let used = self.rounds().filter(|round| {
+            round.iter().any(|attempt| {
+                attempt.state == AttemptState::Declined || Some(attempt.id) == declining
+            })
+        });
+        let allowed = self
+            .payment()
+            .map_or(0, |payment| usize::from(payment.attempts_allowed));
+        allowed.saturating_sub(used.count())
+    }
+
+    /// Attempts by the confirmation or dispatch that they belong to: fail-over inside one is one round.
+    fn rounds(&self) -> impl Iterator<Item = &[Attempt]> {
+        self.attempts.chunk_by(|_, next| next.follows.is_some())
     }
 
     /// The method in use: the current attempt's, else the payout's own.
@@ -197,13 +247,24 @@ impl Transaction {
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),
-            State::AwaitingDispatch => Some(self.updated_at),
-            State::AwaitingGateway => Some(self.updated_at.plus(super::schedule::GATEWAY_WATCH)),
-            State::AwaitingProvider | State::InDoubt => Some(
-                self.current_attempt()
-                    .and_then(|attempt| attempt.next_query_at)
-                    .unwrap_or(self.updated_at),
-            ),
+            State::AwaitingDispatch => {
+                let rounds = self.rounds().count();
+                Some(self.updated_at.plus(schedule::wait_before_dispatch(rounds)))
+            }
+            State::AwaitingGateway => Some(self.updated_at.plus(schedule::GATEWAY_WATCH)),
+            State::AwaitingProvider | State::InDoubt => {
+                let attempt = self.current_attempt();
+                let query = attempt.and_then(|attempt| attempt.next_query_at);
+                let code = attempt.and_then(|attempt| attempt.code_away_since);
+                let code = code.map(|since| since.plus(schedule::CODE_WATCH));
+                Some(
+                    query
+                        .into_iter()
+                        .chain(code)
+                        .min()
+                        .unwrap_or(self.updated_at),
+                )
+            }
             State::Succeeded | State::Failed(_) | State::Cancelled => None,
         }
     }

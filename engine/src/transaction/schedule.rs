@@ -19,6 +19,10 @@ const HOURLY: Duration = Duration::from_secs(60 * 60);
 const DAILY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How old an attempt without a final answer is when a person has to look.
 pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// How long a typed code may be away before the payer may type it again: longer than any call lasts.
+pub const CODE_WATCH: Duration = Duration::from_secs(90);
+/// How soon an attempt is asked again to be called off.
+pub const CALL_OFF_AGAIN: Duration = Duration::from_secs(10);
 /// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs nothing; a gateway that is being
 /// replaced is back long before.
 pub const DISPATCH_PATIENCE: Duration = Duration::from_secs(30 * 60);
@@ -30,6 +34,14 @@ pub fn wait_after(asked: u32, age: Duration) -> Duration {
         Some(wait) => *wait,
         None if age < CASE_AFTER => HOURLY,
         None => DAILY,
+    }
+}
+
+/// How long a payout waits before its next dispatch, when `rounds` of them have reached nobody.
+pub fn wait_before_dispatch(rounds: usize) -> Duration {
+    match rounds.checked_sub(1) {
+        None => Duration::ZERO,
+        Some(earlier) => FIRST.get(earlier).copied().unwrap_or(HOURLY),
     }
 }
 

@@ -10,11 +10,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Shared;
+use super::row::Row;
 use super::settle::{self, Ended, Settled};
 use super::sweep::Swept;
 use super::target::{Lane, Next, Pace, Target};
+use crate::access::{Webhook, WebhookOptions};
+use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
+use crate::limits;
 
 /// Something that the dispatcher has to hear of.
 pub enum News {
@@ -38,7 +42,8 @@ pub(super) struct Dispatcher {
     quick: Turns,
     slow: Turns,
     wakes: BTreeSet<(Timestamp, WebhookId)>,
-    tell: Arc<dyn Fn(News) + Send + Sync>,
+    /// Where its own news come in.
+    door: Door<Self>,
     started: u64,
 }
 
@@ -66,8 +71,7 @@ pub struct WebhookSnapshot {
 }
 
 impl Dispatcher {
-    /// `tell` brings news back to this dispatcher, later.
-    pub(super) fn new(shared: Arc<Shared>, tell: Arc<dyn Fn(News) + Send + Sync>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, door: Door<Self>) -> Self {
         let turns = |room| Turns {
             waiting: VecDeque::new(),
             running: 0,
@@ -79,47 +83,9 @@ impl Dispatcher {
             quick: turns(QUICK_ROOM),
             slow: turns(SLOW_ROOM),
             wakes: BTreeSet::new(),
-            tell,
+            door,
             started: 0,
         }
-    }
-
-    pub(super) fn snapshot(&self) -> WebhookSnapshot {
-        WebhookSnapshot {
-            targets: self.targets.len(),
-            in_flight: self.quick.running + self.slow.running,
-            in_flight_slow: self.slow.running,
-            waiting: self.quick.waiting.len() + self.slow.waiting.len(),
-            started: self.started,
-            depth: self.shared.depth.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Takes in what happened and starts whatever may start now. Answers when to look again.
-    pub(super) async fn take_in(&mut self, news: News) -> Option<Timestamp> {
-        for (webhook, due) in self.shared.take_nudged() {
-            self.targets.entry(webhook).or_default().look_again(due);
-            self.line_up(webhook);
-        }
-        match news {
-            News::Look => {}
-            News::Ended {
-                webhook,
-                key,
-                ended,
-            } => self.ended(webhook, &key, ended),
-            News::Released(webhook) => {
-                if let Some(target) = self.targets.get_mut(&webhook) {
-                    target.is_held = false;
-                    target.forget_low();
-                    self.line_up(webhook);
-                }
-            }
-            News::Swept(swept) => self.swept(swept),
-        }
-        self.wake_up();
-        self.start_what_may().await;
-        self.wakes.first().map(|(at, _)| *at)
     }
 
     fn wake_up(&mut self) {
@@ -216,7 +182,11 @@ impl Dispatcher {
     /// One webhook's turn: at most one request, then to the end of the line again.
     async fn take_turn(&mut self, webhook: WebhookId, lane: Lane) {
         let now = self.shared.clock.now();
-        let most = self.shared.settings.concurrency_per_target.max(1);
+        let to = self.shared.access.webhook(webhook);
+        let none = WebhookOptions::default();
+        let options = to.as_ref().map_or(&none, |to| &to.options);
+        let installed = self.shared.settings.concurrency_per_target;
+        let most = options.concurrency.map_or(installed, usize::from).max(1);
         let Some(target) = self.targets.get_mut(&webhook) else {
             return;
         };
@@ -224,37 +194,20 @@ impl Dispatcher {
         if target.room(most) == 0 {
             return; // whatever comes back lines it up again
         }
+        if let Some(at) = target.not_before.filter(|at| *at > now) {
+            return self.wake_at(webhook, at);
+        }
         let resting = target.wake.is_some_and(|at| at > now) && target.in_flight.is_empty();
         match target.next(&self.shared.store, webhook, now).await {
-            Ok(Next::Send(row)) => {
-                let Some(to) = self
-                    .shared
-                    .access
-                    .webhook(webhook)
-                    .filter(|to| to.is_enabled)
-                else {
-                    return self.release(webhook);
-                };
-                let key = row.key();
-                target.started((*row).clone(), now, lane);
-                match lane {
-                    Lane::Quick => self.quick.running += 1,
-                    Lane::Slow => self.slow.running += 1,
+            Ok(Next::Send(row)) => match to.as_ref().filter(|to| to.is_enabled) {
+                Some(to) => {
+                    target.started((*row).clone(), now, lane);
+                    target.space_out(now, options.spacing());
+                    self.send(to.clone(), *row, lane);
+                    self.line_up(webhook);
                 }
-                self.started += 1;
-                let (shared, tell) = (self.shared.clone(), self.tell.clone());
-                let away = self.shared.away();
-                self.shared.runtime.spawn(async move {
-                    let ended = settle::attempt(shared, to, *row).await;
-                    drop(away);
-                    tell(News::Ended {
-                        webhook,
-                        key,
-                        ended,
-                    });
-                });
-                self.line_up(webhook);
-            }
+                None => self.release(webhook),
+            },
             Ok(Next::At(at)) => self.wake_at(webhook, at),
             Ok(Next::Nothing) => {}
             Err(error) => {
@@ -267,19 +220,41 @@ impl Dispatcher {
         }
     }
 
+    /// Sends one row, in the background.
+    fn send(&mut self, to: Arc<Webhook>, row: Row, lane: Lane) {
+        match lane {
+            Lane::Quick => self.quick.running += 1,
+            Lane::Slow => self.slow.running += 1,
+        }
+        self.started += 1;
+        let (webhook, key) = (row.webhook, row.key());
+        let (shared, door) = (self.shared.clone(), self.door.clone());
+        let away = self.shared.away.one_more();
+        self.shared.runtime.spawn(async move {
+            let ended = settle::attempt(shared, to, row).await;
+            drop(away);
+            let news = News::Ended {
+                webhook,
+                key,
+                ended,
+            };
+            door.tell(news).await;
+        });
+    }
+
     /// Takes the rows of a webhook that is disabled or gone out of the queue, in the background.
     fn release(&mut self, webhook: WebhookId) {
         let Some(target) = self.targets.get_mut(&webhook) else {
             return;
         };
         target.is_held = true;
-        let (shared, tell) = (self.shared.clone(), self.tell.clone());
+        let (shared, door) = (self.shared.clone(), self.door.clone());
         self.shared.runtime.spawn(async move {
             if let Err(error) = super::release::release(&shared, webhook).await {
                 tracing::error!(webhook.id = %webhook, %error, "The queue of a webhook that is off cannot be emptied; trying again.");
                 tokio::time::sleep(REST).await;
             }
-            tell(News::Released(webhook));
+            door.tell(News::Released(webhook)).await;
         });
     }
 
@@ -291,6 +266,51 @@ impl Dispatcher {
             self.wakes.remove(&(before, webhook));
         }
         self.wakes.insert((at, webhook));
+    }
+}
+
+impl Work for Dispatcher {
+    type News = News;
+    type Snapshot = WebhookSnapshot;
+    const NAME: &'static str = "webhook";
+    const MAILBOX: usize = limits::WEBHOOK_MAILBOX;
+    const LOOK: News = News::Look;
+
+    fn snapshot(&self) -> WebhookSnapshot {
+        WebhookSnapshot {
+            targets: self.targets.len(),
+            in_flight: self.quick.running + self.slow.running,
+            in_flight_slow: self.slow.running,
+            waiting: self.quick.waiting.len() + self.slow.waiting.len(),
+            started: self.started,
+            depth: self.shared.depth.load(Ordering::Relaxed),
+        }
+    }
+
+    async fn take_in(&mut self, news: News) -> Option<Timestamp> {
+        for (webhook, due) in self.shared.take_nudged() {
+            self.targets.entry(webhook).or_default().look_again(due);
+            self.line_up(webhook);
+        }
+        match news {
+            News::Look => {}
+            News::Ended {
+                webhook,
+                key,
+                ended,
+            } => self.ended(webhook, &key, ended),
+            News::Released(webhook) => {
+                if let Some(target) = self.targets.get_mut(&webhook) {
+                    target.is_held = false;
+                    target.forget_low();
+                    self.line_up(webhook);
+                }
+            }
+            News::Swept(swept) => self.swept(swept),
+        }
+        self.wake_up();
+        self.start_what_may().await;
+        self.wakes.first().map(|(at, _)| *at)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! a <webhook> <environment> <time> <delivery>    one attempt, as JSON
-//! d <webhook> <environment> <delivery>           one delivery, as JSON, from its first attempt on
+//! d <webhook> <environment> <delivery>           one delivery, as JSON, from its first attempt or replay on
 //! f <webhook> <time> <delivery>                  a delivery that failed then; the value is its environment
 //! ```
 
@@ -59,9 +59,12 @@ pub struct Response {
 pub struct Timing {
     /// To resolve the name; none for an address or an open connection.
     pub dns: Option<u64>,
-    /// To connect, resolving and TLS included; none for an open connection.
+    /// To connect, without resolving and TLS; none for an open connection.
     #[serde(default)]
     pub connect: Option<u64>,
+    /// To agree on encryption; none without it, and for an open connection.
+    #[serde(default)]
+    pub tls: Option<u64>,
     /// From the beginning to the head of the answer.
     pub answer: Option<u64>,
     pub total: u64,
@@ -111,6 +114,15 @@ pub enum LogError {
         "a row of the delivery log cannot be read: the store was written by a newer program or is damaged, restore a backup"
     )]
     Unreadable(#[source] serde_json::Error),
+}
+
+impl Attempt {
+    /// What a header of the answer said.
+    pub fn answered(&self, header: &str) -> Option<&str> {
+        let headers = &self.response.as_ref()?.headers;
+        let found = headers.iter().find(|(name, _)| name == header)?;
+        Some(found.1.as_str())
+    }
 }
 
 impl Delivery {
@@ -181,6 +193,12 @@ pub fn put_delivery(batch: &mut Batch, delivery: &Delivery) {
             [environment_byte(delivery.environment)],
         );
     }
+}
+
+/// Fails the commit as a conflict when the delivery is known already.
+pub fn require_no_delivery(batch: &mut Batch, delivery: &Delivery) {
+    let key = delivery_key(delivery.webhook, delivery.environment, delivery.id);
+    batch.require_absent(Table::Delivery, key);
 }
 
 /// The same, for a delivery of which nothing changed meanwhile: `before` is what was read.

@@ -11,9 +11,9 @@
 //!
 //! Memory holds windows on the queues, the store the queues. A nudge that is lost costs time, not a webhook: sweeps find what waits.
 
-mod actor;
 mod dispatcher;
 mod log;
+mod missing;
 mod outbox;
 mod payload;
 mod policy;
@@ -30,28 +30,31 @@ mod target;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use actix::{Addr, ArbiterHandle};
+use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use self::actor::WebhookActor;
+use self::dispatcher::Dispatcher;
 pub use self::dispatcher::WebhookSnapshot;
 pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
+pub use self::missing::CaughtUp;
 pub use self::outbox::{Queued, enqueue};
-pub use self::payload::body;
+pub use self::payload::{body, event_id};
 pub use self::policy::WebhookSettings;
+use self::replay::ReplayGate;
 pub use self::replay::{ReplayError, Replayed};
 use self::sender::Sender;
 pub use self::sender::SenderError;
 pub use self::signing::{service_signature, standard_signature};
 use crate::access::Access;
+use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
 use crate::egress::Names;
-use crate::ids::{DeliveryId, Ids, WebhookId};
+use crate::ids::{DeliveryId, Ids, TransactionId, WebhookId};
 use crate::store::Store;
 
 /// A handle on the webhook room. Cloning gives another one.
@@ -82,9 +85,10 @@ struct Shared {
     /// A look is in the actor's mailbox, and will take what is in `nudged`.
     is_told: AtomicBool,
     depth: AtomicI64,
-    away: Arc<AtomicUsize>,
+    away: Away,
     stopping: watch::Sender<bool>,
-    actor: OnceLock<Addr<WebhookActor>>,
+    replays: ReplayGate,
+    desk: OnceLock<Door<Dispatcher>>,
 }
 
 impl Webhooks {
@@ -104,12 +108,22 @@ impl Webhooks {
             nudged: Mutex::default(),
             is_told: AtomicBool::new(false),
             depth: AtomicI64::new(0),
-            away: Arc::default(),
+            away: Away::default(),
             stopping: watch::channel(false).0,
-            actor: OnceLock::new(),
+            replays: ReplayGate::default(),
+            desk: OnceLock::new(),
         });
-        let address = actor::start(&shared, arbiter);
-        let _ = shared.actor.set(address);
+        let setting = Setting {
+            arbiter,
+            clock: shared.clock.clone(),
+            stopping: shared.stopping.subscribe(),
+        };
+        let for_desk = shared.clone();
+        let desk = start_desk(setting, move |door| Dispatcher::new(for_desk, door));
+        shared
+            .runtime
+            .spawn(sweep::sweep_on(shared.clone(), desk.clone()));
+        let _ = shared.desk.set(desk);
         Ok(Self(shared))
     }
 
@@ -125,18 +139,14 @@ impl Webhooks {
 
     /// How the dispatcher is; `None` when it has stopped.
     pub async fn snapshot(&self) -> Option<WebhookSnapshot> {
-        let actor = self.0.actor.get()?;
-        actor.send(crate::actors::Snapshot::default()).await.ok()
+        self.0.desk.get()?.snapshot().await
     }
 
     /// Begins nothing new and waits for what is on its way, for so long at most. What did not come back is sent again after the next
     /// start, with the same id.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.send_replace(true);
-        let deadline = tokio::time::Instant::now() + grace;
-        while self.0.away.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        self.0.away.all_back(grace).await;
     }
 
     /// The attempts at one webhook, newest first; those before `before`, when that is given.
@@ -174,6 +184,7 @@ impl Webhooks {
         webhook: WebhookId,
         id: DeliveryId,
     ) -> Result<Delivery, ReplayError> {
+        self.0.replays.pass(webhook, self.0.clock.now())?;
         replay::replay(&self.0, webhook, id).await
     }
 
@@ -183,10 +194,24 @@ impl Webhooks {
         webhook: WebhookId,
         since: Timestamp,
     ) -> Result<Replayed, ReplayError> {
+        self.0.replays.pass(webhook, self.0.clock.now())?;
         replay::replay_failed(&self.0, webhook, since).await
     }
 
-    /// Deletes what the log has of sandbox deliveries before `before`, and of webhooks that are gone. Says how many rows went.
+    /// Sends what happened at `since` or later and this webhook never acknowledged: events from before it was made or while it was off,
+    /// and those that failed. Asked again with what [`CaughtUp::after`] says when there is more.
+    pub async fn replay_missing(
+        &self,
+        webhook: WebhookId,
+        since: Timestamp,
+        after: Option<TransactionId>,
+    ) -> Result<CaughtUp, ReplayError> {
+        self.0.replays.pass(webhook, self.0.clock.now())?;
+        missing::replay_missing(&self.0, webhook, since, after).await
+    }
+
+    /// Deletes what the log has of sandbox deliveries before `before`, live attempts that are older than the settings keep them, and all of
+    /// webhooks that are gone. Says how many rows went.
     pub async fn purge(&self, before: Timestamp) -> Result<u64, LogError> {
         purge::purge(&self.0, before).await
     }
@@ -200,10 +225,10 @@ impl Shared {
             *due = queued.due.min(*due);
         }
         drop(nudged);
-        if let Some(actor) = self.actor.get()
+        if let Some(desk) = self.desk.get()
             && !self.is_told.swap(true, Ordering::SeqCst)
         {
-            actor.do_send(actor::Tell(dispatcher::News::Look));
+            desk.look();
         }
     }
 
@@ -222,22 +247,8 @@ impl Shared {
         show_depth(depth);
     }
 
-    /// Counts an attempt as on its way until the answer is dropped.
-    fn away(&self) -> Away {
-        self.away.fetch_add(1, Ordering::SeqCst);
-        Away(self.away.clone())
-    }
-
     fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
-    }
-}
-
-struct Away(Arc<AtomicUsize>);
-
-impl Drop for Away {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

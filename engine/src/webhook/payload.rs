@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use sha2::{Digest, Sha256};
+use ulid::Ulid;
 
+use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{CustomerId, EventId, TransactionId};
 use crate::transaction::{EventName, State, Status, Transaction};
@@ -57,6 +60,26 @@ pub fn sequence(name: EventName) -> u8 {
         | EventName::PayoutSuccess
         | EventName::PayoutFailed => 2,
     }
+}
+
+/// The id of what happened to a transaction at `at`: the same whoever asks, so it need not be stored to be sent again.
+pub fn event_id(tx: TransactionId, name: EventName, at: Timestamp) -> EventId {
+    let millis = u64::try_from(at.as_millis()).unwrap_or(0);
+    EventId::new(derived(
+        millis,
+        &[&tx.ulid().to_bytes(), name.as_str().as_bytes()],
+    ))
+}
+
+/// A ULID of the moment `millis` whose other 80 bits are a hash of `parts`.
+pub(super) fn derived(millis: u64, parts: &[&[u8]]) -> Ulid {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    let mut low = [0; 16];
+    low.copy_from_slice(&hash.finalize()[..16]);
+    Ulid::from_parts(millis, u128::from_be_bytes(low))
 }
 
 /// Prints the body for an event of `tx`, as the transaction is right after it.

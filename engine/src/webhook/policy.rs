@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::access::RetryProfile;
 use crate::clock::Timestamp;
 use crate::egress;
 use crate::limits;
@@ -10,9 +11,9 @@ use crate::limits;
 /// What an operator decides about webhooks.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Attempts after the first one.
+    /// Attempts after the first one, for a webhook that keeps to the specification's schedule.
     pub retries: u32,
-    /// The least time between the end of an attempt and the next one.
+    /// The least time between the end of an attempt and the next one, for the same.
     pub interval: Duration,
     /// Time for a receiver to answer, resolving its name and connecting included.
     pub deadline: Duration,
@@ -22,8 +23,10 @@ pub struct WebhookSettings {
     pub allow_private: bool,
     /// Ports besides 443 and 80.
     pub extra_ports: Vec<u16>,
-    /// Requests to one URL at a time.
+    /// Requests to one webhook at a time that says nothing else.
     pub concurrency_per_target: usize,
+    /// How long attempts at live deliveries are kept. The delivery itself stays.
+    pub live_log: Duration,
 }
 
 impl Default for WebhookSettings {
@@ -36,6 +39,7 @@ impl Default for WebhookSettings {
             allow_private: false,
             extra_ports: Vec::new(),
             concurrency_per_target: 16,
+            live_log: Duration::from_secs(180 * 24 * 60 * 60),
         }
     }
 }
@@ -48,10 +52,53 @@ impl WebhookSettings {
         }
     }
 
-    /// Attempts that a delivery has in all.
-    pub fn attempts(&self) -> u32 {
-        self.retries.saturating_add(1)
+    /// How long a delivery rests after `made` attempts; `None` when that was the last one.
+    fn pause(&self, profile: &RetryProfile, made: u32) -> Option<Duration> {
+        let place = usize::try_from(made).ok()?.checked_sub(1)?;
+        match profile {
+            RetryProfile::Spec => (made <= self.retries).then_some(self.interval),
+            RetryProfile::Standard => STANDARD.get(place).copied().map(Duration::from_secs),
+            RetryProfile::Custom { delays } => {
+                let seconds = delays.get(place).copied().map(u64::from);
+                seconds.map(Duration::from_secs)
+            }
+        }
     }
+}
+
+/// What the receiver said, as far as the schedule cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    Acknowledged,
+    /// 410: it wants no more of this, ever.
+    Gone,
+    /// Anything else, or nothing. With 429 and 503 it may say how long to wait.
+    Refused {
+        wait: Option<Duration>,
+    },
+}
+
+/// Reads an answer. `retry_after` is its header, which is a number of seconds or a date.
+pub fn heard(status: Option<u16>, retry_after: Option<&str>, now: Timestamp) -> Heard {
+    match status {
+        Some(status) if is_acknowledgment(status) => Heard::Acknowledged,
+        Some(410) => Heard::Gone,
+        Some(429 | 503) => Heard::Refused {
+            wait: retry_after.and_then(|text| read_wait(text.trim(), now)),
+        },
+        _ => Heard::Refused { wait: None },
+    }
+}
+
+fn read_wait(text: &str, now: Timestamp) -> Option<Duration> {
+    if text.is_empty() {
+        return None;
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More seconds than a number holds are more than we wait anyway.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    Timestamp::parse_http(text).map(|at| at.since(now))
 }
 
 /// What becomes of a delivery after an attempt.
@@ -71,24 +118,29 @@ pub fn is_acknowledgment(status: u16) -> bool {
 }
 
 /// Judges an attempt. `made` counts it in; `chance` is any number, and spreads retries over [`JITTER`] so that a receiver that comes
-/// back is not met by all of them at once. It only ever adds: a retry is never early.
+/// back is not met by all of them at once. Jitter and the receiver's wish only ever add: a retry is never early.
 pub fn verdict(
     settings: &WebhookSettings,
-    acknowledged: bool,
+    profile: &RetryProfile,
+    heard: Heard,
     made: u32,
     ended_at: Timestamp,
     chance: u32,
 ) -> Verdict {
-    if acknowledged {
-        return Verdict::Acknowledged;
-    }
-    if made >= settings.attempts() {
+    let wait = match heard {
+        Heard::Acknowledged => return Verdict::Acknowledged,
+        Heard::Gone => return Verdict::Failed,
+        Heard::Refused { wait } => wait.filter(|_| profile.hears_retry_after()),
+    };
+    let Some(pause) = settings.pause(profile, made) else {
         return Verdict::Failed;
-    }
-    let most = JITTER.min(settings.interval / 10);
+    };
+    let wait = wait.unwrap_or_default();
+    let pause = pause.max(wait.min(limits::WEBHOOK_RETRY_AFTER_MOST));
+    let most = JITTER.min(pause / 10);
     let jitter = most.mul_f64(f64::from(chance) / f64::from(u32::MAX));
     Verdict::Retry {
-        due: ended_at.plus(settings.interval).plus(jitter),
+        due: ended_at.plus(pause).plus(jitter),
     }
 }
 
@@ -129,6 +181,8 @@ pub fn turn(predecessor: Predecessor, now: Timestamp) -> Turn {
 pub const ORDER_WAIT: Duration = Duration::from_secs(3);
 /// Retries are spread over so long. The schedule may be late by 15 s in all.
 pub const JITTER: Duration = Duration::from_secs(5);
+/// The pauses that Standard Webhooks recommends, in seconds: ten attempts within 75 hours and a half.
+const STANDARD: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 #[cfg(test)]
 mod tests {
@@ -145,23 +199,101 @@ mod tests {
         }
     }
 
+    const REFUSED: Heard = Heard::Refused { wait: None };
+
+    /// The pauses of a profile without jitter, until it gives up.
+    fn pauses(profile: &RetryProfile, heard: Heard) -> Vec<u64> {
+        let settings = WebhookSettings::default();
+        let judge = |made| verdict(&settings, profile, heard, made, ENDED, 0);
+        (1..)
+            .map_while(|made| match judge(made) {
+                Verdict::Retry { due } => Some(due.since(ENDED).as_secs()),
+                Verdict::Acknowledged | Verdict::Failed => None,
+            })
+            .collect()
+    }
+
     #[test]
     fn a_delivery_has_four_attempts_ten_minutes_apart_and_then_fails() {
+        assert_eq!(pauses(&RetryProfile::Spec, REFUSED), [600, 600, 600]);
         let settings = WebhookSettings::default();
-        let due = Timestamp::from_seconds(1_600);
+        for made in [1, 4, 9] {
+            let verdict = verdict(
+                &settings,
+                &RetryProfile::Spec,
+                Heard::Acknowledged,
+                made,
+                ENDED,
+                0,
+            );
+            assert_eq!(verdict, Verdict::Acknowledged, "attempt {made}");
+        }
+    }
+
+    #[test]
+    fn the_standard_profile_has_ten_attempts_within_75_hours_and_the_custom_one_its_own() {
+        let standard = pauses(&RetryProfile::Standard, REFUSED);
+        assert_eq!(standard.len() + 1, 10);
+        assert_eq!(standard.iter().sum::<u64>() / 3_600, 75);
+        assert!(standard.is_sorted());
+        let custom = RetryProfile::Custom {
+            delays: vec![30, 7, 86_400],
+        };
+        assert_eq!(pauses(&custom, REFUSED), [30, 7, 86_400]);
+        let none = RetryProfile::Custom { delays: Vec::new() };
+        assert_eq!(pauses(&none, REFUSED), [0_u64; 0]);
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_is_not_asked_again() {
+        for profile in [RetryProfile::Spec, RetryProfile::Standard] {
+            assert_eq!(pauses(&profile, Heard::Gone), [0_u64; 0]);
+        }
+    }
+
+    #[test]
+    fn retry_after_is_honoured_within_bounds_but_not_by_the_specifications_schedule() {
+        let wait = |seconds| Heard::Refused {
+            wait: Some(Duration::from_secs(seconds)),
+        };
+        let custom = RetryProfile::Custom { delays: vec![60] };
+        assert_eq!(pauses(&custom, wait(3_600)), [3_600]);
+        assert_eq!(
+            pauses(&custom, wait(1)),
+            [60],
+            "never earlier than the profile says"
+        );
+        assert_eq!(pauses(&custom, wait(u64::MAX)), [86_400]);
+        assert_eq!(pauses(&RetryProfile::Standard, wait(600))[..2], [600, 600]);
+        assert_eq!(pauses(&RetryProfile::Spec, wait(3_600)), [600, 600, 600]);
+    }
+
+    #[test]
+    fn answers_are_read_as_the_schedule_needs_them() {
+        let now = Timestamp::parse("2026-11-20T10:00:00Z").unwrap();
+        let wait = |seconds| Heard::Refused {
+            wait: Some(Duration::from_secs(seconds)),
+        };
         let table = [
-            (false, 1, Verdict::Retry { due }),
-            (false, 2, Verdict::Retry { due }),
-            (false, 3, Verdict::Retry { due }),
-            (false, 4, Verdict::Failed),
-            (true, 1, Verdict::Acknowledged),
-            (true, 4, Verdict::Acknowledged),
+            (Some(200), Some("5"), Heard::Acknowledged),
+            (Some(410), Some("5"), Heard::Gone),
+            (None, None, REFUSED),
+            (Some(500), Some("5"), REFUSED),
+            (Some(429), None, REFUSED),
+            (Some(429), Some("5"), wait(5)),
+            (Some(503), Some(" 120 "), wait(120)),
+            (Some(503), Some("99999999999999999999999"), wait(u64::MAX)),
+            (Some(503), Some("Fri, 20 Nov 2026 10:05:00 GMT"), wait(300)),
+            (Some(503), Some("Fri, 20 Nov 2026 09:00:00 GMT"), wait(0)),
+            (Some(503), Some("soon"), REFUSED),
+            (Some(503), Some("-5"), REFUSED),
+            (Some(503), Some(""), REFUSED),
         ];
-        for (acknowledged, made, expected) in table {
-            let verdict = verdict(&settings, acknowledged, made, ENDED, 0);
+        for (status, header, expected) in table {
             assert_eq!(
-                verdict, expected,
-                "attempt {made}, acknowledged: {acknowledged}"
+                heard(status, header, now),
+                expected,
+                "{status:?} {header:?}"
             );
         }
     }
@@ -193,7 +325,8 @@ mod tests {
             let interval = Duration::from_secs(interval);
             let settings = WebhookSettings { interval, ..WebhookSettings::default() };
             let ended = Timestamp::from_micros(ended);
-            let Verdict::Retry { due } = verdict(&settings, false, made, ended, chance) else {
+            let judged = verdict(&settings, &RetryProfile::Spec, REFUSED, made, ended, chance);
+            let Verdict::Retry { due } = judged else {
                 panic!("attempt {made} of 4 is not the last");
             };
             prop_assert!(due >= ended.plus(interval));
@@ -203,7 +336,8 @@ mod tests {
         #[test]
         fn every_delivery_ends_after_the_attempts_that_the_settings_allow(retries in 0_u32..50, chance: u32) {
             let settings = WebhookSettings { retries, ..WebhookSettings::default() };
-            let last = (1..).find(|made| verdict(&settings, false, *made, ENDED, chance) == Verdict::Failed);
+            let judge = |made| verdict(&settings, &RetryProfile::Spec, REFUSED, made, ENDED, chance);
+            let last = (1..).find(|made| judge(*made) == Verdict::Failed);
             prop_assert_eq!(last, Some(retries + 1));
         }
     }

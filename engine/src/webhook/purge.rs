@@ -1,4 +1,5 @@
-//! Deletes old logs: of sandbox deliveries after their time, of webhooks that are gone, whole. Logs of live deliveries stay.
+//! Deletes old logs: of sandbox deliveries after their time; of live ones their attempts, after a longer time, while the delivery stays as
+//! evidence of what became of the event; and of webhooks that are gone all.
 
 use super::log::{self, ATTEMPT, DELIVERY, Delivery, DeliveryStatus, FAILED, LogError};
 use super::row::moment;
@@ -9,6 +10,7 @@ use crate::store::{Batch, Direction, Store, Table, prefix_end};
 
 pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, LogError> {
     let store = &shared.store;
+    let live_before = shared.clock.now().minus(shared.settings.live_log);
     let mut gone = 0;
     for kind in [ATTEMPT, DELIVERY, FAILED] {
         for webhook in logged(store, kind).await? {
@@ -17,7 +19,10 @@ pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, Log
                 gone += delete(store, &prefix, &prefix_end(&prefix), |_| true).await?;
             } else if kind != FAILED {
                 // What failed goes with its delivery.
-                gone += delete_sandbox(store, kind, webhook, before).await?;
+                gone += delete_old(store, kind, webhook, Environment::Sandbox, before).await?;
+            }
+            if kind == ATTEMPT {
+                gone += delete_old(store, kind, webhook, Environment::Live, live_before).await?;
             }
         }
     }
@@ -44,13 +49,14 @@ async fn logged(store: &Store, kind: u8) -> Result<Vec<WebhookId>, LogError> {
     }
 }
 
-async fn delete_sandbox(
+async fn delete_old(
     store: &Store,
     kind: u8,
     webhook: WebhookId,
+    environment: Environment,
     before: Timestamp,
 ) -> Result<u64, LogError> {
-    let start = log::prefix(kind, webhook, Some(Environment::Sandbox));
+    let start = log::prefix(kind, webhook, Some(environment));
     let last = match kind {
         ATTEMPT => moment(before).to_vec(),
         // A delivery's id begins with the milliseconds of its time.

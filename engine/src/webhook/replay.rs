@@ -1,11 +1,17 @@
 //! Sends deliveries anew, by hand: one, or all that failed.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::{Queued, Shared, WebhookId};
+use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::ids::DeliveryId;
 use crate::limits;
-use crate::store::{Batch, CommitError, Table};
+use crate::records::RecordError;
+use crate::store::{Batch, CommitError, StoreError, Table};
 
 /// Why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +22,22 @@ pub enum ReplayError {
     Disabled,
     #[error("the delivery is being sent right now: look at its attempts in a moment")]
     Moving,
+    #[error("the app has no such transaction to go on after: begin anew, without it")]
+    UnknownTransaction,
+    #[error("this webhook was replayed too often in the last minute: ask again in {} s", .0.as_secs())]
+    TooOften(Duration),
     #[error(transparent)]
     Log(#[from] LogError),
     #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
     Commit(CommitError),
+}
+
+impl From<StoreError> for ReplayError {
+    fn from(error: StoreError) -> Self {
+        LogError::from(error).into()
+    }
 }
 
 /// What a call replayed.
@@ -30,18 +48,55 @@ pub struct Replayed {
     pub has_more: bool,
 }
 
+/// When webhooks were replayed in the last minute.
+#[derive(Default)]
+pub(super) struct ReplayGate(Mutex<BTreeMap<WebhookId, VecDeque<Timestamp>>>);
+
+impl ReplayGate {
+    /// Lets a call through, unless there were too many in the last minute.
+    pub(super) fn pass(&self, webhook: WebhookId, now: Timestamp) -> Result<(), ReplayError> {
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for calls in calls.values_mut() {
+            while calls.front().is_some_and(|at| now.since(*at) >= MINUTE) {
+                calls.pop_front();
+            }
+        }
+        calls.retain(|_, calls| !calls.is_empty());
+        let calls = calls.entry(webhook).or_default();
+        match calls.front() {
+            Some(oldest) if calls.len() >= limits::WEBHOOK_REPLAY_CALLS => {
+                let left = MINUTE.saturating_sub(now.since(*oldest));
+                let seconds = left.as_millis().div_ceil(1_000).max(1);
+                let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+                Err(ReplayError::TooOften(Duration::from_secs(seconds)))
+            }
+            _ => {
+                calls.push_back(now);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The webhook, if anything can be sent to it.
+pub(super) fn enabled(shared: &Shared, webhook: WebhookId) -> Result<Arc<Webhook>, ReplayError> {
+    let target = shared
+        .access
+        .webhook(webhook)
+        .ok_or(ReplayError::NotFound)?;
+    if target.is_enabled {
+        Ok(target)
+    } else {
+        Err(ReplayError::Disabled)
+    }
+}
+
 pub(super) async fn replay(
     shared: &Shared,
     webhook: WebhookId,
     id: DeliveryId,
 ) -> Result<Delivery, ReplayError> {
-    let target = shared
-        .access
-        .webhook(webhook)
-        .ok_or(ReplayError::NotFound)?;
-    if !target.is_enabled {
-        return Err(ReplayError::Disabled);
-    }
+    enabled(shared, webhook)?;
     let before = log::delivery(&shared.store, webhook, id)
         .await?
         .ok_or(ReplayError::NotFound)?;
@@ -79,6 +134,7 @@ pub(super) async fn replay_failed(
     webhook: WebhookId,
     since: Timestamp,
 ) -> Result<Replayed, ReplayError> {
+    enabled(shared, webhook)?;
     let most = limits::WEBHOOK_REPLAYS;
     let mut failed = log::failed(&shared.store, webhook, since, most + 1).await?;
     let has_more = failed.len() > most;
@@ -94,3 +150,5 @@ pub(super) async fn replay_failed(
     }
     Ok(Replayed { replayed, has_more })
 }
+
+const MINUTE: Duration = Duration::from_secs(60);

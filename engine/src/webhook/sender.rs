@@ -188,6 +188,7 @@ impl Exchange {
 fn record(attempt: &mut Attempt, exchange: Exchange, probe: Probe) {
     attempt.timing.dns = probe.dns.map(micros);
     attempt.timing.connect = probe.connect.map(micros);
+    attempt.timing.tls = probe.tls.map(micros);
     attempt.timing.answer = exchange.answered.map(micros);
     attempt.addresses = match exchange.address {
         Some(address) => vec![address.ip().to_string()],

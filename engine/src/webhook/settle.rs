@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 
 use super::Shared;
 use super::log::{self, Attempt, Delivery, DeliveryStatus};
-use super::policy::{Verdict, verdict};
+use super::policy::{Heard, Verdict, heard, verdict};
 use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
@@ -64,17 +64,23 @@ async fn send_and_settle(shared: &Shared, webhook: &Webhook, row: Row) -> (Settl
         .send(&row, &webhook.url, secret.expose(), now)
         .await;
     let took = begun.elapsed();
-    (settle(shared, &row, &attempt).await, took)
+    (settle(shared, webhook, &row, &attempt).await, took)
 }
 
-async fn settle(shared: &Shared, row: &Row, attempt: &Attempt) -> Settled {
+async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt) -> Settled {
     let ended_at = shared.clock.now();
     let mut chance = [0; 4];
     shared.ids.fill(&mut chance);
     let made = u32::from(attempt.number);
+    let status = attempt.response.as_ref().map(|response| response.status);
+    let heard = heard(status, attempt.answered("retry-after"), ended_at);
+    if heard == Heard::Gone {
+        switch_off(shared, webhook).await;
+    }
     let verdict = verdict(
         &shared.settings,
-        attempt.acknowledged,
+        &webhook.options.retry,
+        heard,
         made,
         ended_at,
         u32::from_le_bytes(chance),
@@ -106,6 +112,26 @@ async fn settle(shared: &Shared, row: &Row, attempt: &Attempt) -> Settled {
         Verdict::Acknowledged => Settled::Acknowledged,
         Verdict::Retry { due } => Settled::Retry { due },
         Verdict::Failed => Settled::Failed,
+    }
+}
+
+/// The receiver said that it is gone. Done before the outcome is written: a crash in between leaves a webhook that is off, whose queue is
+/// kept for a replay.
+async fn switch_off(shared: &Shared, webhook: &Webhook) {
+    let why = "its receiver answered 410 Gone: correct the URL, enable it, then replay".to_owned();
+    let done = shared
+        .access
+        .disable_webhook(webhook.id, &webhook.url, why)
+        .await;
+    match done {
+        Ok(true) => {
+            metrics::counter!("switchyard_webhooks_disabled_total").increment(1);
+            tracing::warn!(webhook.id = %webhook.id, app.id = %webhook.app, "A webhook was disabled: its receiver answered 410 Gone.");
+        }
+        Ok(false) => {} // somebody was faster, or it points elsewhere by now
+        Err(error) => {
+            tracing::error!(webhook.id = %webhook.id, %error, "A webhook with a receiver that is gone could not be disabled.")
+        }
     }
 }
 

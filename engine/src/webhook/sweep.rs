@@ -1,9 +1,12 @@
 //! Walks through the outbox: finds who has something to send, and counts. Nothing is lost when a nudge is: the next sweep finds it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
+use super::dispatcher::{Dispatcher, News};
 use super::row::{self, Row, Unreadable};
+use crate::actors::Door;
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
 use crate::store::{Direction, StoreError, Table};
@@ -75,5 +78,30 @@ pub(super) async fn count(shared: &Shared) -> Result<Swept, SweepError> {
     Ok(swept)
 }
 
+/// Finds who has something to send, at once and then every now and again, never spending more than a small part of the time on it.
+pub(super) async fn sweep_on(shared: Arc<Shared>, desk: Door<Dispatcher>) {
+    let mut stopping = shared.stopping.subscribe();
+    match find(&shared).await {
+        Ok(swept) => desk.tell(News::Swept(swept)).await,
+        Err(error) => tracing::error!(%error, "The outbox cannot be read; trying again."),
+    }
+    loop {
+        let begun = tokio::time::Instant::now();
+        match count(&shared).await {
+            Ok(swept) => desk.tell(News::Swept(swept)).await,
+            Err(error) => tracing::error!(%error, "The outbox cannot be counted; trying again."),
+        }
+        let pause = SWEEP.max(begun.elapsed() * SWEEP_SHARE);
+        tokio::select! {
+            () = shared.clock.sleep(pause) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+    }
+}
+
 /// Rows read at once, on a thread of their own.
 const CHUNK: usize = 1_000;
+/// The least time between two sweeps.
+const SWEEP: Duration = Duration::from_secs(60);
+/// Sweeps take at most one part in so many of the time.
+const SWEEP_SHARE: u32 = 50;

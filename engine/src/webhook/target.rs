@@ -1,6 +1,7 @@
 //! One webhook's queue, as much of it as is in memory: a window on the rows that are due, and what is on its way.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use ulid::Ulid;
 
@@ -35,6 +36,8 @@ pub struct Target {
     next_due: Option<Timestamp>,
     /// When it is looked at again, if nothing happens before.
     pub wake: Option<Timestamp>,
+    /// Its own rate limit: nothing is sent before this time.
+    pub not_before: Option<Timestamp>,
 }
 
 /// A row that is on its way.
@@ -126,6 +129,13 @@ impl Target {
     pub fn started(&mut self, row: Row, started: Timestamp, lane: Lane) {
         self.in_flight
             .insert(row.key(), InFlight { row, started, lane });
+    }
+
+    /// Leaves room behind a request that begins now. A look that comes a little late is made up for, so that the rate is kept.
+    pub fn space_out(&mut self, now: Timestamp, spacing: Duration) {
+        let earliest = now.minus(LATE_LOOK);
+        let from = self.not_before.map_or(now, |at| at.max(earliest));
+        self.not_before = (!spacing.is_zero()).then(|| from.plus(spacing));
     }
 
     /// The row came back. `retry`: it was not acknowledged, and waits for a later attempt.
@@ -251,5 +261,7 @@ pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 
 /// Due rows of one webhook that are in memory besides those on their way.
 const WINDOW: usize = 16;
+/// So late a look may come without slowing a webhook down that has a rate limit.
+const LATE_LOOK: Duration = Duration::from_millis(20);
 /// Attempts of the last seconds that are read when a queue is first looked at after a start.
 const TRIED_AT_START: usize = 200;

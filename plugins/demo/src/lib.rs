@@ -7,11 +7,18 @@
 //! | `4149518163` | failed | pending (stays) |
 //!
 //! Any other number fails with a message that names the three.
+//!
+//! A connection whose configuration has `ask_code: true` first asks the payer for a code, as providers with one-time passwords do:
+//! `123456` leads on to the number's fate, and any other is asked for again.
+//!
+//! Callbacks are JSON (see [`callback::News`]), signed with the connection's `callback_secret` when it has one.
+
+mod callback;
 
 use serde_json::{Value, json};
 use switchyard_gateway::{
-    Collect, ConfigCheck, Context, DeclineReason, Direction, Fault, Fields, Gateway, Money,
-    Outcome, Payer, Payout, Query, gateway,
+    Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Direction, Fault,
+    Fields, Gateway, Money, Outcome, Payer, PayerAction, Payout, Query, SubmitInput, gateway,
 };
 
 #[derive(Default)]
@@ -26,6 +33,10 @@ impl Gateway for Demo {
 
     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
         let number = paying(&ask.fields, &ask.payer);
+        if let Some(number) = number.as_ref().filter(|_| asks_code(cx)) {
+            cx.set_state(&json!({ "number": number, "waits_for_code": true }))?;
+            return Ok(ask_for_code(&ask.reference, FIRST_TRY));
+        }
         answer(cx, Direction::Collect, number, &ask.reference, &ask.amount)
     }
 
@@ -34,8 +45,23 @@ impl Gateway for Demo {
         answer(cx, Direction::Payout, number, &ask.reference, &ask.amount)
     }
 
+    async fn submit_input(&self, cx: &Context, ask: SubmitInput) -> Result<Outcome, Fault> {
+        let kept = cx.state::<Value>()?.unwrap_or_default();
+        let number = kept["number"].as_str().map(str::to_owned);
+        if ask.input.get("code") != Some(CODE) {
+            return Ok(ask_for_code(&ask.reference, WRONG_CODE));
+        }
+        answer(cx, Direction::Collect, number, &ask.reference, &ask.amount)
+    }
+
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
         let kept = cx.state::<Value>()?;
+        if kept
+            .as_ref()
+            .is_some_and(|kept| kept["waits_for_code"] == true)
+        {
+            return Ok(Outcome::pending().with_provider_id(format!("demo-{}", ask.reference)));
+        }
         let number = kept
             .as_ref()
             .and_then(|kept| kept.get("number")?.as_str())
@@ -59,9 +85,30 @@ impl Gateway for Demo {
             &ask.amount,
         ))
     }
+
+    async fn callback(&self, cx: &Context, news: Callback) -> Result<CallbackResult, Fault> {
+        callback::read(&cx.config()?, &news)
+    }
 }
 
 gateway!(Demo);
+
+fn asks_code(cx: &Context) -> bool {
+    cx.config::<Value>()
+        .is_ok_and(|config| config["ask_code"] == true)
+}
+
+/// `how`: English and French.
+fn ask_for_code(reference: &str, how: [&str; 2]) -> Outcome {
+    Outcome::awaiting(PayerAction::EnterCode {
+        label: "Code".into(),
+        length: Some(6),
+        how: [("en", how[0]), ("fr", how[1])]
+            .map(|(lang, text)| (lang.to_owned(), text.to_owned()))
+            .into(),
+    })
+    .with_provider_id(format!("demo-{reference}"))
+}
 
 fn answer(
     cx: &Context,
@@ -138,6 +185,15 @@ fn national(number: &str) -> Option<String> {
     (!national.is_empty()).then(|| national.to_owned())
 }
 
+const CODE: &str = "123456";
+const FIRST_TRY: [&str; 2] = [
+    "This is a test: the code is 123456.",
+    "Ceci est un essai : le code est 123456.",
+];
+const WRONG_CODE: [&str; 2] = [
+    "The test gateway takes 123456 only.",
+    "La passerelle d’essai n’accepte que 123456.",
+];
 const SUCCESS: &str = "4149518161";
 const SECOND: &str = "4149518162";
 const THIRD: &str = "4149518163";
@@ -260,6 +316,42 @@ mod tests {
                 assert!(message.contains(number), "{message}");
             }
         }
+    }
+
+    #[test]
+    fn a_connection_that_asks_for_a_code_asks_until_it_is_right() {
+        let config = json!({ "ask_code": true });
+        let mut ask = testing::collect("mtn_bj", 200, "XOF", 0);
+        ask.fields = [("msisdn", THIRD)].into();
+        let call = Call::new(Operation::Collect)
+            .config(config.clone())
+            .input(&ask);
+        let begun = call.run::<Demo>(no_provider).unwrap();
+        let asked = |outcome: &Outcome| {
+            matches!(
+                outcome,
+                Outcome::Pending {
+                    payer_action: Some(PayerAction::EnterCode { .. }),
+                    ..
+                }
+            )
+        };
+        assert!(asked(&begun.outcome));
+        let submit = |code: &str| {
+            let typed = SubmitInput {
+                reference: ask.reference.clone(),
+                provider_id: None,
+                method: ask.method.clone(),
+                amount: ask.amount.clone(),
+                input: [("code", code)].into(),
+                environment: ask.environment,
+            };
+            let call = Call::new(Operation::SubmitInput).config(config.clone());
+            let call = call.input(&typed).state(begun.state.clone());
+            call.run::<Demo>(no_provider).unwrap().outcome
+        };
+        assert!(asked(&submit("654321")));
+        assert_eq!(word(&submit("123456")), "failed", "the number's own fate");
     }
 
     #[test]

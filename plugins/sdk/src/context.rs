@@ -137,6 +137,20 @@ impl Context {
         self.cache(key, "", Duration::ZERO).await;
     }
 
+    /// The next number of a series, from 0: durable, and never given twice, whatever connection asks. All connections of this
+    /// gateway share the series of a name, so name it after what the numbers must be unique for. List `counter` in the
+    /// manifest's `needs`.
+    pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
+        let series = series.into();
+        match self.perform(Effect::CounterNext { series }).await {
+            EffectResult::Counter { value } => Ok(value),
+            EffectResult::Error(error) => Err(Fault::provider(error.message)),
+            _ => Err(Fault::message(
+                "the engine answered `counter.next` with something else",
+            )),
+        }
+    }
+
     /// A line in the engine's log, beside this call. Never log a secret: the engine removes those it knows, and knows not all.
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
         self.desk.papers().log.push(LogLine {

@@ -119,11 +119,13 @@ impl<'c> RequestBuilder<'c> {
         match self.context.perform(Effect::Http(self.request)).await {
             EffectResult::Http(answer) => Response::read(answer),
             EffectResult::Error(error) => Err(SendError(error)),
-            EffectResult::Slept {} | EffectResult::Cache { .. } => Err(SendError(EffectError {
-                sent: Sent::Maybe,
-                kind: EffectErrorKind::Other,
-                message: "the engine answered a request with something else".into(),
-            })),
+            EffectResult::Slept {} | EffectResult::Cache { .. } | EffectResult::Counter { .. } => {
+                Err(SendError(EffectError {
+                    sent: Sent::Maybe,
+                    kind: EffectErrorKind::Other,
+                    message: "the engine answered a request with something else".into(),
+                }))
+            }
         }
     }
 }

@@ -221,7 +221,8 @@ pub struct Query {
     pub environment: Environment,
 }
 
-/// Pass on what the payer typed after the attempt began: an OTP.
+/// Pass on what the payer typed after the attempt began: the code of an `enter_code`, as `input.code`. A wrong code is answered with
+/// another `enter_code` whose `how` says what was wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmitInput {
     pub reference: String,
@@ -269,6 +270,11 @@ pub struct Callback {
     pub path: String,
     #[serde(default)]
     pub query: String,
+    /// The address that the provider was given for its callbacks. A signature that covers host and path is held against this, not
+    /// against what a proxy made of them, and not against what the sender claims: the same news, signed for another's address,
+    /// is not news for us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     pub headers: Vec<(String, String)>,
     pub body: crate::wire::Body,
 }
@@ -277,5 +283,11 @@ impl Callback {
     /// The first header of this name; case does not matter.
     pub fn header(&self, name: &str) -> Option<&str> {
         crate::http::header(&self.headers, name)
+    }
+
+    /// What follows the connection in the path: our reference, where the manifest says `"per": "transaction"`. Empty otherwise.
+    pub fn rest(&self) -> &str {
+        let mut parts = self.path.trim_start_matches('/').splitn(3, '/');
+        parts.nth(2).unwrap_or_default().trim_end_matches('/')
     }
 }

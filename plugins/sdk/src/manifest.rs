@@ -20,7 +20,7 @@ pub struct Manifest {
     pub name: String,
     pub version: String,
     pub abi: u32,
-    /// What the engine must have beyond this ABI's first version.
+    /// What the engine must have beyond this ABI's first version: see [`FEATURES`].
     #[serde(default)]
     pub needs: Vec<String>,
     pub title: String,
@@ -82,7 +82,11 @@ pub struct Field {
     pub required: bool,
 }
 
-/// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`.
+/// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`.
+pub const FEATURES: [&str; 1] = ["counter"];
+
+/// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`, or
+/// `{config.field}`: the host of the URL that the connection's configuration has in that field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hosts {
@@ -162,6 +166,11 @@ pub struct Capabilities {
     pub not_found_is_final_after_s: Option<u64>,
 }
 
+/// The field that a listed host of the form `{config.field}` stands for.
+pub fn config_field(host: &str) -> Option<&str> {
+    host.strip_prefix("{config.")?.strip_suffix('}')
+}
+
 impl Manifest {
     /// Reads and checks a manifest.
     pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
@@ -206,7 +215,8 @@ impl Manifest {
                 self.abi
             ));
         }
-        if let Some(need) = self.needs.first() {
+        let unmet = |need: &&String| !FEATURES.contains(&need.as_str());
+        if let Some(need) = self.needs.iter().find(unmet) {
             return refuse(format!(
                 "needs `{need}`, which this engine does not have: upgrade the engine"
             ));
@@ -238,14 +248,24 @@ impl Manifest {
         self.check_operations()?;
         self.check_methods()?;
         for host in self.hosts.sandbox.iter().chain(&self.hosts.live) {
-            if !is_host(host) {
+            if !is_host(host) && !self.is_configured_host(host) {
                 return refuse(format!(
-                    "lists the host `{}`: write `api.example.com`, `*.example.com` or `example.com:8443`, without scheme or path",
+                    "lists the host `{}`: write `api.example.com`, `*.example.com` or `example.com:8443`, without scheme or path, \
+                     or `{{config.field}}` for a field of `config` with the format `uri`",
                     shortened(host)
                 ));
             }
         }
         self.check_config()
+    }
+
+    /// Is it `{config.field}`, and that field a URL?
+    fn is_configured_host(&self, host: &str) -> bool {
+        config_field(host).is_some_and(|field| {
+            self.properties()
+                .and_then(|properties| properties.get(field))
+                .is_some_and(|schema| schema.get("format") == Some(&Value::from("uri")))
+        })
     }
 
     fn check_operations(&self) -> Result<(), ManifestError> {
@@ -444,138 +464,4 @@ const TITLE_CHARACTERS: usize = 60;
 const ICON_BYTES: usize = 16 * 1024;
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn sample() -> Value {
-        json!({
-            "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme Pay",
-            "methods": [{"code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"], "min": "100"}],
-            "operations": ["collect", "query"],
-            "hosts": {"sandbox": ["sandbox.acme.example"], "live": ["api.acme.example", "*.acme.example:8443"]},
-            "config": {
-                "type": "object", "required": ["key"],
-                "properties": {"key": {"type": "string", "writeOnly": true}, "shop": {"type": "string"}}
-            },
-            "some_later_field": 1
-        })
-    }
-
-    fn parsed(manifest: &Value) -> Result<Manifest, ManifestError> {
-        Manifest::parse(manifest.to_string().as_bytes())
-    }
-
-    #[test]
-    fn a_good_manifest_reads_and_names_its_secrets() {
-        let manifest = parsed(&sample()).unwrap();
-        assert_eq!(manifest.secret_fields(), ["key"]);
-        let ended_by_a_compiler = format!("{}\n\0", sample());
-        assert_eq!(
-            Manifest::parse(ended_by_a_compiler.as_bytes()).unwrap(),
-            manifest
-        );
-    }
-
-    /// Each lie, in the place of what a good manifest says, is refused with these words.
-    fn assert_refused<const N: usize>(lies: [(&str, Value, &str); N]) {
-        for (place, lie, refusal) in lies {
-            let mut manifest = sample();
-            *manifest.pointer_mut(place).unwrap() = lie;
-            let error = parsed(&manifest).expect_err(place).to_string();
-            assert!(error.contains(refusal), "{place}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_manifest_that_lies_about_what_it_is_is_refused_with_what_to_do() {
-        assert_refused([
-            ("/abi", json!(2), "is for ABI 2, and this engine has ABI 1"),
-            (
-                "/name",
-                json!("../../etc/passwd"),
-                "names the gateway `../../etc/passwd`",
-            ),
-            ("/name", json!("Acme"), "begins with a letter"),
-            ("/name", json!(""), "names the gateway ``"),
-            ("/version", json!("one"), "write three numbers"),
-            ("/title", json!(" "), "needs a `title`"),
-            (
-                "/operations",
-                json!(["query"]),
-                "does not list that operation",
-            ),
-            (
-                "/operations",
-                json!(["collect", "payout", "query"]),
-                "has no method for it",
-            ),
-            ("/operations", json!(["collect"]), "does not list `query`"),
-            (
-                "/operations",
-                json!(["collect", "query", "steal"]),
-                "does not read as a manifest",
-            ),
-            (
-                "/operations",
-                json!(["collect", "query", "callback"]),
-                "needs both or none",
-            ),
-        ]);
-    }
-
-    #[test]
-    fn a_manifest_that_lies_about_what_it_has_is_refused_with_what_to_do() {
-        assert_refused([
-            ("/methods", json!([]), "has no method for it"),
-            (
-                "/methods/0/code",
-                json!("acme/xof"),
-                "has the method code `acme/xof`",
-            ),
-            (
-                "/methods/0/currency",
-                json!("xof"),
-                "three letters of ISO 4217",
-            ),
-            ("/methods/0/countries", json!([]), "two letters of ISO 3166"),
-            ("/methods/0/min", json!("1e3"), "no decimal"),
-            (
-                "/hosts/live/0",
-                json!("https://api.acme.example/"),
-                "without scheme or path",
-            ),
-            (
-                "/hosts/live/0",
-                json!("user@acme.example"),
-                "without scheme or path",
-            ),
-            (
-                "/config/type",
-                json!("array"),
-                "no JSON Schema of type `object`",
-            ),
-            (
-                "/config/properties/key/type",
-                json!("array"),
-                "not string, integer or boolean",
-            ),
-            ("/config/required/0", json!("pin"), "does not describe it"),
-        ]);
-        let mut twice = sample();
-        let method = twice["methods"][0].clone();
-        twice["methods"].as_array_mut().unwrap().push(method);
-        assert!(parsed(&twice).unwrap_err().to_string().contains("twice"));
-        let mut needy = sample();
-        needy["needs"] = json!(["threads"]);
-        assert!(
-            parsed(&needy)
-                .unwrap_err()
-                .to_string()
-                .contains("upgrade the engine")
-        );
-        assert!(Manifest::parse(b"\xff").is_err());
-        assert!(Manifest::parse(b"").is_err());
-    }
-}
+mod tests;

@@ -269,8 +269,8 @@ pub enum ConfigCheck {
     },
 }
 
-/// What a callback turned out to be. `trusted` only when its signature or secret was verified here and now; anything else is a
-/// hint, on which the engine queries.
+/// What a callback turned out to be. `trusted` only when its signature was verified here and now; anything else is a hint, on which the
+/// engine queries. A constant that every callback carries is no signature: who has seen one callback can write the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,4 +280,52 @@ pub struct CallbackResult {
     pub trusted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// It does not come from the provider: why. Nothing else of it counts then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl CallbackResult {
+    /// Signed, and signed rightly: what it says is what the provider says. Name the attempt with [`Self::about`] or
+    /// [`Self::about_provider_id`].
+    pub fn trusted(outcome: Outcome) -> Self {
+        Self {
+            trusted: true,
+            outcome: Some(outcome),
+            ..Self::default()
+        }
+    }
+
+    /// It may come from anyone: the engine asks the provider about the attempt that it names.
+    pub fn hint() -> Self {
+        Self::default()
+    }
+
+    /// From the provider, and about nothing that the engine has to know: a test call, an event of another kind.
+    pub fn nothing() -> Self {
+        Self {
+            trusted: true,
+            ..Self::default()
+        }
+    }
+
+    /// Forged: the signature does not fit. Changes nothing, and is kept for the operator to see.
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self {
+            refused: Some(why.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Names the attempt by our reference.
+    pub fn about(mut self, reference: impl Into<String>) -> Self {
+        self.reference = Some(reference.into());
+        self
+    }
+
+    /// Names the attempt by the provider's id.
+    pub fn about_provider_id(mut self, id: impl Into<String>) -> Self {
+        self.provider_id = Some(id.into());
+        self
+    }
 }

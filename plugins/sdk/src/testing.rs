@@ -62,6 +62,18 @@ impl Call {
         self
     }
 
+    /// In sandbox, unless this says otherwise.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.begin.environment = environment;
+        self
+    }
+
+    /// When the call begins: RFC 3339 in UTC.
+    pub fn now(mut self, now: &str) -> Self {
+        self.begin.now = now.to_owned().into();
+        self
+    }
+
     pub fn state(mut self, state: Value) -> Self {
         self.begin.state.to_mut().clone_from(&state);
         self
@@ -135,6 +147,7 @@ struct Progress {
     requests: Vec<HttpRequest>,
     log: Vec<LogLine>,
     cache: BTreeMap<String, String>,
+    numbers: BTreeMap<String, u64>,
 }
 
 impl Progress {
@@ -167,6 +180,12 @@ impl Progress {
                     self.cache.insert(key, value.clone());
                 }
                 EffectResult::Cache { value: Some(value) }
+            }
+            Effect::CounterNext { series } => {
+                let next = self.numbers.entry(series).or_insert(0);
+                let value = *next;
+                *next += 1;
+                EffectResult::Counter { value }
             }
         }
     }

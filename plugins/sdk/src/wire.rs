@@ -115,6 +115,9 @@ pub enum Effect {
         value: String,
         ttl_s: u64,
     },
+    /// The next number of a series that this gateway names: durable, and never given twice.
+    #[serde(rename = "counter.next")]
+    CounterNext { series: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,6 +194,9 @@ pub enum EffectResult {
     /// What the cache has under the key; after a put, what was put.
     Cache {
         value: Option<String>,
+    },
+    Counter {
+        value: u64,
     },
     Error(EffectError),
 }

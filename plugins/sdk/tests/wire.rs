@@ -40,6 +40,7 @@ fn begin_reads_and_writes_as_its_golden_files() {
         method: "POST".into(),
         path: "/callbacks/con_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
         query: "a=1".into(),
+        url: Some("https://pay.example.com/callbacks/con_01jd4v3z6q8k9m2n5p7r1s3t4v".into()),
         headers: vec![("x-signature".into(), "abc".into())],
         body: Body::of(b"{\"id\":1}".to_vec()),
     };
@@ -88,6 +89,17 @@ fn a_waiting_step_reads_and_writes_as_its_golden_file() {
         state: Some(json!({ "charge": "ch_1" })),
     };
     holds("pending", &pending);
+    let counter = Effect::CounterNext {
+        series: "xpub-3442193e".into(),
+    };
+    let pending = Pending {
+        effects: vec![Request {
+            id: 1,
+            effect: counter,
+        }],
+        ..Pending::default()
+    };
+    holds("pending.counter", &pending);
 }
 
 #[test]
@@ -120,6 +132,10 @@ fn each_result_of_an_effect_reads_and_writes_as_its_golden_file() {
     holds(
         "resume.cache_empty",
         &resume(EffectResult::Cache { value: None }),
+    );
+    holds(
+        "resume.counter",
+        &resume(EffectResult::Counter { value: 41 }),
     );
 }
 
@@ -158,8 +174,11 @@ fn each_end_of_a_call_reads_and_writes_as_its_golden_file() {
         provider_id: Some("ch_1".into()),
         trusted: true,
         outcome: Some(Outcome::unknown("x")),
+        refused: None,
     };
     holds("ready.callback", &ready(news));
+    let forged = CallbackResult::refused("the signature does not fit");
+    holds("ready.callback_refused", &ready(forged));
     let failed = Failed {
         fault: Fault::new(FaultKind::Provider, "the provider answered 200 with HTML"),
         state: None,

@@ -72,7 +72,7 @@ fn print(name: &str, load: &Load) {
     );
 }
 
-fn request(key: &str, number: u64) -> Vec<u8> {
+pub fn request(key: &str, number: u64) -> Vec<u8> {
     let body = format!(
         concat!(
             r#"{{"amount":2500,"currency":"USD","description":"Two coffees and a croissant","return_url":"https://shop.example/return","#,

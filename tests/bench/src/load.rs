@@ -98,9 +98,17 @@ async fn one(
 }
 
 async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+    ensure!(read_message(stream, buffer).await?, "the server hung up");
+    Ok(())
+}
+
+/// Reads a head and the body behind it. `false`: the connection ended.
+pub async fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     loop {
-        ensure!(stream.read_buf(buffer).await? > 0, "the server hung up");
+        if stream.read_buf(buffer).await? == 0 {
+            return Ok(false);
+        }
         let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
             continue;
         };
@@ -108,11 +116,13 @@ async fn read_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()>
         let length = text
             .lines()
             .find_map(|line| line.strip_prefix("content-length:"))
-            .context("an answer without a length")?;
+            .context("a message without a length")?;
         let total = head + 4 + length.trim().parse::<usize>()?;
         while buffer.len() < total {
-            ensure!(stream.read_buf(buffer).await? > 0, "the server hung up");
+            if stream.read_buf(buffer).await? == 0 {
+                return Ok(false);
+            }
         }
-        return Ok(());
+        return Ok(true);
     }
 }

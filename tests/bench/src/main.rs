@@ -2,14 +2,14 @@
 //!
 //! Machines are noisy; ratios of two things measured in turns on the same machine are less so. Nothing here fails because of a figure.
 
+mod gateway;
 mod history;
 mod initialize;
 mod load;
 mod memory;
 mod restart;
 mod subject;
-
-use std::path::PathBuf;
+mod webhooks;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -44,30 +44,52 @@ enum What {
         #[arg(long, default_value_t = 100_000)]
         actors: u64,
     },
-    /// Time from the start after a kill -9 until the first request is served.
+    /// Fills a store with waiting payments, for a measurement that must not have made them itself.
+    #[command(hide = true)]
+    Fill {
+        folder: std::path::PathBuf,
+        payments: u64,
+    },
+    /// Time from the start of the real program after a kill -9 until it has answered its first request.
     Restart {
         #[arg(long, default_value_t = 100_000)]
         payments: u64,
     },
-    /// A process of the measurement itself: fills a store and waits to be killed.
+    /// Deliveries to 1, 100 and 10,000 webhooks, a tenth dead; the delay while another tenth is slow.
+    Webhooks,
+    /// A call of a gateway and a whole payment, in process and in a worker.
+    Gateway,
+    /// A worker, as the engine starts it: here this program has to be one, too.
     #[command(hide = true)]
-    FillAndWait { dir: PathBuf, payments: u64 },
-    /// A process of the measurement itself: opens a store and says how long it took.
-    #[command(hide = true)]
-    Open { dir: PathBuf },
+    GatewayWorker { sha256: String },
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().what {
+        Some(What::GatewayWorker { sha256 }) => work(&sha256),
         Some(what) => run(what),
         None => all(),
     }
 }
 
+/// Before there is a runtime, as in the program that is measured.
+fn work(sha256: &str) -> Result<()> {
+    switchyard_engine::gateway::run_worker(sha256);
+    anyhow::bail!("no engine is at the other end")
+}
+
 /// Every measurement in a process of its own, so that none inherits another's memory.
 fn all() -> Result<()> {
     let program = std::env::current_exe()?;
-    for name in ["initialize", "history", "waiting", "actors", "restart"] {
+    for name in [
+        "initialize",
+        "history",
+        "waiting",
+        "actors",
+        "restart",
+        "webhooks",
+        "gateway",
+    ] {
         let status = std::process::Command::new(&program).arg(name).status()?;
         anyhow::ensure!(status.success(), "the measurement {name} failed");
     }
@@ -84,9 +106,11 @@ fn run(what: What) -> Result<()> {
             What::History { payments } => history::measure(payments).await,
             What::Waiting { payments } => memory::waiting(payments).await,
             What::Actors { actors } => memory::actors(actors).await,
+            What::Fill { folder, payments } => memory::fill(&folder, payments).await,
             What::Restart { payments } => restart::measure(payments).await,
-            What::FillAndWait { dir, payments } => restart::fill_and_wait(&dir, payments).await,
-            What::Open { dir } => restart::open(&dir).await,
+            What::Webhooks => webhooks::measure().await,
+            What::Gateway => gateway::measure().await,
+            What::GatewayWorker { sha256 } => work(&sha256),
         }
     })
 }

@@ -2,6 +2,9 @@
 
 use anyhow::Result;
 use futures_util::StreamExt;
+use switchyard_engine::ids::{PaymentId, TransactionId};
+use switchyard_engine::store::{Direction, Store, Table};
+use ulid::Ulid;
 
 use crate::subject;
 
@@ -23,16 +26,18 @@ pub async fn waiting(payments: u64) -> Result<()> {
     Ok(())
 }
 
+/// The payments are made by another process, as after a restart: what their making leaves in memory is no actor's.
 pub async fn actors(actors: u64) -> Result<()> {
     let dir = tempfile::tempdir_in(".")?;
+    let filled = std::process::Command::new(std::env::current_exe()?)
+        .arg("fill")
+        .arg(dir.path())
+        .arg(actors.to_string())
+        .status()?;
+    anyhow::ensure!(filled.success(), "the store was not filled");
     let bench =
         subject::start_with_idle(dir.path(), std::time::Duration::from_secs(60 * 60)).await?;
-    let (sender, ids) = std::sync::mpsc::channel();
-    subject::fill_and(&bench, actors, 0, move |id| {
-        sender.send(id).unwrap_or_default()
-    })
-    .await?;
-    let ids: Vec<_> = ids.into_iter().collect();
+    let ids = stored(&bench.engine.store).await?;
     let before = subject::resident_mib()?;
     // A command that is refused wakes an actor, makes it load its payment, and changes nothing.
     futures_util::stream::iter(ids)
@@ -53,4 +58,37 @@ pub async fn actors(actors: u64) -> Result<()> {
         (after - before) * 1_048_576.0 / actors as f64
     );
     Ok(())
+}
+
+/// Fills a store and ends.
+pub async fn fill(folder: &std::path::Path, payments: u64) -> Result<()> {
+    let bench = subject::start(folder).await?;
+    subject::fill(&bench, payments, 0).await?;
+    bench.engine.stop(std::time::Duration::from_secs(10)).await;
+    Ok(())
+}
+
+/// The ids of all transactions that wait, from their timers: a moment, a letter for the kind, and the id's sixteen bytes.
+async fn stored(store: &Store) -> Result<Vec<TransactionId>> {
+    const PAGE: usize = 1_000;
+    let (mut ids, mut from) = (Vec::new(), Vec::new());
+    loop {
+        let page = store
+            .scan(
+                Table::Timer,
+                &from,
+                &[u8::MAX; 32],
+                Direction::Forward,
+                PAGE,
+            )
+            .await?;
+        for (key, _) in &page {
+            let id = key.get(9..).unwrap_or_default().try_into()?;
+            ids.push(TransactionId::Payment(PaymentId::new(Ulid::from_bytes(id))));
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE => from = [last.as_slice(), &[0]].concat(),
+            _ => return Ok(ids),
+        }
+    }
 }

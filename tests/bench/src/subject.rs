@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{Ids, TransactionId};
+use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation};
+use switchyard_engine::ids::Ids;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::store::{Engine as StoreEngine, Store, StoreSettings};
 use switchyard_engine::testing::{Bench, Wanted, amount};
@@ -27,32 +27,48 @@ pub fn router(bench: &Bench) -> axum::Router {
 
 /// Starts an engine whose actors rest after `idle_after`.
 pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench> {
+    let settings = EngineSettings {
+        expires_after: Duration::from_secs(24 * 60 * 60),
+        idle_after,
+        ..EngineSettings::default()
+    };
+    start_with(path, settings).await
+}
+
+/// Starts an engine with these settings.
+pub async fn start_with(path: &Path, settings: EngineSettings) -> Result<Bench> {
+    let gateways = gateways(path, Isolation::InProcess).await?;
+    start_with_gateways(path, settings, gateways).await
+}
+
+/// Starts an engine with these gateways.
+pub async fn start_with_gateways(
+    path: &Path,
+    settings: EngineSettings,
+    gateways: Gateways,
+) -> Result<Bench> {
     let store = Store::open(&StoreSettings {
         engine: StoreEngine::Fjall,
         path: path.join("store"),
         cache_bytes: 64 << 20,
     })?;
-    let gateways = gateways(path).await?;
     let wanted = Wanted {
         store,
         clock: Clock::wall(),
-        settings: EngineSettings {
-            expires_after: Duration::from_secs(24 * 60 * 60),
-            idle_after,
-            ..EngineSettings::default()
-        },
+        settings,
         ..Wanted::with(gateways)
     };
     Ok(wanted.start().await)
 }
 
 /// The test gateway, which was built beside this program.
-async fn gateways(store: &Path) -> Result<Gateways> {
+pub async fn gateways(store: &Path, isolation: Isolation) -> Result<Gateways> {
     let program = std::env::current_exe()?;
     let library = program.with_file_name("libgateway_demo.so");
     let settings = GatewaySettings {
         dir: store.join("gateways"),
         development: true,
+        isolation,
         ..GatewaySettings::default()
     };
     let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
@@ -67,26 +83,15 @@ async fn gateways(store: &Path) -> Result<Gateways> {
 
 /// Stores `count` waiting payments, as fast as it goes. Their customers are numbered from `first`.
 pub async fn fill(bench: &Bench, count: u64, first: u64) -> Result<()> {
-    fill_and(bench, count, first, |_| {}).await
-}
-
-/// The same, and hands each id to `keep`.
-pub async fn fill_and(
-    bench: &Bench,
-    count: u64,
-    first: u64,
-    keep: impl Fn(TransactionId) + Clone + Send + Sync + 'static,
-) -> Result<()> {
     const AT_ONCE: u64 = 256;
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..AT_ONCE {
-        let (engine, caller, keep) = (bench.engine.clone(), bench.caller(), keep.clone());
+        let (engine, caller) = (bench.engine.clone(), bench.caller());
         tasks.spawn(async move {
             for number in (task..count).step_by(AT_ONCE as usize) {
-                let made = engine
+                engine
                     .initialize_payment(&caller, payment(first + number))
                     .await?;
-                keep(made.id);
             }
             anyhow::Ok(())
         });
@@ -97,7 +102,7 @@ pub async fn fill_and(
     Ok(())
 }
 
-fn payment(number: u64) -> NewPayment {
+pub fn payment(number: u64) -> NewPayment {
     NewPayment {
         amount: amount(2_500, "USD"),
         description: "Two coffees".to_owned(),

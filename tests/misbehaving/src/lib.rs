@@ -1,11 +1,14 @@
 //! A gateway that does on request what no gateway should: the test of the host. A collection's description says what to do.
 
+mod harm;
+
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
 use switchyard_gateway::{
-    Amount, Collect, ConfigCheck, Context, Fault, Gateway, LogLevel, Outcome, Query, gateway,
+    Amount, Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway,
+    LogLevel, Outcome, Query, gateway,
 };
 
 #[derive(Default)]
@@ -15,6 +18,16 @@ struct Misbehaving;
 struct Config {
     url: String,
     key: String,
+}
+
+#[derive(Deserialize)]
+struct News {
+    reference: Option<String>,
+    id: Option<String>,
+    status: String,
+    minor: i64,
+    #[serde(rename = "do")]
+    does: Option<String>,
 }
 
 impl Gateway for Misbehaving {
@@ -33,6 +46,15 @@ impl Gateway for Misbehaving {
             "never" | "never bomb" => {
                 cx.sleep(Duration::from_secs(3_600)).await;
                 Ok(Outcome::pending())
+            }
+            // One effect that the engine answers at once: what a round trip costs.
+            "look" => {
+                cx.cached("nothing").await;
+                Ok(Outcome::succeeded(&ask.amount))
+            }
+            "wait" => {
+                cx.sleep(Duration::from_secs(1)).await;
+                Ok(Outcome::succeeded(&ask.amount))
             }
             "compute" => {
                 std::thread::sleep(Duration::from_millis(80));
@@ -57,11 +79,18 @@ impl Gateway for Misbehaving {
                 Err(Fault::provider(format!("the key is {}", config.key)))
             }
             "token" => token(cx).await,
+            // Under an id that the test chose.
+            "pending ch_9" => Ok(Outcome::pending().with_provider_id("ch_9")),
+            "never, then abort" | "never, then loop" | "panic twice" => {
+                end_badly(cx, &ask.description).await
+            }
+            harmful if harmful.contains("harm: ") => do_harm(cx, &ask).await,
             after_a_write => {
                 charge(cx, &ask).await?;
                 match after_a_write {
                     "write and panic" => panic!("after a write"),
                     "write and never" => cx.sleep(Duration::from_secs(3_600)).await,
+                    "write and wait" => cx.sleep(Duration::from_secs(1)).await,
                     "write and fail" => return Err(Fault::provider("after a write")),
                     _ => {}
                 }
@@ -79,9 +108,64 @@ impl Gateway for Misbehaving {
             why: "there is no such charge".into(),
         })
     }
+
+    /// Does what `do` of the body says, then believes whoever knows the key.
+    async fn callback(&self, cx: &Context, callback: Callback) -> Result<CallbackResult, Fault> {
+        let config: Config = cx.config()?;
+        let body = callback.body.bytes()?;
+        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+            return Ok(CallbackResult::refused("no news"));
+        };
+        match news.does.as_deref() {
+            Some("panic") => panic!("on purpose"),
+            Some("fault") => return Err(Fault::provider("on purpose")),
+            Some("look") => read(cx).await?,
+            Some("charge") => {
+                cx.post(config.url).send().await?;
+            }
+            _ => {}
+        }
+        let trusted = callback.header("x-key") == Some(&config.key);
+        let outcome = match news.status.as_str() {
+            "declined" => Outcome::declined(DeclineReason::PayerDeclined, "No."),
+            "pending" => Outcome::pending(),
+            _ => Outcome::succeeded(Amount::minor(news.minor, "USD")),
+        };
+        Ok(CallbackResult {
+            reference: news.reference,
+            provider_id: news.id,
+            trusted,
+            outcome: trusted.then_some(outcome),
+            ..CallbackResult::default()
+        })
+    }
 }
 
 gateway!(Misbehaving);
+
+/// Does harm when it is dropped: when the call is cancelled, or by the panic.
+async fn end_badly(cx: &Context, how: &str) -> Result<Outcome, Fault> {
+    let _end = match how {
+        "never, then abort" => harm::AtTheEnd("abort"),
+        "never, then loop" => harm::AtTheEnd("loop"),
+        _ => {
+            let _end = harm::AtTheEnd("panic");
+            panic!("on purpose")
+        }
+    };
+    cx.sleep(Duration::from_secs(3_600)).await;
+    Ok(Outcome::pending())
+}
+
+/// `harm: …`, or `write, harm: …`.
+async fn do_harm(cx: &Context, ask: &Collect) -> Result<Outcome, Fault> {
+    let config: Config = cx.config()?;
+    if ask.description.starts_with("write") {
+        charge(cx, ask).await?;
+    }
+    let (_, what) = ask.description.split_once("harm: ").unwrap_or_default();
+    Err(Fault::provider(harm::done(what, &config.key)))
+}
 
 async fn charge(cx: &Context, ask: &Collect) -> Result<(), Fault> {
     let config: Config = cx.config()?;

@@ -36,10 +36,14 @@ const COMPUTES: &[&str] = &[
     "actix",
     "rand",
     "ureq",
+    "switchyard-testkit",
 ];
+/// For authors and tests: they play the provider and the engine.
+const PLAYERS: [&str; 2] = ["plugins/testkit/", "plugins/check/"];
 
 pub(super) fn crate_arrows(source: &Source) -> Vec<Finding> {
-    if !source.path.ends_with("Cargo.toml") {
+    let plays = PLAYERS.iter().any(|path| source.path.starts_with(path));
+    if plays || !source.path.ends_with("Cargo.toml") {
         return Vec::new();
     }
     let mut section = "";

@@ -6,6 +6,7 @@
 mod arrows;
 mod documents;
 mod rules;
+mod script;
 mod source;
 
 pub use documents::{dead_links, named_paths_missing};
@@ -14,6 +15,9 @@ pub use source::Source;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Lines of a function, in any language.
+const FUNCTION_LINES: usize = 70;
 
 /// One thing that is wrong, with what to do instead.
 #[derive(Debug, PartialEq, Eq)]

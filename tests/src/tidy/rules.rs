@@ -2,7 +2,8 @@
 
 use super::arrows::{crate_arrows, room_arrows};
 use super::documents::markdown_title;
-use super::{Finding, Source};
+use super::script::script_function_length;
+use super::{FUNCTION_LINES, Finding, Source};
 
 type Rule = fn(&Source) -> Vec<Finding>;
 
@@ -11,6 +12,11 @@ pub const RULES: &[(&str, Rule)] = &[
     ("file at most 600 lines", file_length),
     ("line at most 140 characters", line_length),
     ("function at most 70 lines", function_length),
+    (
+        "function of a script at most 70 lines",
+        script_function_length,
+    ),
+    ("secrets are not compared with ==", secrets_compared),
     ("banned words and calls", banned),
     ("no bare unwrap outside tests", bare_unwrap),
     ("no floating point near money", floats_near_money),
@@ -22,7 +28,6 @@ pub const RULES: &[(&str, Rule)] = &[
 
 const FILE_LINES: usize = 600;
 const LINE_CHARS: usize = 140;
-const FUNCTION_LINES: usize = 70;
 
 const CODE: &[&str] = &["rs", "c", "h", "mjs", "js", "css", "html", "py", "sh"];
 
@@ -294,6 +299,37 @@ fn floats_near_money(source: &Source) -> Vec<Finding> {
                 at + 1,
                 "a float near money: use `Amount`, for rates `Decimal`".to_owned(),
             )
+        })
+        .collect()
+}
+
+/// `==` on texts ends at the first byte that differs, and its time tells which that was. `Secret` has no `==` for that reason; taking
+/// the value out to compare it takes the protection away. What is looked up by its hash is safe: nobody can choose a hash byte by byte.
+fn secrets_compared(source: &Source) -> Vec<Finding> {
+    if !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    let is_compared = |line: &str| {
+        let compares = line.contains(" == ") || line.contains(" != ");
+        let words = ["signature", "digest", "mac"];
+        let forged = words.iter().any(|word| {
+            [" == ", " != "].iter().any(|sign| {
+                line.contains(&format!("{word}{sign}")) || line.contains(&format!("{sign}{word}"))
+            })
+        });
+        compares && line.contains(".expose()") || forged
+    };
+    let lines = source
+        .code
+        .lines()
+        .enumerate()
+        .take(source.tests_begin() - 1)
+        .filter(|(_, line)| is_compared(line));
+    lines
+        .map(|(at, _)| {
+            let says = "a secret compared with `==`, whose time tells how much of it was right: look it up by its fingerprint, verify \
+                        with `Mac::verify_slice`, or use `subtle::ConstantTimeEq`";
+            finding(source, at + 1, says.to_owned())
         })
         .collect()
 }

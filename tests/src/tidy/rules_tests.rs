@@ -242,3 +242,26 @@ fn a_link_leads_somewhere() {
     );
     assert!(dead_links(&Source::new("A.md", "[a](b.md)"), |path| path == "b.md").is_empty());
 }
+
+#[test]
+fn a_secret_is_not_compared_byte_by_byte() {
+    for bad in [
+        "if key.expose() == given {",
+        "if given != key.expose() {",
+        "signature == expected",
+        "if mac != other",
+    ] {
+        assert_eq!(lines(secrets_compared, "api/src/a.rs", bad), [1], "{bad}");
+    }
+    for good in [
+        "let a = key.expose();",
+        "mac.verify_slice(given)",
+        "// signature == expected",
+        "signatures.len() == 2",
+    ] {
+        assert!(
+            lines(secrets_compared, "api/src/a.rs", good).is_empty(),
+            "{good}"
+        );
+    }
+}

@@ -20,6 +20,7 @@ pub struct Bench {
     pub clock: Clock,
     ids: Ids,
     folder: TempDir,
+    development: bool,
 }
 
 /// One attempt of a transaction.
@@ -40,18 +41,21 @@ impl Bench {
         // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a manual clock.
         let clock = Clock::manual(Timestamp::from_seconds(1_795_168_800));
         let ids = Ids::seeded(7);
-        let settings = GatewaySettings {
-            dir: folder.path().join("gateways"),
-            development,
-            service_code: "switchyard".into(),
-        };
+        let settings = settings(folder.path(), development);
         Self {
             gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
             store: Store::memory(),
             clock,
             ids,
             folder,
+            development,
         }
+    }
+
+    /// The gateways of a process that starts on the same folder.
+    pub fn again(&self) -> Gateways {
+        let settings = settings(self.folder(), self.development);
+        Gateways::new(settings, self.clock.clone(), self.ids.clone()).unwrap()
     }
 
     pub fn folder(&self) -> &Path {
@@ -112,6 +116,14 @@ impl Bench {
         exchanges(&self.store, of.transaction, of.attempt)
             .await
             .unwrap()
+    }
+}
+
+fn settings(folder: &Path, development: bool) -> GatewaySettings {
+    GatewaySettings {
+        dir: folder.join("gateways"),
+        development,
+        ..GatewaySettings::default()
     }
 }
 

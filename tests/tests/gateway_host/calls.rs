@@ -442,7 +442,7 @@ async fn two_calls_run_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_panics_too_often_is_suspended_until_it_is_added_again() {
+async fn a_gateway_that_panics_too_often_is_in_quarantine_until_it_is_added_again() {
     let bench = Bench::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..5 {
@@ -460,7 +460,11 @@ async fn a_gateway_that_panics_too_often_is_suspended_until_it_is_added_again() 
             "other currency",
         )
         .await;
-    assert!(why(&end.outcome).contains("suspended"), "{:?}", end.outcome);
+    assert!(
+        why(&end.outcome).contains("quarantine"),
+        "{:?}",
+        end.outcome
+    );
     assert_eq!(word(&end.outcome), "not sent");
     assert!(!misbehaving(&bench).await.is_suspended());
 }

@@ -88,9 +88,17 @@ async fn pay(
 }
 
 pub async fn payment(bench: &testing::Bench, currency: &str) -> Arc<Transaction> {
+    payment_for(bench, currency, "Two coffees").await
+}
+
+pub async fn payment_for(
+    bench: &testing::Bench,
+    currency: &str,
+    description: &str,
+) -> Arc<Transaction> {
     let new = NewPayment {
         amount: amount(2_500, currency),
-        description: "Two coffees".into(),
+        description: description.into(),
         return_url: "https://shop.example/return".into(),
         customer: customer(),
         metadata: BTreeMap::new(),
@@ -113,6 +121,7 @@ pub fn choice(method: &str, number: &str) -> Choice {
         fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
         missing: NewCustomer::default(),
         context: ClientContext::default(),
+        agreed: None,
     }
 }
 

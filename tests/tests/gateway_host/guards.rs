@@ -7,8 +7,7 @@ use serde_json::json;
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Call, Operation, Version};
-use switchyard_engine::limits::GATEWAY_SUSPENSION;
+use switchyard_engine::gateway::{By, Call, Operation, State, Version};
 use switchyard_engine::records::Kind;
 use switchyard_engine::testing::Wanted;
 use switchyard_engine::transaction::Outcome;
@@ -33,18 +32,48 @@ async fn suspend(bench: &Bench, gateway: &Arc<Version>) {
 }
 
 #[tokio::test]
-async fn a_suspension_ends_by_itself_and_the_next_one_takes_as_many_panics() {
+async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command() {
     let bench = Bench::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..2 {
         suspend(&bench, &gateway).await;
-        bench
-            .clock
-            .advance(GATEWAY_SUSPENSION - Duration::from_secs(1));
+        bench.clock.advance(Duration::from_secs(24 * 60 * 60));
         assert!(gateway.is_suspended());
-        bench.clock.advance(Duration::from_secs(1));
+        let seen = bench.gateways.overview("misbehaving").await.unwrap();
+        assert_eq!(seen.state, State::Quarantined);
+        let kept = seen.versions[0].kept.quarantine.as_ref().unwrap();
+        assert!(
+            kept.reason.contains("panicked 5 times within a minute"),
+            "{kept:?}"
+        );
+        assert_eq!(kept.by, "engine");
+        let me = By::new("ada");
+        bench
+            .gateways
+            .restore("misbehaving", None, &me)
+            .await
+            .unwrap();
         assert!(!gateway.is_suspended());
     }
+}
+
+#[tokio::test]
+async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = misbehaving(&bench).await;
+    suspend(&bench, &gateway).await;
+    let asked = query(
+        &bench,
+        &gateway,
+        bench.attempt(),
+        &provider.url,
+        "misbehaving_usd",
+    );
+    let outcome = bench.gateways.call(asked).await.outcome;
+    assert!(
+        format!("{outcome:?}").contains("no such charge"),
+        "{outcome:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +114,11 @@ async fn routing_offers_no_gateway_that_is_suspended() {
     );
     let kept = engine.engine.transaction(paid.id).await.unwrap().unwrap();
     assert_eq!((kept.status(), kept.attempts.len()), (paid.status(), 0));
-    bench.clock.advance(GATEWAY_SUSPENSION);
+    bench.clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert!(!can_serve(), "time alone does not bring it back");
+    let me = By::new("ada");
+    let restored = bench.gateways.restore("misbehaving", None, &me).await;
+    assert_eq!(restored.unwrap().state, State::Serving);
     assert!(can_serve());
 }
 

@@ -5,5 +5,6 @@ mod calls;
 mod engine;
 mod guards;
 mod in_c;
+mod life;
 mod loading;
 mod provider;

@@ -6,4 +6,5 @@ mod idempotency;
 mod lists;
 mod refusals;
 mod shape;
+mod tenants;
 mod trouble;

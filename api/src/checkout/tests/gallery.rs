@@ -30,7 +30,7 @@ pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown
     let mut pages = choosing(&scene);
     pages.extend(answering(&scene(samples::payment_in("XOF"))));
     for (name, action) in actions() {
-        let page = wait::page(&scene(samples::waiting(action)), None);
+        let page = wait::page(&scene(samples::waiting(action)), None, false);
         pages.push((format!("wait-{name}"), page));
     }
     pages.extend(ending(&scene));
@@ -83,7 +83,7 @@ fn answering(scene: &Scene) -> Vec<(String, Response)> {
         ("details-wrong".to_owned(), details(false, "12")),
         (
             "confirm".to_owned(),
-            confirm::page(scene, &chosen, &checked, "v1.sealed"),
+            confirm::page(scene, &chosen, &checked, "v1.sealed", None),
         ),
         ("cancel".to_owned(), cancel::page(scene)),
     ]
@@ -95,11 +95,11 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     let mut pages = vec![
         (
             "wait-starting".to_owned(),
-            wait::page(&ended(State::AwaitingGateway), Some("under-way")),
+            wait::page(&ended(State::AwaitingGateway), Some("under-way"), false),
         ),
         (
             "wait-doubt".to_owned(),
-            wait::page(&ended(State::InDoubt), None),
+            wait::page(&ended(State::InDoubt), None, true),
         ),
         (
             "result-success".to_owned(),
@@ -148,6 +148,7 @@ fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
         given: Values::from([("msisdn".to_owned(), number.to_owned())]),
         attempts: 0,
         sent: !number.is_empty(),
+        agreed: None,
     };
     let country = country("BJ").unwrap();
     (Chosen { way, country }, answers)

@@ -12,7 +12,7 @@ use switchyard_engine::ids::{
 use switchyard_engine::money::{Amount, Currency};
 use switchyard_engine::transaction::{
     Attempt, AttemptState, Candidate, ClientContext, Customer, Decision, Decline, DeclineReason,
-    Details, Failure, PayerAction, PaymentDetails, State, Transaction,
+    Details, Failure, PayerAction, PaymentDetails, Price, State, Transaction,
 };
 
 use crate::checkout::headers::Nonce;
@@ -91,6 +91,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         phone: Some("+2290197001234".to_owned()),
         fields: [].into(),
         amount: tx.amount,
+        conversion: None,
         state: AttemptState::Pending,
         decision: Decision::default(),
         started_at: NOW,
@@ -106,6 +107,10 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         last_query_at: None,
         next_query_at: None,
         gateway_state: serde_json::Value::Null,
+        resumed: 0,
+        codes: 0,
+        code_away_since: None,
+        call_off: None,
         remaining: Vec::new(),
     }
 }
@@ -192,7 +197,9 @@ pub fn way(code: &str, is_test: bool) -> Way {
         .payment_method(code)
         .unwrap()
         .clone();
+    let price = Price::plain(Amount::from_minor(12_500, method.currency));
     Way {
+        price,
         method,
         asks: Vec::new(),
         is_test,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::ids::{CaptureId, DisburseId};
+use switchyard_engine::money::Correction;
 use switchyard_engine::transaction::{Attempt, State, Transaction};
 use utoipa::ToSchema;
 
@@ -74,12 +75,15 @@ impl<'a> Capture<'a> {
         let attempt = tx.current_attempt()?;
         let captured = attempt.captured.unwrap_or(attempt.amount);
         let failure = Failure::of(tx, attempt);
+        let conversion = attempt.conversion.as_ref();
         Some(Self {
             id: CaptureId::new(attempt.id.ulid()),
             identifier: attempt.reference.to_string(),
-            rate: None,
-            rate_formatted: None,
-            correction_rate: None,
+            rate: conversion.map(|conversion| conversion.rate.to_json_number()),
+            rate_formatted: conversion.map(|conversion| conversion.formatted(tx.amount.currency())),
+            correction_rate: conversion
+                .and_then(|conversion| conversion.correction)
+                .map(Correction::to_json_number),
             phone_number: attempt.phone.as_deref().unwrap_or_default(),
             failure_message: failure.message,
             failure_error_code: failure.code,

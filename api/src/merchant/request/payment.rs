@@ -16,6 +16,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 pub fn read(
     body: &[u8],
     directory: &Directory,
+    converts: bool,
     context: ClientContext,
 ) -> Result<NewPayment, ApiError> {
     let object = body::object(body)?;
@@ -26,7 +27,9 @@ pub fn read(
     let return_url = return_url(&mut form);
     let customer = customer::read(&mut form);
     let metadata = metadata::read(&mut form);
-    let methods = methods(&mut form, directory, amount);
+    // An app that converts may offer methods of any currency.
+    let bound = amount.filter(|_| !converts);
+    let methods = methods(&mut form, directory, bound);
     let restriction = restriction(&mut form, directory, &methods);
     verdict(problems)?;
     // Without a problem, all that is required is there.

@@ -13,7 +13,7 @@ fn directory() -> Directory {
 }
 
 fn read_payment(body: &[u8]) -> Result<NewPayment, ApiError> {
-    payment::read(body, &directory(), ClientContext::default())
+    payment::read(body, &directory(), false, ClientContext::default())
 }
 
 fn read_payout(body: &[u8]) -> Result<NewPayout, ApiError> {

@@ -2,6 +2,7 @@
 
 mod belongings;
 mod keys;
+mod routing;
 
 use super::*;
 use crate::clock::Timestamp;
@@ -79,6 +80,7 @@ fn new_webhook(app: AppId) -> NewWebhook {
         app,
         url: "https://shop.example/hooks".to_owned(),
         secret: None,
+        options: WebhookOptions::default(),
     }
 }
 

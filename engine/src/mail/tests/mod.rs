@@ -25,6 +25,13 @@ struct Room {
 
 impl Room {
     fn new(settings: MailSettings) -> Self {
+        Self::with(settings, Mails::start)
+    }
+
+    fn with(
+        settings: MailSettings,
+        start: impl FnOnce(Equipment, &ArbiterHandle) -> Result<Mails, MailError>,
+    ) -> Self {
         let (store, clock, house) = (
             Store::memory(),
             Clock::manual(START),
@@ -39,7 +46,7 @@ impl Room {
                 ..settings
             },
         };
-        let mails = Mails::start(equipment, house.arbiter()).unwrap();
+        let mails = start(equipment, house.arbiter()).unwrap();
         Self {
             store,
             clock,
@@ -460,4 +467,24 @@ async fn without_a_server_and_without_a_folder_there_are_no_mails() {
     let room = Room::new(MailSettings::default());
     assert!(!room.mails.is_on());
     assert!(room.mails.snapshot().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
+    let panicking = Transport::Panicking(1.into());
+    let room = Room::with(MailSettings::default(), |with, arbiter| {
+        Mails::start_through(panicking, with, arbiter)
+    });
+    let app = app(AppSettings::default());
+    let mut tx = succeeded(Environment::Live, true);
+    assert!(room.send(&app, &tx, MailTo::Merchant).await);
+    while room.mails.snapshot().await.unwrap().started == 0 {
+        tokio::task::yield_now().await;
+    }
+    tx.id = TransactionId::Payment(PaymentId::new(room.ids.ulid(START)));
+    assert!(room.send(&app, &tx, MailTo::Merchant).await);
+    assert_eq!(room.posted(1).await.len(), 1);
+    // The one that broke rests, and waits in the outbox for its next time.
+    assert_eq!(room.waiting().await, 1);
+    assert_eq!(room.mails.snapshot().await.unwrap().in_flight, 1);
 }

@@ -2,9 +2,11 @@
 
 use super::{Try, start};
 use crate::ids::AttemptId;
+use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::money::Amount;
-use crate::transaction::attempt::{Attempt, AttemptState, Decision};
+use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
+use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason, Outcome};
@@ -34,7 +36,7 @@ pub(super) fn decide(
         } => {
             let captured = amount.unwrap_or(attempt.amount);
             if !covers(captured, attempt.amount) {
-                return Ok(amount_differs(tx, attempt, captured, context));
+                return Ok(amount_differs(tx, attempt, captured, provider_id, context));
             }
             vec![
                 Event::AttemptSucceeded {
@@ -130,18 +132,30 @@ pub(super) fn not_sent(
     if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
         return Vec::new();
     }
-    let decline = Decline {
-        reason: DeclineReason::ProviderUnavailable,
-        retryable: true,
-        provider_id: None,
-        provider_code: None,
-        provider_message: None,
-    };
     let ended = Event::AttemptNotSent {
         attempt: attempt.id,
         why,
     };
-    next_or_fail(tx, attempt, ended, &decline, context)
+    next_or_end(tx, attempt, ended, &unreachable(true), context)
+}
+
+/// The same by a person's word: it ends the attempt, and starts nothing.
+pub(super) fn never_sent(tx: &Transaction, attempt: &Attempt, context: &Context) -> Vec<Event> {
+    let ended = Event::AttemptNotSent {
+        attempt: attempt.id,
+        why: "It never reached the provider.".to_owned(),
+    };
+    next_or_end(tx, attempt, ended, &unreachable(false), context)
+}
+
+fn unreachable(retryable: bool) -> Decline {
+    Decline {
+        reason: DeclineReason::ProviderUnavailable,
+        retryable,
+        provider_id: None,
+        provider_code: None,
+        provider_message: None,
+    }
 }
 
 fn declined(
@@ -165,34 +179,38 @@ fn declined(
         attempt: attempt.id,
         decline: decline.clone(),
     };
-    next_or_fail(tx, attempt, ended, &decline, context)
+    next_or_end(tx, attempt, ended, &decline, context)
 }
 
-/// After an attempt that surely moved no money: the next candidate, else the payer's next attempt, else the end.
-fn next_or_fail(
+/// After an attempt that surely moved no money: the next candidate, else another chance, else the end.
+pub(super) fn next_or_end(
     tx: &Transaction,
     attempt: &Attempt,
     ended: Event,
     decline: &Decline,
     context: &Context,
 ) -> Vec<Event> {
-    if decline.retryable {
-        let what = Try {
-            follows: Some(attempt.id),
-            method: attempt.method.clone(),
-            country: attempt.country.clone(),
-            phone: attempt.phone.clone(),
-            fields: attempt.fields.clone(),
-        };
+    // Somebody wanted this: the payment was called off, and now it is sure that it moved no money.
+    if let Some(wish) = attempt.call_off {
+        return vec![ended, Event::Cancelled { by: wish.by }];
+    }
+    if decline.retryable && may_start(tx, context) {
+        let what = Try::after(attempt);
         let decision = Decision {
             chosen_because: format!("{} could not take it", attempt.candidate.gateway),
-            skipped: attempt.decision.skipped.clone(),
+            ..attempt.decision.clone()
         };
-        if let Some(started) = start(tx, what, attempt.remaining.clone(), decision, context) {
+        if let Some(started) = start(what, attempt.remaining.clone(), decision, context) {
             return vec![ended, started];
         }
     }
-    if may_try_again(tx, context) {
+    let unsent = matches!(ended, Event::AttemptNotSent { .. });
+    if may_choose_again(tx, attempt, unsent, context) {
+        return vec![ended, Event::AttemptAllowed];
+    }
+    // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be back in a minute.
+    let patient = context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE;
+    if unsent && decline.retryable && patient && !tx.is_payment() {
         return vec![ended, Event::AttemptAllowed];
     }
     let message = match (&ended, &decline.provider_message) {
@@ -216,17 +234,24 @@ fn next_or_fail(
     ]
 }
 
-/// Whether the payer has an attempt left. Fail-over inside one confirmation is not an attempt of theirs.
-fn may_try_again(tx: &Transaction, context: &Context) -> bool {
+/// Whether something may be submitted without asking the payer again. They have long gone when their time is up, and would be
+/// surprised by a prompt on their phone.
+pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
+    tx.payment()
+        .is_none_or(|payment| context.now < payment.expires_at)
+}
+
+/// Whether the payer chooses again. What reached no provider is no attempt of theirs: the payment is as payable as before, by another
+/// method or by the same one a little later, until its time is up, which lets it go as any other that nobody paid.
+fn may_choose_again(tx: &Transaction, attempt: &Attempt, unsent: bool, context: &Context) -> bool {
     let Some(payment) = tx.payment() else {
         return false;
     };
-    let used = tx
-        .attempts
-        .iter()
-        .filter(|attempt| attempt.follows.is_none())
-        .count();
-    used < usize::from(payment.attempts_allowed) && context.now < payment.expires_at
+    if tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
+        return false;
+    }
+    let declining = (!unsent).then_some(attempt.id);
+    tx.attempts_left_after(declining) > 0 && (unsent || context.now < payment.expires_at)
 }
 
 /// How long the attempt has been under way.
@@ -234,12 +259,12 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
     context.now.since(attempt.started_at)
 }
 
-fn covers(captured: Amount, asked: Amount) -> bool {
+pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
     captured.currency() == asked.currency() && captured.minor() >= asked.minor()
 }
 
 /// Whether the provider has already said that some money moved. Then nothing but a person, or the right amount, ends the attempt.
-fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
+pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
     let differs = |case: &&Case| case.reason == CaseReason::AmountDiffers;
     tx.cases
         .iter()
@@ -252,10 +277,12 @@ fn amount_differs(
     tx: &Transaction,
     attempt: &Attempt,
     captured: Amount,
+    provider_id: Option<String>,
     context: &Context,
 ) -> Vec<Event> {
+    let under = provider_id.map_or_else(String::new, |id| format!(" under its id {id}"));
     let detail = format!(
-        "asked {}, the provider reports {}",
+        "asked {}, the provider reports {}{under}",
         attempt.amount.format(),
         captured.format()
     );
@@ -326,6 +353,7 @@ pub(super) fn open_case(
             reason,
             reference: attempt.reference,
             detail,
+            closed: None,
         },
     })
 }

@@ -1,13 +1,37 @@
 //! Somebody wants to know now. The schedule stays as it was.
 
-use crate::limits::VERIFY_QUERY_AGE;
-use crate::transaction::command::Context;
+use std::time::Duration;
+
+use crate::limits::{CHECK_QUERY_AGE, VERIFY_QUERY_AGE};
+use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 use crate::transaction::state::State;
 
 /// Asks unless the provider was asked, or answered the submission, less than ten seconds ago (decisions 3).
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
+    if_older(tx, VERIFY_QUERY_AGE, context)
+}
+
+/// An operator asks: at once, but a button that is pressed all the time does not become the provider's trouble.
+pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
+    match tx.state {
+        State::AwaitingProvider | State::InDoubt => Ok(if_older(tx, CHECK_QUERY_AGE, context)),
+        // It is being asked at this very moment.
+        State::AwaitingGateway => Ok(Vec::new()),
+        State::AwaitingCustomer | State::AwaitingDispatch => Err(Refusal::NothingOpen),
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
+            Err(Refusal::AlreadyEnded(tx.status()))
+        }
+    }
+}
+
+/// Asks whenever it was asked last.
+pub(super) fn at_once(tx: &Transaction, context: &Context) -> Vec<Event> {
+    if_older(tx, Duration::ZERO, context)
+}
+
+fn if_older(tx: &Transaction, age: Duration, context: &Context) -> Vec<Event> {
     if !matches!(tx.state, State::AwaitingProvider | State::InDoubt) {
         return Vec::new();
     }
@@ -15,7 +39,7 @@ pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
         return Vec::new();
     };
     let last = attempt.last_query_at.unwrap_or(attempt.started_at);
-    if context.now.since(last) < VERIFY_QUERY_AGE {
+    if context.now.since(last) < age {
         return Vec::new();
     }
     let next_query_at = attempt.next_query_at.unwrap_or(context.now);

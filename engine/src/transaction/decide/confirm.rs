@@ -32,9 +32,9 @@ pub(super) fn decide(
         country: confirm.country,
         phone: confirm.phone,
         fields: confirm.fields,
+        price: confirm.price,
     };
     let started = start(
-        tx,
         what,
         confirm.route.candidates,
         confirm.route.decision,

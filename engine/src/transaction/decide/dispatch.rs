@@ -1,6 +1,7 @@
 //! A payout's turn has come: start its first attempt. Without any candidate it waits a while, and then fails: nothing was sent.
 
 use super::{Try, start};
+use crate::transaction::attempt::Price;
 use crate::transaction::command::{Context, Refusal, Route};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
@@ -35,8 +36,9 @@ pub(super) fn decide(
         country: None,
         phone,
         fields: payout.recipient.clone(),
+        price: Price::plain(tx.amount),
     };
-    match start(tx, what, route.candidates, route.decision, context) {
+    match start(what, route.candidates, route.decision, context) {
         Some(started) => Ok(vec![started]),
         // Its time has come and it stays due: it is tried again until a gateway is there.
         None if context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE => Ok(Vec::new()),

@@ -4,14 +4,20 @@
 mod answer;
 mod ask;
 mod cancel;
+mod code;
 mod confirm;
 mod dispatch;
+mod hint;
+mod operator;
 mod process;
 mod recover;
+mod resolve;
 mod wake;
+mod withhold;
 
-use super::attempt::{Attempt, AttemptState, Candidate, Decision};
+use super::attempt::{Attempt, AttemptState, Candidate, Price};
 use super::command::{Command, Context, Refusal};
+use super::decision::Decision;
 use super::event::Event;
 use super::model::Transaction;
 use super::schedule;
@@ -35,9 +41,19 @@ pub fn decide(
             maybe_sent,
             gateway_state,
         } => recover::decide(tx, attempt, maybe_sent.then_some(gateway_state), context),
+        Command::Withhold { attempt, why } => withhold::decide(tx, attempt, why, context),
         Command::Wake => Ok(wake::decide(tx, context)),
         Command::Ask => Ok(ask::decide(tx, context)),
+        Command::Hint => Ok(hint::decide(tx, context)),
         Command::Cancel(by) => cancel::decide(tx, by),
+        Command::CallOff(by) => cancel::call_off(tx, by, context),
+        Command::SubmitCode { attempt, tried, .. } => code::decide(tx, attempt, tried),
+        Command::CodeAnswer {
+            attempt,
+            outcome,
+            gateway_state,
+        } => code::answer(tx, attempt, outcome, gateway_state, context),
+        Command::ByOperator(order) => operator::decide(tx, *order, context),
         Command::MarkProcessed => process::decide(tx),
     }
 }
@@ -49,11 +65,28 @@ struct Try {
     country: Option<String>,
     phone: Option<String>,
     fields: std::collections::BTreeMap<String, String>,
+    price: Price,
+}
+
+impl Try {
+    /// The same try once more, in the place of `attempt`.
+    fn after(attempt: &Attempt) -> Self {
+        Self {
+            follows: Some(attempt.id),
+            method: attempt.method.clone(),
+            country: attempt.country.clone(),
+            phone: attempt.phone.clone(),
+            fields: attempt.fields.clone(),
+            price: Price {
+                amount: attempt.amount,
+                conversion: attempt.conversion.clone(),
+            },
+        }
+    }
 }
 
 /// The event that starts an attempt at the first of `candidates`, keeping the others for later; `None` when there is none.
 fn start(
-    tx: &Transaction,
     what: Try,
     mut candidates: Vec<Candidate>,
     decision: Decision,
@@ -72,7 +105,8 @@ fn start(
         country: what.country,
         phone: what.phone,
         fields: what.fields,
-        amount: tx.amount,
+        amount: what.price.amount,
+        conversion: what.price.conversion,
         state: AttemptState::Started,
         decision,
         started_at: context.now,
@@ -87,6 +121,10 @@ fn start(
         queries: 0,
         last_query_at: None,
         next_query_at: None,
+        resumed: 0,
+        codes: 0,
+        code_away_since: None,
+        call_off: None,
         gateway_state: serde_json::Value::Null,
         remaining: candidates,
     };

@@ -2,7 +2,7 @@
 
 use super::answer;
 use crate::ids::AttemptId;
-use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::attempt::AttemptState;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
@@ -24,24 +24,15 @@ pub(super) fn decide(
         let why = "the engine stopped while the provider was being called".to_owned();
         return Ok(answer::in_doubt(attempt, why, gateway_state, context));
     }
-    let why = "The engine stopped before anything was sent.".to_owned();
-    Ok(answer::not_sent(
-        tx,
-        &with_its_own_candidate_first(tx, attempt),
-        why,
-        context,
-    ))
-}
-
-/// That the engine stopped is no fault of the gateway: it is tried again before the others. Not for ever, in case that it is the gateway
-/// which stops the engine.
-fn with_its_own_candidate_first(tx: &Transaction, attempt: &Attempt) -> Attempt {
-    let here = |other: &&Attempt| other.candidate.connection == attempt.candidate.connection;
-    let mut attempt = attempt.clone();
-    if tx.attempts.iter().filter(here).count() < TRIES_AT_ONE_CONNECTION {
-        attempt.remaining.insert(0, attempt.candidate.clone());
+    // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
+    // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
+    if attempt.resumed < RESUMES && answer::may_start(tx, context) {
+        return Ok(vec![Event::SubmissionResumed {
+            attempt: attempt.id,
+        }]);
     }
-    attempt
+    let why = "The engine stopped before anything was sent.".to_owned();
+    Ok(answer::not_sent(tx, attempt, why, context))
 }
 
-const TRIES_AT_ONE_CONNECTION: usize = 3;
+const RESUMES: u32 = 3;

@@ -1,6 +1,6 @@
 //! Time has passed: let an unpaid payment go, or ask the provider as the schedule says.
 
-use super::{answer, scheduled_query};
+use super::{answer, code, scheduled_query};
 use crate::transaction::command::{CancelledBy, Context};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -27,6 +27,13 @@ fn ask_as_scheduled(tx: &Transaction, context: &Context) -> Vec<Event> {
     let Some(attempt) = tx.current_attempt() else {
         return Vec::new();
     };
+    let code_is_lost = attempt
+        .code_away_since
+        .is_some_and(|since| context.now >= since.plus(schedule::CODE_WATCH));
+    if code_is_lost {
+        let why = "the gateway has not come back with the code".to_owned();
+        return code::lost(tx, attempt.id, why, context);
+    }
     let mut events = vec![scheduled_query(attempt, context)];
     if context.now.since(attempt.started_at) >= schedule::CASE_AFTER {
         let detail = "the provider has given no final answer for three days".to_owned();

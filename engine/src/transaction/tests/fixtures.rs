@@ -161,6 +161,7 @@ pub fn route(candidates: u128) -> Route {
 
 pub fn confirm(candidates: u128) -> Command {
     Command::Confirm(Box::new(Confirm {
+        price: Price::plain(amount(2_500)),
         method: "mtn_bj".to_owned(),
         country: Some("BJ".to_owned()),
         phone: Some("+22990000001".to_owned()),
@@ -217,5 +218,48 @@ pub fn pending() -> Outcome {
 pub fn unknown() -> Outcome {
     Outcome::Unknown {
         why: "time-out after the request was written".to_owned(),
+    }
+}
+
+pub fn by_operator(order: Order) -> Command {
+    Command::ByOperator(Box::new(ByOperator {
+        operator: operator(),
+        note: Some("seen in the provider's books".to_owned()),
+        order,
+    }))
+}
+
+pub fn operator() -> Operator {
+    Operator {
+        name: "Ada".to_owned(),
+        token: None,
+    }
+}
+
+pub fn resolve(attempt: Option<AttemptId>, verdict: Verdict) -> Command {
+    by_operator(Order::Resolve(Resolution { attempt, verdict }))
+}
+
+pub fn verdict(minor: Option<i64>, provider_id: Option<&str>) -> Verdict {
+    Verdict::Succeeded {
+        amount: minor.map(amount),
+        provider_id: provider_id.map(str::to_owned),
+    }
+}
+
+/// The provider wants a code; `how` tells what it thinks of the last one.
+pub fn enter_code(how: &str) -> Outcome {
+    Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: Some(PayerAction::EnterCode {
+            label: "Code".to_owned(),
+            length: Some(4),
+            how: vec![Translated {
+                lang: "en".to_owned(),
+                text: how.to_owned(),
+            }],
+        }),
+        poll_after: None,
+        provider_status: None,
     }
 }

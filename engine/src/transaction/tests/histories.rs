@@ -33,30 +33,31 @@ fn an_attempt_that_was_not_sent_goes_to_the_next_gateway_without_the_payer_notic
 }
 
 #[test]
-fn an_engine_that_stopped_before_it_sent_tries_the_same_gateway_again_but_not_for_ever() {
+fn what_a_gateways_state_withholds_goes_to_the_next_candidate_and_then_waits_for_one() {
     let mut world = World::payout();
     world.apply(Command::Dispatch(route(2))).unwrap();
-    let mut connections = Vec::new();
-    while world.tx.status() == Status::Pending {
-        let attempt = world.tx.current_attempt().unwrap();
-        connections.push(attempt.candidate.connection);
-        let attempt = attempt.id;
-        world
-            .apply(Command::Recover {
-                attempt,
-                maybe_sent: false,
-                gateway_state: None,
-            })
-            .unwrap();
+    for attempts in [2, 2] {
+        let attempt = world.current();
+        let why = "Its gateway is in quarantine.".to_owned();
+        world.apply(Command::Withhold { attempt, why }).unwrap();
+        assert_eq!(world.tx.attempts.len(), attempts);
     }
-    let [first, second] = [connections[0], connections[3]];
-    assert_ne!(first, second);
     assert_eq!(
-        connections,
-        [first, first, first, second, second, second],
-        "three times each, then it fails: nothing was sent"
+        (world.tx.state.name(), world.tx.status()),
+        ("awaiting_dispatch", Status::Pending)
     );
-    assert_eq!(world.tx.status(), Status::Failed);
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+
+    // A payer may confirm again, although the one attempt that they have was begun.
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let (attempt, why) = (world.current(), "It is in quarantine.".to_owned());
+    world.apply(Command::Withhold { attempt, why }).unwrap();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every command in every state. One line a cell: state, command, what comes of it (`=` nothing changes, `!` refused).
 
 use super::fixtures::*;
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, CaseId};
 use crate::transaction::*;
 
 const MATRIX: &str = "
@@ -10,9 +10,11 @@ payment  awaiting_customer  confirm_nowhere  ! No gateway can serve
 payment  awaiting_customer  dispatch         ! This is a payment
 payment  awaiting_customer  succeeded        ! No attempt
 payment  awaiting_customer  recover_unsent   ! No attempt
+payment  awaiting_customer  withhold         ! No attempt
 payment  awaiting_customer  wake             =
 payment  awaiting_customer  wake_late        cancelled
 payment  awaiting_customer  ask              =
+payment  awaiting_customer  hint             =
 payment  awaiting_customer  cancel           cancelled
 payment  awaiting_customer  process          ! Only a successful
 
@@ -21,16 +23,18 @@ payment  awaiting_gateway   dispatch         ! This is a payment
 payment  awaiting_gateway   succeeded        succeeded
 payment  awaiting_gateway   declined         failed
 payment  awaiting_gateway   declined_soft    failed
-payment  awaiting_gateway   not_sent         failed
+payment  awaiting_gateway   not_sent         awaiting_customer
 payment  awaiting_gateway   pending          awaiting_provider
 payment  awaiting_gateway   unknown          in_doubt
 payment  awaiting_gateway   too_little       in_doubt
 payment  awaiting_gateway   more             succeeded
 payment  awaiting_gateway   recover_unsent   awaiting_gateway
 payment  awaiting_gateway   recover_sent     in_doubt
+payment  awaiting_gateway   withhold         awaiting_customer
 payment  awaiting_gateway   wake             =
 payment  awaiting_gateway   wake_late        =
 payment  awaiting_gateway   ask              =
+payment  awaiting_gateway   hint             =
 payment  awaiting_gateway   cancel           ! A payment attempt is already
 payment  awaiting_gateway   process          ! Only a successful
 
@@ -43,10 +47,13 @@ payment  awaiting_provider  pending          =
 payment  awaiting_provider  unknown          =
 payment  awaiting_provider  too_little       awaiting_provider
 payment  awaiting_provider  recover_sent     =
+payment  awaiting_provider  withhold         =
 payment  awaiting_provider  wake             =
 payment  awaiting_provider  wake_late        awaiting_provider
 payment  awaiting_provider  ask              =
 payment  awaiting_provider  ask_late         awaiting_provider
+payment  awaiting_provider  hint             =
+payment  awaiting_provider  hint_late        awaiting_provider
 payment  awaiting_provider  cancel           ! A payment attempt is already
 payment  awaiting_provider  process          ! Only a successful
 
@@ -54,10 +61,11 @@ payment  in_doubt           confirm          ! A payment attempt is already
 payment  in_doubt           dispatch         ! This is a payment
 payment  in_doubt           succeeded        succeeded
 payment  in_doubt           declined         failed
-payment  in_doubt           not_sent         failed
+payment  in_doubt           not_sent         awaiting_customer
 payment  in_doubt           pending          awaiting_provider
 payment  in_doubt           unknown          =
 payment  in_doubt           recover_unsent   =
+payment  in_doubt           withhold         =
 payment  in_doubt           wake             =
 payment  in_doubt           wake_late        in_doubt
 payment  in_doubt           ask_late         in_doubt
@@ -72,6 +80,7 @@ payment  succeeded          not_sent         =
 payment  succeeded          pending          =
 payment  succeeded          unknown          =
 payment  succeeded          recover_unsent   =
+payment  succeeded          withhold         =
 payment  succeeded          wake_late        =
 payment  succeeded          ask_late         =
 payment  succeeded          cancel           ! The transaction has already ended: success
@@ -85,6 +94,7 @@ payment  failed             not_sent         =
 payment  failed             pending          =
 payment  failed             unknown          =
 payment  failed             recover_sent     =
+payment  failed             withhold         =
 payment  failed             wake_late        =
 payment  failed             ask_late         =
 payment  failed             cancel           ! The transaction has already ended: failed
@@ -111,11 +121,13 @@ payout   awaiting_dispatch  process          ! This is a payout
 payout   awaiting_gateway   dispatch         ! A payment attempt is already
 payout   awaiting_gateway   succeeded        succeeded
 payout   awaiting_gateway   declined         failed
-payout   awaiting_gateway   not_sent         failed
+payout   awaiting_gateway   not_sent         awaiting_dispatch
+payout   awaiting_gateway   not_sent_late    failed
 payout   awaiting_gateway   pending          awaiting_provider
 payout   awaiting_gateway   unknown          in_doubt
 payout   awaiting_gateway   recover_unsent   awaiting_gateway
 payout   awaiting_gateway   recover_sent     in_doubt
+payout   awaiting_gateway   withhold         awaiting_dispatch
 
 payout   awaiting_provider  dispatch         ! A payment attempt is already
 payout   awaiting_provider  succeeded        succeeded
@@ -126,7 +138,9 @@ payout   in_doubt           dispatch         ! A payment attempt is already
 payout   in_doubt           succeeded        succeeded
 payout   in_doubt           declined         failed
 payout   in_doubt           unknown          =
-payout   in_doubt           not_sent         failed
+payout   in_doubt           not_sent         awaiting_dispatch
+payout   in_doubt           not_sent_late    failed
+payout   in_doubt           withhold         =
 payout   in_doubt           wake_late        in_doubt
 
 payout   succeeded          dispatch         ! The transaction has already ended: success
@@ -135,6 +149,129 @@ payout   succeeded          wake_late        =
 payout   failed             dispatch         ! The transaction has already ended: failed
 payout   failed             succeeded        failed
 payout   failed             wake_late        =
+
+payment  awaiting_customer  check            ! No attempt of it is open
+payment  awaiting_customer  resolve_success  ! No attempt of it is open
+payment  awaiting_customer  resolve_failed   ! No attempt of it is open
+payment  awaiting_customer  resolve_unsent   ! No attempt of it is open
+payment  awaiting_customer  close_case       ! No case
+payment  awaiting_customer  op_cancel        cancelled
+payment  awaiting_customer  call_off         cancelled
+payment  awaiting_customer  code             ! No code
+payment  awaiting_customer  code_answer      ! No attempt
+
+payment  awaiting_gateway   check            =
+payment  awaiting_gateway   resolve_success  ! A payment attempt is already
+payment  awaiting_gateway   resolve_failed   ! A payment attempt is already
+payment  awaiting_gateway   resolve_unsent   ! A payment attempt is already
+payment  awaiting_gateway   close_case       ! No case
+payment  awaiting_gateway   op_cancel        ! A payment attempt is already
+payment  awaiting_gateway   call_off         ! A payment attempt is already
+payment  awaiting_gateway   code             ! No code
+payment  awaiting_gateway   code_answer      awaiting_provider
+
+payment  awaiting_provider  check            =
+payment  awaiting_provider  check_late       awaiting_provider
+payment  awaiting_provider  resolve_success  succeeded
+payment  awaiting_provider  resolve_other    ! No attempt
+payment  awaiting_provider  resolve_little   ! A success covers
+payment  awaiting_provider  resolve_failed   failed
+payment  awaiting_provider  resolve_unsent   ! The provider has said
+payment  awaiting_provider  close_case       ! No case
+payment  awaiting_provider  op_cancel        ! A payment attempt is already
+payment  awaiting_provider  call_off         awaiting_provider
+payment  awaiting_provider  code             ! No code
+payment  awaiting_provider  code_answer      =
+
+payment  in_doubt           check            =
+payment  in_doubt           check_late       in_doubt
+payment  in_doubt           resolve_success  succeeded
+payment  in_doubt           resolve_nameless ! A success needs
+payment  in_doubt           resolve_little   ! A success covers
+payment  in_doubt           resolve_failed   failed
+payment  in_doubt           resolve_unsent   awaiting_customer
+payment  in_doubt           close_case       ! No case
+payment  in_doubt           op_cancel        ! A payment attempt is already
+payment  in_doubt           call_off         in_doubt
+payment  in_doubt           code             ! No code
+
+payment  succeeded          check_late       ! The transaction has already ended: success
+payment  succeeded          resolve_success  ! The transaction has already ended
+payment  succeeded          resolve_failed   ! The transaction has already ended
+payment  succeeded          resolve_unsent   ! The transaction has already ended
+payment  succeeded          close_case       ! No case
+payment  succeeded          op_cancel        ! The transaction has already ended
+payment  succeeded          call_off         ! The transaction has already ended
+payment  succeeded          code             ! The transaction has already ended
+payment  succeeded          code_answer      =
+
+payment  failed             check_late       ! The transaction has already ended: failed
+payment  failed             resolve_success  ! The transaction has already ended
+payment  failed             resolve_failed   ! The transaction has already ended
+payment  failed             resolve_unsent   ! The transaction has already ended
+payment  failed             close_case       ! No case
+payment  failed             op_cancel        ! The transaction has already ended
+payment  failed             call_off         ! The transaction has already ended
+payment  failed             code             ! The transaction has already ended
+payment  failed             code_answer      =
+
+payment  cancelled          check_late       ! The transaction has already ended: cancelled
+payment  cancelled          resolve_success  ! The transaction has already ended
+payment  cancelled          resolve_failed   ! The transaction has already ended
+payment  cancelled          resolve_unsent   ! The transaction has already ended
+payment  cancelled          close_case       ! No case
+payment  cancelled          op_cancel        =
+payment  cancelled          call_off         =
+payment  cancelled          code             ! The transaction has already ended
+
+payout   awaiting_dispatch  check            ! No attempt of it is open
+payout   awaiting_dispatch  resolve_success  ! No attempt of it is open
+payout   awaiting_dispatch  resolve_failed   ! No attempt of it is open
+payout   awaiting_dispatch  resolve_unsent   ! No attempt of it is open
+payout   awaiting_dispatch  close_case       ! No case
+payout   awaiting_dispatch  op_cancel        ! This is a payout
+payout   awaiting_dispatch  call_off         ! This is a payout
+payout   awaiting_dispatch  code             ! This is a payout
+
+payout   awaiting_gateway   check            =
+payout   awaiting_gateway   resolve_success  ! A payment attempt is already
+payout   awaiting_gateway   resolve_failed   ! A payment attempt is already
+payout   awaiting_gateway   resolve_unsent   ! A payment attempt is already
+payout   awaiting_gateway   op_cancel        ! This is a payout
+payout   awaiting_gateway   call_off         ! This is a payout
+payout   awaiting_gateway   code             ! This is a payout
+
+payout   awaiting_provider  check_late       awaiting_provider
+payout   awaiting_provider  resolve_success  succeeded
+payout   awaiting_provider  resolve_failed   failed
+payout   awaiting_provider  resolve_unsent   ! The provider has said
+payout   awaiting_provider  op_cancel        ! This is a payout
+payout   awaiting_provider  call_off         ! This is a payout
+payout   awaiting_provider  code             ! This is a payout
+
+payout   in_doubt           check_late       in_doubt
+payout   in_doubt           resolve_success  succeeded
+payout   in_doubt           resolve_failed   failed
+payout   in_doubt           resolve_unsent   failed
+payout   in_doubt           op_cancel        ! This is a payout
+payout   in_doubt           call_off         ! This is a payout
+payout   in_doubt           code             ! This is a payout
+
+payout   succeeded          check_late       ! The transaction has already ended
+payout   succeeded          resolve_success  ! The transaction has already ended
+payout   succeeded          resolve_failed   ! The transaction has already ended
+payout   succeeded          resolve_unsent   ! The transaction has already ended
+payout   succeeded          op_cancel        ! This is a payout
+payout   succeeded          call_off         ! This is a payout
+payout   succeeded          code             ! This is a payout
+
+payout   failed             check_late       ! The transaction has already ended
+payout   failed             resolve_success  ! The transaction has already ended
+payout   failed             resolve_failed   ! The transaction has already ended
+payout   failed             resolve_unsent   ! The transaction has already ended
+payout   failed             op_cancel        ! This is a payout
+payout   failed             call_off         ! This is a payout
+payout   failed             code             ! This is a payout
 ";
 
 #[test]
@@ -196,6 +333,14 @@ fn the_matrix_names_every_reachable_pair_of_kind_and_state() {
                 "ask",
                 "cancel",
                 "process",
+                "check",
+                "resolve_success",
+                "resolve_failed",
+                "resolve_unsent",
+                "close_case",
+                "op_cancel",
+                "call_off",
+                "code",
             ];
             for name in commands {
                 let mut world = world_in(kind, state);
@@ -259,7 +404,7 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         "more" => answer(succeeded_with(2_501)),
         "declined" => answer(declined(false)),
         "declined_soft" => answer(declined(true)),
-        "not_sent" => answer(not_sent()),
+        "not_sent" | "not_sent_late" => answer(not_sent()),
         "pending" => answer(pending()),
         "unknown" => answer(unknown()),
         "recover_unsent" => Command::Recover {
@@ -272,8 +417,33 @@ fn command(attempt: AttemptId, name: &str) -> Command {
             maybe_sent: true,
             gateway_state: None,
         },
+        "withhold" => Command::Withhold {
+            attempt,
+            why: "Its gateway is in quarantine.".to_owned(),
+        },
+        "check" | "check_late" => by_operator(Order::Check),
+        "resolve_success" => resolve(None, verdict(None, Some("P9"))),
+        "resolve_nameless" => resolve(None, verdict(None, None)),
+        "resolve_little" => resolve(None, verdict(Some(2_499), Some("P9"))),
+        "resolve_other" => resolve(Some(AttemptId::new(ulid::Ulid::nil())), Verdict::NeverSent),
+        "resolve_failed" => resolve(None, Verdict::Failed { message: None }),
+        "resolve_unsent" => resolve(None, Verdict::NeverSent),
+        "close_case" => by_operator(Order::CloseCase(CaseId::new(ulid::Ulid::nil()))),
+        "op_cancel" => by_operator(Order::Cancel),
+        "call_off" => Command::CallOff(CancelledBy::Customer),
+        "code" => Command::SubmitCode {
+            attempt,
+            tried: 0,
+            code: "1234".into(),
+        },
+        "code_answer" => Command::CodeAnswer {
+            attempt,
+            outcome: pending(),
+            gateway_state: None,
+        },
         "wake" | "wake_late" => Command::Wake,
         "ask" | "ask_late" => Command::Ask,
+        "hint" | "hint_late" => Command::Hint,
         "cancel" => Command::Cancel(CancelledBy::Customer),
         "process" => Command::MarkProcessed,
         other => panic!("no command is called {other}"),

@@ -1,6 +1,9 @@
 //! The core's tests: a table of every command in every state, histories in the words of the domain, and properties over random ones.
 
+mod codes;
 mod fixtures;
 mod histories;
 mod matrix;
+mod operators;
 mod properties;
+mod unsent;

@@ -15,6 +15,13 @@ enum Step {
     Ask,
     Cancel,
     Process,
+    CallOff,
+    Code(u32),
+    CodeAnswer(u8),
+    Check,
+    Resolve(u8),
+    CloseCase(usize),
+    OperatorCancels,
     Wait(u64),
 }
 
@@ -29,6 +36,13 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::Ask),
         Just(Step::Cancel),
         Just(Step::Process),
+        Just(Step::CallOff),
+        (0..3_u32).prop_map(Step::Code),
+        (0..7_u8).prop_map(Step::CodeAnswer),
+        Just(Step::Check),
+        (0..4_u8).prop_map(Step::Resolve),
+        (0..2_usize).prop_map(Step::CloseCase),
+        Just(Step::OperatorCancels),
         (0..4_000_u64).prop_map(Step::Wait),
     ]
 }
@@ -43,20 +57,38 @@ fn command(world: &World, step: &Step) -> Option<Command> {
                 .attempts
                 .get(*which)
                 .map_or_else(|| world.current(), |attempt| attempt.id);
-            let outcome = match outcome {
-                0 => succeeded(),
-                1 => succeeded_with(1),
-                2 => declined(*soft),
-                3 => not_sent(),
-                4 => unknown(),
-                _ => pending(),
-            };
             Command::Answer {
                 attempt,
-                outcome,
+                outcome: some_outcome(*outcome, *soft),
                 gateway_state: None,
             }
         }
+        Step::CallOff => Command::CallOff(CancelledBy::Customer),
+        Step::Code(tried) => Command::SubmitCode {
+            attempt: world.current(),
+            tried: *tried,
+            code: "1234".into(),
+        },
+        Step::CodeAnswer(outcome) => Command::CodeAnswer {
+            attempt: world.current(),
+            outcome: some_outcome(*outcome, true),
+            gateway_state: None,
+        },
+        Step::Check => by_operator(Order::Check),
+        Step::Resolve(which) => resolve(
+            None,
+            match which {
+                0 => verdict(Some(2_500), Some("P9")),
+                1 => verdict(None, None),
+                2 => Verdict::Failed { message: None },
+                _ => Verdict::NeverSent,
+            },
+        ),
+        Step::CloseCase(which) => {
+            let case = world.tx.cases.get(*which)?;
+            by_operator(Order::CloseCase(case.id))
+        }
+        Step::OperatorCancels => by_operator(Order::Cancel),
         Step::Recover(maybe_sent) => Command::Recover {
             attempt: world.current(),
             maybe_sent: *maybe_sent,
@@ -68,6 +100,18 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         Step::Process => Command::MarkProcessed,
         Step::Wait(_) => return None,
     })
+}
+
+fn some_outcome(which: u8, soft: bool) -> Outcome {
+    match which {
+        0 => succeeded(),
+        1 => succeeded_with(1),
+        2 => declined(soft),
+        3 => not_sent(),
+        4 => unknown(),
+        5 => enter_code("wrong"),
+        _ => pending(),
+    }
 }
 
 proptest! {
@@ -103,6 +147,11 @@ proptest! {
             // P4: what may have been sent and has no answer is not called failed.
             let in_doubt = world.tx.attempts.iter().any(|attempt| attempt.state.is_open());
             prop_assert!(!(in_doubt && world.tx.state.is_final()));
+            // A case about what is still open stays open.
+            for case in world.tx.cases.iter().filter(|case| case.closed.is_some()) {
+                let about = world.tx.attempts.iter().find(|attempt| attempt.reference == case.reference);
+                prop_assert!(about.is_some_and(|attempt| !attempt.state.is_open()));
+            }
             // P5: whatever is not final has a next action with a time.
             prop_assert_eq!(world.tx.wake_at().is_none(), world.tx.state.is_final());
         }

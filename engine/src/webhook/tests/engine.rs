@@ -71,6 +71,7 @@ async fn listen(engine: &Engine, app: AppId, url: &str) {
         app,
         url: url.to_owned(),
         secret: Some(SECRET.into()),
+        options: WebhookOptions::default(),
     };
     engine.access.create_webhook(new).await.unwrap();
 }

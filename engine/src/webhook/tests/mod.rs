@@ -3,9 +3,11 @@
 mod delivery;
 mod engine;
 mod neighbours;
+mod options;
 mod order;
 mod payload;
 mod receiver;
+mod replay;
 mod restart;
 
 use std::collections::BTreeMap;
@@ -14,7 +16,7 @@ use std::time::Duration;
 
 use self::receiver::Receiver;
 use super::*;
-use crate::access::{MasterKey, NewApp, NewWebhook, Options, Vault, Webhook};
+use crate::access::{MasterKey, NewApp, NewWebhook, Options, Vault, Webhook, WebhookOptions};
 use crate::actors::House;
 use crate::environment::Environment;
 use crate::ids::{AppId, CustomerId, EventId, PaymentId, TransactionId};
@@ -102,11 +104,20 @@ impl Room {
         self.webhook_at(&receiver.url).await
     }
 
+    async fn webhook_with(&self, receiver: &Receiver, options: WebhookOptions) -> Arc<Webhook> {
+        self.make_webhook(&receiver.url, options).await
+    }
+
     async fn webhook_at(&self, url: &str) -> Arc<Webhook> {
+        self.make_webhook(url, WebhookOptions::default()).await
+    }
+
+    async fn make_webhook(&self, url: &str, options: WebhookOptions) -> Arc<Webhook> {
         let new = NewWebhook {
             app: self.app,
             url: url.to_owned(),
             secret: Some(SECRET.into()),
+            options,
         };
         self.access.create_webhook(new).await.unwrap()
     }
@@ -143,10 +154,10 @@ impl Room {
     /// Commits the event without a nudge.
     async fn store_only(&self, tx: &Transaction, name: EventName) -> (EventId, Vec<Queued>) {
         let now = self.clock.now();
-        let event = EventId::new(self.ids.ulid(now));
+        let event = event_id(tx.id, name, now);
         let mut batch = Batch::new();
         let webhooks = self.access.enabled_webhooks(self.app);
-        let targets = enqueue(&mut batch, &webhooks, tx, name, event, now, &self.ids);
+        let targets = enqueue(&mut batch, &webhooks, tx, name, event, now);
         self.store.commit(batch).await.unwrap();
         (event, targets)
     }

@@ -1,0 +1,175 @@
+//! The code that the provider sent to the payer: the form on the waiting page, and what becomes of it.
+//!
+//! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on the timeline nor in a log.
+
+use axum::response::Response;
+use switchyard_engine::engine::EngineError;
+use switchyard_engine::limits::{CODE_CHARACTERS, CODES_PER_ATTEMPT};
+use switchyard_engine::secret::Secret;
+use switchyard_engine::transaction::{Attempt, PayerAction};
+
+use super::form::Form;
+use super::scene::Scene;
+use super::stand::stand;
+use super::visit::Visit;
+
+/// The form, as the waiting page shows it.
+pub struct CodeForm {
+    pub action: String,
+    pub hidden: Vec<(&'static str, String)>,
+    pub label: String,
+    pub hint: Option<String>,
+    pub error: Option<String>,
+}
+
+impl CodeForm {
+    /// The ids of what explains the field, error first.
+    pub fn described_by(&self) -> Option<&'static str> {
+        match (&self.error, &self.hint) {
+            (Some(_), Some(_)) => Some("e-code h-code"),
+            (Some(_), None) => Some("e-code"),
+            (None, Some(_)) => Some("h-code"),
+            (None, None) => None,
+        }
+    }
+}
+
+/// `None`: no code is asked for, or all tries are used up.
+pub fn form(scene: &Scene, notice: Option<&str>) -> Option<CodeForm> {
+    let attempt = scene
+        .tx
+        .asks_for_code()
+        .filter(|attempt| attempt.codes < CODES_PER_ATTEMPT)?;
+    let Some(PayerAction::EnterCode { label, length, .. }) = &attempt.payer_action else {
+        return None;
+    };
+    let length = length.map(|length| length.to_string());
+    let with_length = |message: &str| {
+        let length = length.as_deref()?;
+        Some(scene.say_with(message, &[("length", length)]))
+    };
+    let error = match notice {
+        Some("code-empty") => Some(scene.say("code-empty")),
+        Some("code-length") => with_length("code-length"),
+        _ if attempt.why.is_some() => Some(scene.say("code-lost")),
+        _ if attempt.codes > 0 => Some(scene.say("code-wrong")),
+        _ => None,
+    };
+    let (id, tried) = (attempt.id.to_string(), attempt.codes.to_string());
+    Some(CodeForm {
+        action: scene.link("code", &[]),
+        hidden: scene.hidden(&[("attempt", &id), ("tried", &tried)]),
+        label: label.clone(),
+        hint: with_length("code-hint"),
+        error,
+    })
+}
+
+/// `POST /checkout/{id}/code`: passes the code on, once, however often the button was pressed.
+pub async fn post(visit: Visit, form: Form) -> Response {
+    let scene = &visit.scene;
+    let elsewhere = || scene.go(stand(scene).step(), &[]);
+    let Some(attempt) = scene.tx.asks_for_code() else {
+        return elsewhere();
+    };
+    let (id, tried) = (attempt.id, attempt.codes);
+    let is_this_form =
+        form.get("attempt") == id.to_string() && form.get("tried") == tried.to_string();
+    if !is_this_form {
+        return elsewhere();
+    }
+    let code = typed(form.get("code"));
+    if let Some(notice) = unfit(attempt, &code) {
+        return scene.go("wait", &[("notice", notice)]);
+    }
+    let submitted = visit
+        .engine()
+        .submit_code(scene.tx.id, id, tried, Secret::new(code))
+        .await;
+    match submitted {
+        Ok(tx) => {
+            let scene = Scene { tx, ..visit.scene };
+            scene.go(stand(&scene).step(), &[])
+        }
+        Err(EngineError::Refused(_)) => elsewhere(),
+        Err(error) => visit.trouble(&error),
+    }
+}
+
+/// A code as people copy it: with spaces between its digits, or around it.
+fn typed(text: &str) -> String {
+    text.chars()
+        .filter(|letter| !letter.is_whitespace() && !letter.is_control())
+        .take(CODE_CHARACTERS + 1)
+        .collect()
+}
+
+/// What the payer can see for themselves costs no try.
+fn unfit(attempt: &Attempt, code: &str) -> Option<&'static str> {
+    let count = code.chars().count();
+    if count == 0 {
+        return Some("code-empty");
+    }
+    let wanted = match &attempt.payer_action {
+        Some(PayerAction::EnterCode { length, .. }) => *length,
+        _ => None,
+    };
+    let fits = wanted.is_none_or(|wanted| usize::from(wanted) == count);
+    (!fits || count > CODE_CHARACTERS).then_some("code-length")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::tests::samples;
+
+    fn asking(codes: u32, why: Option<&str>) -> Scene {
+        let action = PayerAction::EnterCode {
+            label: "OTP".to_owned(),
+            length: Some(6),
+            how: Vec::new(),
+        };
+        let mut tx = samples::waiting(Some(action));
+        tx.attempts[0].codes = codes;
+        tx.attempts[0].why = why.map(str::to_owned);
+        samples::scene(tx, Language::English)
+    }
+
+    #[test]
+    fn the_form_says_what_was_wrong_and_goes_when_all_tries_are_used_up() {
+        let error = |scene: &Scene, notice| form(scene, notice).unwrap().error;
+        assert_eq!(error(&asking(0, None), None), None);
+        assert!(
+            error(&asking(1, None), None)
+                .unwrap()
+                .contains("not accepted")
+        );
+        assert!(
+            error(&asking(1, Some("time-out")), None)
+                .unwrap()
+                .contains("may not have arrived")
+        );
+        assert!(
+            error(&asking(0, None), Some("code-length"))
+                .unwrap()
+                .contains('6')
+        );
+        assert!(form(&asking(CODES_PER_ATTEMPT, None), None).is_none());
+        let mut away = asking(1, None);
+        let mut tx = (*away.tx).clone();
+        tx.attempts[0].code_away_since = Some(away.now);
+        away.tx = tx.into();
+        assert!(form(&away, None).is_none(), "one is on its way");
+    }
+
+    #[test]
+    fn a_code_is_read_as_people_copy_it_and_its_length_costs_no_try() {
+        assert_eq!(typed(" 12 34\u{a0}56\r\n"), "123456");
+        let scene = asking(0, None);
+        let attempt = scene.tx.current_attempt().unwrap();
+        assert_eq!(unfit(attempt, "123456"), None);
+        assert_eq!(unfit(attempt, ""), Some("code-empty"));
+        assert_eq!(unfit(attempt, "12345"), Some("code-length"));
+    }
+}

@@ -1,0 +1,76 @@
+//! `switchyard callbacks`.
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::client::{Client, query};
+use super::output::Column;
+
+#[derive(Subcommand)]
+pub enum Callbacks {
+    /// Show what a connection's provider sent, newest first
+    List {
+        connection: String,
+        #[arg(long, value_parser = ["waiting", "matched", "unmatched", "refused", "ignored"])]
+        state: Option<String>,
+        /// At most so many
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// Older ones than this callback
+        #[arg(long)]
+        before: Option<String>,
+    },
+    /// Show one, with the request without its secrets
+    Show {
+        connection: String,
+        callback: String,
+    },
+    /// Give one to its gateway once more
+    Retry {
+        connection: String,
+        callback: String,
+    },
+}
+
+impl Callbacks {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List {
+                connection,
+                state,
+                limit,
+                before,
+            } => {
+                let limit = Some(limit.to_string());
+                let asked = query(&[("limit", &limit), ("state", &state), ("before", &before)]);
+                let path = format!("/connections/{connection}/callbacks?{asked}");
+                out.table(&client.get(&path).await?, COLUMNS)?;
+            }
+            Self::Show {
+                connection,
+                callback,
+            } => {
+                let path = format!("/connections/{connection}/callbacks/{callback}");
+                out.fields(&client.get(&path).await?)?;
+            }
+            Self::Retry {
+                connection,
+                callback,
+            } => {
+                let path = format!("/connections/{connection}/callbacks/{callback}/retry");
+                out.fields(&client.post(&path, &json!({})).await?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    ("id", "id"),
+    ("received", "received_at"),
+    ("state", "state"),
+    ("trusted", "trusted"),
+    ("transaction", "transaction"),
+    ("note", "note"),
+];

@@ -1,0 +1,105 @@
+//! `switchyard cases`.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use switchyard_engine::environment::Environment;
+
+use super::client::{Client, query};
+use super::output::{Column, print};
+use super::transactions::story;
+
+#[derive(Subcommand)]
+pub enum Cases {
+    /// Show what waits for a person, newest first
+    List(List),
+    /// Show one with its transaction and all that happened to it
+    Show { case: String },
+    /// Close one that needs nothing more
+    Close {
+        case: String,
+        /// How it was settled
+        #[arg(long)]
+        note: String,
+    },
+}
+
+#[derive(Args)]
+pub struct List {
+    #[arg(long, default_value = "open", value_parser = ["open", "closed"])]
+    state: String,
+    /// Of this app only
+    #[arg(long)]
+    app: Option<String>,
+    #[arg(long)]
+    environment: Option<Environment>,
+    #[arg(long, value_parser = ["no_final_answer", "amount_differs", "money_after_the_end", "success_contradicted"])]
+    reason: Option<String>,
+    /// Opened on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or earlier
+    #[arg(long)]
+    opened_before: Option<String>,
+    /// Older ones than this case
+    #[arg(long)]
+    before: Option<String>,
+    #[arg(long, default_value_t = 20)]
+    limit: u32,
+}
+
+impl Cases {
+    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let out = client.output;
+        match self {
+            Self::List(list) => {
+                let answer = client.get(&format!("/cases?{}", list.query())).await?;
+                if out.json {
+                    out.fields(&answer)?;
+                    return Ok(());
+                }
+                out.table(&json!({ "data": answer["data"]["cases"] }), COLUMNS)?;
+                if let Some(more) = answer["data"]["more"].as_str() {
+                    out.note(&format!("there may be more: --before {more}"));
+                }
+            }
+            Self::Show { case } => {
+                let mut answer = client.get(&format!("/cases/{case}")).await?;
+                if out.json {
+                    out.fields(&answer)?;
+                    return Ok(());
+                }
+                let transaction = answer["data"]["transaction"].take();
+                out.fields(&answer)?;
+                print(&format!("\n{}", story(&transaction)))?;
+            }
+            Self::Close { case, note } => {
+                let body = json!({ "note": note });
+                out.done(&client.post(&format!("/cases/{case}/close"), &body).await?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl List {
+    fn query(&self) -> String {
+        let environment = self.environment.map(|environment| environment.to_string());
+        query(&[
+            ("state", &Some(self.state.clone())),
+            ("limit", &Some(self.limit.to_string())),
+            ("app", &self.app),
+            ("environment", &environment),
+            ("reason", &self.reason),
+            ("opened_before", &self.opened_before),
+            ("before", &self.before),
+        ])
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    ("id", "id"),
+    ("opened", "opened_at"),
+    ("reason", "reason"),
+    ("transaction", "transaction.id"),
+    ("status", "transaction.status"),
+    ("amount", "transaction.amount_formatted"),
+    ("gateway", "transaction.gateway"),
+    ("detail", "detail"),
+];

@@ -1,0 +1,194 @@
+//! What an operator does to a transaction by hand: ask its provider now, settle it, cancel it. Each is signed with the token's name and
+//! stands on the timeline.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::routing::post;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchyard_engine::access::Operator;
+use switchyard_engine::ids::{AttemptId, TransactionId};
+use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
+use switchyard_engine::money::Amount;
+use switchyard_engine::transaction::{self, Resolution, Transaction, Verdict};
+
+use super::error::{Answer, Refused, invalid, not_found};
+use super::input::{Body, Id, ok};
+use super::transactions::told;
+use crate::error::ApiError;
+use crate::operations::note_transaction;
+use crate::state::ApiState;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    outcome: Outcome,
+    note: String,
+    /// The attempt that was looked at. Without it: the one that is open.
+    attempt: Option<AttemptId>,
+    /// What came in, in major units of the transaction's currency.
+    amount: Option<Value>,
+    provider_id: Option<String>,
+    /// Why it failed, for the merchant.
+    message: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Succeeded,
+    Failed,
+    NeverSent,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cancel {
+    note: Option<String>,
+}
+
+/// What an operator does to one transaction.
+pub fn routes() -> axum::Router<ApiState> {
+    axum::Router::new()
+        .route("/transactions/{transaction}/check", post(check))
+        .route("/transactions/{transaction}/resolve", post(resolve))
+        .route("/transactions/{transaction}/cancel", post(cancel))
+}
+
+/// `POST /transactions/{id}/check`: asks the provider now. `asked` and `answered` say what came of it.
+async fn check(
+    State(state): State<ApiState>,
+    Extension(operator): Extension<Operator>,
+    Id(id): Id<TransactionId>,
+) -> Answer {
+    note_transaction(id);
+    let checked = state.engine.check(id, signature(operator)).await?;
+    let message = match (checked.asked, checked.answered) {
+        (false, _) => "The provider was asked a moment ago",
+        (true, true) => "The provider was asked",
+        (true, false) => "The provider was asked and has not answered yet",
+    };
+    let mut view = told(&state, id).await?;
+    view["asked"] = json!(checked.asked);
+    view["answered"] = json!(checked.answered);
+    ok(message, &view)
+}
+
+/// `POST /transactions/{id}/resolve`: settles the open attempt by what the provider's books say.
+async fn resolve(
+    State(state): State<ApiState>,
+    Extension(operator): Extension<Operator>,
+    Id(id): Id<TransactionId>,
+    Body(asked): Body<Resolve>,
+) -> Answer {
+    note_transaction(id);
+    let transaction = state.engine.transaction(id).await?;
+    let transaction = transaction.ok_or_else(|| not_found("transaction"))?;
+    let note = note(asked.note.clone())?;
+    let resolution = Resolution {
+        attempt: asked.attempt,
+        verdict: verdict(asked, &transaction)?,
+    };
+    let engine = &state.engine;
+    engine
+        .resolve(id, signature(operator), note, resolution)
+        .await?;
+    ok("Transaction settled successfully", &told(&state, id).await?)
+}
+
+/// `POST /transactions/{id}/cancel`: cancels a payment; one that a provider has is called off, which takes the provider's word.
+async fn cancel(
+    State(state): State<ApiState>,
+    Extension(operator): Extension<Operator>,
+    Id(id): Id<TransactionId>,
+    Body(asked): Body<Cancel>,
+) -> Answer {
+    note_transaction(id);
+    let note = asked.note.map(note).transpose()?;
+    let after = state
+        .engine
+        .cancel_by_hand(id, signature(operator), note)
+        .await?;
+    let message = match after.state.is_final() {
+        true => "Transaction ended successfully",
+        false => "The provider was asked to call it off, and has not confirmed that yet",
+    };
+    ok(message, &told(&state, id).await?)
+}
+
+/// Who stands on the timeline.
+pub fn signature(operator: Operator) -> transaction::Operator {
+    transaction::Operator {
+        name: operator.name,
+        token: operator.token,
+    }
+}
+
+/// A note that says something.
+pub fn note(text: String) -> Result<String, ApiError> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > NOTE_CHARACTERS {
+        return Err(invalid(
+            "note",
+            format!("A note has 1 to {NOTE_CHARACTERS} characters and says how you know."),
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused> {
+    let foreign = |field: &'static str, belongs: &str| {
+        Refused(invalid(
+            field,
+            format!("`{field}` belongs to {belongs} only."),
+        ))
+    };
+    let is_success = matches!(asked.outcome, Outcome::Succeeded);
+    if asked.amount.is_some() && !is_success {
+        return Err(foreign("amount", "`succeeded`"));
+    }
+    if asked.provider_id.is_some() && !is_success {
+        return Err(foreign("provider_id", "`succeeded`"));
+    }
+    if asked.message.is_some() && !matches!(asked.outcome, Outcome::Failed) {
+        return Err(foreign("message", "`failed`"));
+    }
+    Ok(match asked.outcome {
+        Outcome::Succeeded => Verdict::Succeeded {
+            amount: asked
+                .amount
+                .map(|amount| money(&amount, transaction))
+                .transpose()?,
+            provider_id: text("provider_id", asked.provider_id)?,
+        },
+        Outcome::Failed => Verdict::Failed {
+            message: text("message", asked.message)?,
+        },
+        Outcome::NeverSent => Verdict::NeverSent,
+    })
+}
+
+/// A JSON number or text, in major units.
+fn money(given: &Value, transaction: &Transaction) -> Result<Amount, ApiError> {
+    let written = match given {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return Err(invalid("amount", "amount is a number")),
+    };
+    let currency = transaction
+        .current_attempt()
+        .map_or(transaction.amount, |attempt| attempt.amount)
+        .currency();
+    Amount::parse_major(&written, currency).map_err(|why| invalid("amount", why.to_string()))
+}
+
+fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, ApiError> {
+    let fits = |text: &String| !text.trim().is_empty() && text.len() <= GATEWAY_TEXT_BYTES;
+    match given {
+        Some(text) if !fits(&text) => Err(invalid(
+            field,
+            format!("{field} has 1 to {GATEWAY_TEXT_BYTES} bytes"),
+        )),
+        given => Ok(given),
+    }
+}

@@ -1,0 +1,28 @@
+//! What lies in the operator's folder, and the yes to a file that waits there.
+
+use axum::extract::State;
+use serde_json::Value;
+
+use super::super::error::Answer;
+use super::super::input::{Body, created, ok};
+use super::{Asking, Name, Said, by, view};
+use crate::state::ApiState;
+
+pub async fn list(State(state): State<ApiState>) -> Answer {
+    let files = state.engine.gateways.folder_files();
+    let views: Vec<Value> = files.iter().map(view::file).collect();
+    ok("Files fetched successfully", &views)
+}
+
+pub async fn accept(
+    State(state): State<ApiState>,
+    asking: Asking,
+    Name(sha256): Name,
+    Body(said): Body<Said>,
+) -> Answer {
+    let gateways = &state.engine.gateways;
+    let by = by(&asking, said.why.as_deref());
+    let version = gateways.accept(&sha256, &by).await?;
+    let overview = gateways.overview(version.name()).await?;
+    created("Gateway added successfully", &view::shown(&overview))
+}

@@ -1,0 +1,128 @@
+//! Gateways: what there is, and all that an operator does with one. One file an endpoint; the engine's own functions behind each.
+
+mod add;
+mod candidates;
+mod drain;
+mod inspect;
+mod list;
+mod pins;
+mod quarantine;
+mod remove;
+mod restore;
+mod rollback;
+mod show;
+mod upload;
+mod view;
+
+use axum::Extension;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::routing::{delete, get, post};
+use serde::Deserialize;
+use switchyard_engine::access::Operator;
+use switchyard_engine::gateway::{By, LifeError};
+
+use super::error::{Refused, internal, not_found};
+use crate::error::{ApiError, ErrorCode, Problem};
+use crate::state::ApiState;
+
+/// Below `/operator/v1`.
+pub fn routes() -> axum::Router<ApiState> {
+    axum::Router::new()
+        .route("/gateways", get(list::list).post(add::add))
+        .route("/gateways/{gateway}", get(show::show))
+        .route("/gateways/{gateway}/rollback", post(rollback::roll_back))
+        .route("/gateways/{gateway}/drain", post(drain::drain))
+        .route("/gateways/{gateway}/remove", post(remove::remove))
+        .route(
+            "/gateways/{gateway}/quarantine",
+            post(quarantine::quarantine),
+        )
+        .route("/gateways/{gateway}/restore", post(restore::restore))
+        .route("/gateway-inspections", post(inspect::inspect))
+        .route("/gateway-candidates", get(candidates::list))
+        .route("/gateway-candidates/{sha256}", post(candidates::accept))
+        .route("/gateway-pins", get(pins::list).post(pins::create))
+        .route("/gateway-pins/{sha256}", delete(pins::remove))
+}
+
+/// The only text in a path: a gateway's name, or a hash.
+pub struct Name(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => Err(Refused(not_found("gateway"))),
+        }
+    }
+}
+
+/// Who asks, as the token's check found out.
+type Asking = Extension<Operator>;
+
+fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> By<'a> {
+    By {
+        who: &operator.name,
+        why: why.filter(|why| !why.trim().is_empty()),
+    }
+}
+
+/// What a change may say of itself.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Said {
+    why: Option<String>,
+}
+
+/// The same, about one version: the beginning of its hash.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaidOfVersion {
+    why: Option<String>,
+    version: Option<String>,
+}
+
+impl From<LifeError> for Refused {
+    fn from(error: LifeError) -> Self {
+        let problem = |code| Problem::new(code, sentence(&error));
+        Self(match &error {
+            LifeError::Refused(_) => problem(ErrorCode::GatewayRefused).into(),
+            LifeError::NoConsent { .. } | LifeError::OtherFile { .. } => {
+                problem(ErrorCode::GatewayNeedsConsent).into()
+            }
+            LifeError::NotAHash(_) => problem(ErrorCode::FieldInvalid).at("sha256").into(),
+            LifeError::HostNotListed { .. } => problem(ErrorCode::FieldInvalid).at("hosts").into(),
+            LifeError::ManyVersions { .. } => problem(ErrorCode::FieldInvalid).at("version").into(),
+            LifeError::BadReason => problem(ErrorCode::FieldInvalid).at("why").into(),
+            LifeError::NotFound(_) | LifeError::NoSuchVersion { .. } | LifeError::NotWaiting(_) => {
+                problem(ErrorCode::ResourceNotFound).into()
+            }
+            LifeError::NoEarlier(_)
+            | LifeError::AlreadyThere { .. }
+            | LifeError::InQuarantine { .. }
+            | LifeError::WasRemoved(_) => problem(ErrorCode::GatewayStateConflict).into(),
+            LifeError::Write(_) | LifeError::Read(_) | LifeError::Stopping => {
+                tracing::warn!(%error, "A change of a gateway was not made.");
+                ApiError::unavailable()
+            }
+            _ => internal(&error),
+        })
+    }
+}
+
+/// As a sentence of an answer.
+fn sentence(error: &LifeError) -> String {
+    let text = error.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    // A name of a gateway or a path at the beginning stays as it is written.
+    match error {
+        LifeError::NotFound(_) | LifeError::NotWaiting(_) | LifeError::BadReason => {
+            first.into_iter().chain(letters).chain(['.']).collect()
+        }
+        _ => format!("{text}."),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a field of a connection's configuration has to look like, by its gateway's schema: `minLength`, `maxLength`, `pattern`, `format`,
+//! `minimum`, `maximum`. Other keywords say nothing here.
+
+use regex::RegexBuilder;
+use serde_json::Value;
+
+/// What is wrong with a value of the right type, to be read after its name. It never repeats the value, which may be a secret.
+pub fn wrong(property: &Value, value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => wrong_text(property, text),
+        Value::Number(number) => {
+            let number = number.as_i64()?;
+            let limit = |name: &str| property.get(name).and_then(Value::as_i64);
+            let low = limit("minimum").filter(|limit| number < *limit);
+            let high = limit("maximum").filter(|limit| number > *limit);
+            low.map(|limit| format!("has to be at least {limit}"))
+                .or_else(|| high.map(|limit| format!("may be at most {limit}")))
+        }
+        _ => None,
+    }
+}
+
+fn wrong_text(property: &Value, text: &str) -> Option<String> {
+    let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
+    let limit = |name: &str| property.get(name).and_then(Value::as_u64);
+    if let Some(least) = limit("minLength").filter(|least| length < *least) {
+        return Some(format!("has to have at least {least} characters"));
+    }
+    if let Some(most) = limit("maxLength").filter(|most| length > *most) {
+        return Some(format!("may have at most {most} characters"));
+    }
+    let keyword = |name: &str| property.get(name).and_then(Value::as_str);
+    if let Some(pattern) = keyword("pattern") {
+        // A pattern that cannot be read is its author's mistake, and no reason to refuse good credentials.
+        let read = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
+        if read.is_ok_and(|pattern| !pattern.is_match(text)) {
+            return Some(format!("does not look right: it has to match {pattern}"));
+        }
+    }
+    match keyword("format")? {
+        "uri" | "url" => (!is_web_address(text))
+            .then(|| "has to be an address that begins with https:// or http://".to_owned()),
+        "email" => (!is_email(text)).then(|| "has to be an e-mail address".to_owned()),
+        "uuid" => uuid(text)
+            .then_some(())
+            .is_none()
+            .then(|| "has to be a UUID".to_owned()),
+        _ => None,
+    }
+}
+
+fn is_web_address(text: &str) -> bool {
+    url::Url::parse(text)
+        .is_ok_and(|url| matches!(url.scheme(), "https" | "http") && url.has_host())
+}
+
+fn is_email(text: &str) -> bool {
+    let has_no_space = !text.contains(char::is_whitespace);
+    let sides = text.split_once('@');
+    has_no_space
+        && sides.is_some_and(|(local, domain)| {
+            !local.is_empty() && domain.contains('.') && !domain.contains('@')
+        })
+}
+
+fn uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.char_indices().all(|(at, char)| match at {
+            8 | 13 | 18 | 23 => char == '-',
+            _ => char.is_ascii_hexdigit(),
+        })
+}
+
+/// Memory for a pattern of a manifest.
+const PATTERN_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_has_the_shape_that_its_schema_asks_for() {
+        for (property, good, bad) in [
+            (
+                json!({ "pattern": "^sk_(test|live)_[0-9a-z]+$" }),
+                json!("sk_test_1"),
+                json!("pk_test_1"),
+            ),
+            (json!({ "minLength": 3 }), json!("abc"), json!("ab")),
+            (json!({ "maxLength": 3 }), json!("abc"), json!("abcd")),
+            (
+                json!({ "format": "uri" }),
+                json!("https://a.example/x"),
+                json!("javascript:alert(1)"),
+            ),
+            (
+                json!({ "format": "email" }),
+                json!("a@b.example"),
+                json!("a@b@c"),
+            ),
+            (
+                json!({ "format": "uuid" }),
+                json!("7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d"),
+                json!("7d3f0c9e"),
+            ),
+            (json!({ "minimum": 1, "maximum": 9 }), json!(9), json!(10)),
+            (json!({ "minimum": 1 }), json!(1), json!(0)),
+        ] {
+            assert_eq!(wrong(&property, &good), None, "{property}");
+            let said = wrong(&property, &bad).unwrap_or_default();
+            assert!(!said.is_empty(), "{property}");
+            let repeated = bad.as_str().is_some_and(|bad| said.contains(bad));
+            assert!(!repeated, "{said}");
+        }
+        assert_eq!(wrong(&json!({ "pattern": "(" }), &json!("x")), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Connections: how they are taken, how many there may be, how long a silent one may stay, and how they end.
+//!
+//! Promises: never more than [`CONNECTIONS`] at once, the next wait in the port's queue; whoever says nothing is shown out; and when the
+//! server ends, nobody's connection breaks with a request on it. For that the end has two parts. At first everything is served as
+//! before, but each answer closes its connection, so that clients come with new ones, elsewhere; balancers hear it from `/readyz`.
+//! Then the port is closed, after those who stood in its queue were let in, and whatever is under way is finished.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::HeaderValue;
+use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use switchyard_engine::limits::{CONNECTION_SILENCE, CONNECTIONS};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt as _;
+
+use crate::operations::Draining;
+
+/// What every connection needs.
+#[derive(Clone)]
+struct Hall {
+    routes: Router,
+    /// The end has begun: answers close their connections.
+    draining: Draining,
+    /// The port is closed: who has not asked for anything goes.
+    closed: Draining,
+}
+
+/// Serves until `draining` has begun and `lull` has passed since; returns when the last connection has ended.
+pub async fn serve(listener: TcpListener, routes: Router, draining: Draining, lull: Duration) {
+    let hall = Hall {
+        routes,
+        draining: draining.clone(),
+        closed: Draining::default(),
+    };
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut end = pin!(async move {
+        draining.begun().await;
+        tokio::time::sleep(lull).await;
+    });
+    loop {
+        let (stream, peer, place) = tokio::select! {
+            () = &mut end => break,
+            taken = take(&listener, &room) => taken,
+        };
+        tokio::spawn(connection(hall.clone(), stream, peer, place));
+    }
+    last_ones(listener, &room, &hall);
+    hall.closed.begin();
+    // Every place is free again when the last connection has ended. Nobody closes this semaphore.
+    let _ = room.acquire_many(ALL_PLACES).await;
+}
+
+/// The next connection, when there is a place for it.
+async fn take(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+    loop {
+        let Ok(place) = room.clone().acquire_owned().await else {
+            // Unreachable, since nobody closes this semaphore; waiting for ever takes no connection, as is meant then.
+            std::future::pending().await
+        };
+        match listener.accept().await {
+            Ok((stream, peer)) => return (stream, peer, place),
+            // The client went away while it stood in the queue.
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "No connection can be taken now; trying again.");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+            }
+        }
+    }
+}
+
+/// Lets in who stood in the queue of the port, which would throw them out as it closes.
+fn last_ones(listener: TcpListener, room: &Arc<Semaphore>, hall: &Hall) {
+    let Ok(listener) = listener.into_std() else {
+        return;
+    };
+    while let Ok(place) = room.clone().try_acquire_owned()
+        && let Ok((stream, peer)) = listener.accept()
+    {
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| TcpStream::from_std(stream));
+        if let Ok(stream) = stream {
+            tokio::spawn(connection(hall.clone(), stream, peer, place));
+        }
+    }
+}
+
+async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+    // Answers are small and complete: waiting to fill a packet only delays them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "A connection keeps waiting to fill packets.");
+    }
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let service = service_fn({
+        let (hall, has_asked) = (hall.clone(), has_asked.clone());
+        move |request| {
+            has_asked.store(true, Ordering::Relaxed);
+            answer(hall.clone(), peer, request)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(CONNECTION_SILENCE)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let to_leave = async {
+        hall.closed.begun().await;
+        // Who came last has not been heard yet.
+        if !has_asked.load(Ordering::Relaxed) {
+            tokio::time::sleep(GREETING).await;
+        }
+    };
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = to_leave => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::trace!(%error, "A connection ended early.");
+    }
+    drop(place);
+}
+
+async fn answer(
+    hall: Hall,
+    peer: SocketAddr,
+    request: axum::http::Request<Incoming>,
+) -> Result<axum::response::Response, Infallible> {
+    // Who else reads this connection, before us, may believe another end of a chunked body: nothing after it is taken for a request
+    // (RFC 9112, 6.1).
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
+    let mut request = request.map(Body::new);
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let mut response = hall.routes.oneshot(request).await?;
+    if is_chunked || hall.draining.has_begun() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    Ok(response)
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}
+
+const ALL_PLACES: u32 = CONNECTIONS as u32;
+/// Out of file descriptors, most likely: others have to end first.
+const ACCEPT_RETRY: Duration = Duration::from_millis(200);
+/// How long a connection that was taken at the very end has to say what it wants.
+const GREETING: Duration = Duration::from_secs(1);

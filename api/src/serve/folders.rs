@@ -1,0 +1,116 @@
+//! Whether the folders that the settings name are safe: what is stored can be read by its owner only, and nobody else can put a
+//! gateway, which is code, where it would be loaded.
+//!
+//! Development mode keeps nothing that is worth a thief's time, and its folders are made by other tools: it is let be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::config::Settings;
+
+/// What is unsafe about the folders; empty when nothing is. A folder that is not there is no danger.
+pub fn check(settings: &Settings) -> Vec<String> {
+    let mut refusals = Vec::new();
+    if settings.development {
+        return refusals;
+    }
+    let data = &settings.data.dir;
+    let store = settings.store_path();
+    for (name, path) in [("data.dir", data), ("store.path", &store)] {
+        if let Some(mode) = mode(path).filter(|mode| mode & OTHERS != 0) {
+            refusals.push(format!(
+                "{name} is {}, which everybody on this machine can look into (mode {mode:o}): it holds what customers gave, so run \
+                 `chmod 700 {0}`",
+                path.display()
+            ));
+        }
+    }
+    for path in code(&settings.gateways.dir) {
+        if let Some(mode) = mode(&path).filter(|mode| mode & WRITE_BY_OTHERS != 0) {
+            refusals.push(format!(
+                "gateways.dir is {}, and everybody on this machine can write to {} (mode {mode:o}): whoever can put a gateway there can \
+                 run code in this server, so run `chmod o-w {1}`",
+                settings.gateways.dir.display(),
+                path.display()
+            ));
+        }
+    }
+    refusals
+}
+
+/// The folder of the gateways, and the gateways.
+fn code(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let libraries = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "so"));
+    let mut paths: Vec<_> = libraries.collect();
+    paths.sort();
+    paths.insert(0, folder.to_owned());
+    paths
+}
+
+fn mode(path: &Path) -> Option<u32> {
+    let permissions = fs::metadata(path).ok()?.permissions();
+    Some(permissions.mode() & 0o7777)
+}
+
+const OTHERS: u32 = 0o007;
+const WRITE_BY_OTHERS: u32 = 0o002;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_others_can_get_at_are_refused_with_what_to_do() {
+        for (part, mode, word) in [
+            ("data", 0o755, Some("data.dir")),
+            ("data", 0o777, Some("data.dir")),
+            ("data", 0o770, None),
+            ("data/store", 0o705, Some("store.path")),
+            ("gateways", 0o777, Some("gateways.dir")),
+            ("gateways", 0o1777, Some("gateways.dir")),
+            ("gateways", 0o755, None),
+            ("gateways/a.so", 0o666, Some("gateways.dir")),
+            ("gateways/a.so", 0o644, None),
+            ("gateways/notes.txt", 0o666, None),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            fs::create_dir_all(root.join("data/store")).unwrap();
+            fs::create_dir(root.join("gateways")).unwrap();
+            fs::write(root.join("gateways/a.so"), "").unwrap();
+            fs::write(root.join("gateways/notes.txt"), "").unwrap();
+            for (path, safe) in [
+                ("data", 0o700),
+                ("data/store", 0o700),
+                ("gateways", 0o755),
+                ("gateways/a.so", 0o644),
+            ] {
+                chmod(&root.join(path), safe);
+            }
+            let mut settings = Settings::default();
+            settings.data.dir = root.join("data");
+            settings.gateways.dir = root.join("gateways");
+            assert_eq!(check(&settings), Vec::<String>::new());
+            chmod(&root.join(part), mode);
+            let refusals = check(&settings);
+            match word {
+                Some(word) => {
+                    assert_eq!(refusals.len(), 1, "{part} {mode:o}: {refusals:?}");
+                    let said = &refusals[0];
+                    assert!(said.contains(word) && said.contains("chmod"), "{said}");
+                }
+                None => assert_eq!(refusals, Vec::<String>::new(), "{part} {mode:o}"),
+            }
+            settings.development = true;
+            assert_eq!(check(&settings), Vec::<String>::new());
+        }
+    }
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+}

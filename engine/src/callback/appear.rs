@@ -1,0 +1,148 @@
+//! When a transaction appears that a callback was put aside for.
+
+use std::time::Duration;
+
+use super::row::{self, AWAITED, Callback, CallbackState, Which};
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::ids::ConnectionId;
+use crate::limits::CALLBACK_AWAITS;
+use crate::records::{self, Name};
+use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
+use crate::transaction::Transaction;
+
+/// A commit made names known: has what waits for them dealt with.
+pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {
+    if !engine.callbacks.may_be_awaited() {
+        return;
+    }
+    let names = records::new_names(before, after);
+    if names.is_empty() {
+        return;
+    }
+    let handed = engine.clone();
+    engine.runtime.spawn(async move {
+        for (name, _) in names {
+            for _ in 0..TRIES {
+                match wake(&handed, &name).await {
+                    Ok(()) => break,
+                    Err(error) => {
+                        // The hourly sweep comes to it, too.
+                        tracing::warn!(%error, "Callbacks that wait for a transaction could not be read; trying again.");
+                        handed.clock.sleep(PAUSE).await;
+                    }
+                }
+            }
+        }
+    });
+}
+
+async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
+    let prefix = row::name_prefix(name);
+    let rows = engine
+        .store
+        .scan(
+            Table::Callback,
+            &prefix,
+            &prefix_end(&prefix),
+            Direction::Forward,
+            PAGE,
+        )
+        .await?;
+    for (key, connection) in &rows {
+        if let Some(which) = waiting_in(key, connection) {
+            change(engine, which, have_another_look).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at all that was put aside: what has its transaction by now is dealt with, what has waited too long stays where it is. Says
+/// whether anything goes on waiting.
+pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
+    let (mut from, to) = row::from_connection(AWAITED, None);
+    let young = engine.clock.now().minus(CALLBACK_AWAITS);
+    let mut waits = false;
+    loop {
+        let rows = engine
+            .store
+            .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
+            .await?;
+        for (key, connection) in &rows {
+            let Some(which) = waiting_in(key, connection) else {
+                continue;
+            };
+            let name = &key[1..key.len() - END];
+            let is_known = engine.store.get(Table::Index, name).await?.is_some();
+            if is_known {
+                change(engine, which, have_another_look).await?;
+            } else if came_before(which, young) {
+                change(engine, which, |callback, _| callback.awaits = false).await?;
+            } else {
+                waits = true;
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
+            _ => return Ok(waits),
+        }
+    }
+}
+
+/// Puts a callback back among those that have to be dealt with.
+pub(super) fn have_another_look(callback: &mut Callback, now: Timestamp) {
+    callback.state = CallbackState::Waiting;
+    callback.awaits = false;
+    callback.next_try_at = Some(now);
+}
+
+/// Changes a stored callback that is not being dealt with. `None`: it is gone, or is being dealt with anyway.
+pub(super) async fn change(
+    engine: &Engine,
+    which: Which,
+    change: impl Fn(&mut Callback, Timestamp),
+) -> Result<Option<Callback>, EngineError> {
+    for _ in 0..TRIES {
+        let Some(before) = row::load(&engine.store, which).await? else {
+            return Ok(None);
+        };
+        if before.state == CallbackState::Waiting {
+            return Ok(None);
+        }
+        let mut after = before.clone();
+        change(&mut after, engine.clock.now());
+        let mut batch = Batch::new();
+        row::write(&mut batch, Some(&before), &after);
+        match engine.store.commit(batch).await {
+            Err(CommitError::Conflict) => continue,
+            stored => stored?,
+        }
+        if after.state != before.state {
+            engine.callbacks.keep(which.connection, before.state, false);
+            engine.callbacks.wait(which.connection, after.bytes);
+            engine.callbacks.nudge.notify_one();
+        }
+        return Ok(Some(after));
+    }
+    Ok(None)
+}
+
+pub(super) fn came_before(which: Which, moment: Timestamp) -> bool {
+    let came = i64::try_from(which.callback.ulid().timestamp_ms()).unwrap_or(i64::MAX);
+    came < moment.as_millis()
+}
+
+fn waiting_in(key: &[u8], connection: &[u8]) -> Option<Which> {
+    let connection: ConnectionId = row::connection_of(connection)?;
+    let callback = row::callback_in(key).filter(|_| key.len() > END)?;
+    Some(Which {
+        connection,
+        callback,
+    })
+}
+
+/// Bytes after the name in a key: a zero, and the callback.
+const END: usize = 17;
+const PAGE: usize = 250;
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_secs(1);

@@ -1,0 +1,151 @@
+//! Deals with one callback, and stores what became of it. What it does before that is done again when the process dies in between: each
+//! part of it is harmless twice.
+
+use super::row::{self, Callback, CallbackState, Which};
+use super::verdict::{self, Verdict};
+use crate::engine::{Engine, EngineError};
+use crate::ids::ConnectionId;
+use crate::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
+use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
+
+/// Deals with a callback that is due.
+pub(super) async fn with(engine: &Engine, which: Which) -> Result<(), EngineError> {
+    let Some(before) = row::load(&engine.store, which).await? else {
+        return Ok(());
+    };
+    let is_due = before
+        .next_try_at
+        .is_some_and(|at| at <= engine.clock.now());
+    if before.state != CallbackState::Waiting || !is_due {
+        return Ok(());
+    }
+    let mut after = before.clone();
+    let verdict = verdict::reach(engine, &mut after).await?;
+    conclude(engine, &before, after, verdict).await
+}
+
+/// A callback over which the engine itself stumbled.
+pub(super) async fn stumbled(engine: &Engine, which: Which) -> Result<(), EngineError> {
+    let Some(before) = row::load(&engine.store, which).await? else {
+        return Ok(());
+    };
+    let why = "The engine failed inside; the log says where.".to_owned();
+    let verdict = verdict::stumble(engine, &before, why);
+    conclude(engine, &before, before.clone(), verdict).await
+}
+
+async fn conclude(
+    engine: &Engine,
+    before: &Callback,
+    mut after: Callback,
+    verdict: Verdict,
+) -> Result<(), EngineError> {
+    let mut batch = Batch::new();
+    let result = result_of(&verdict, &after);
+    let mut kept = None;
+    match verdict {
+        Verdict::Forget => row::delete(&mut batch, before),
+        Verdict::Later { at, note } => {
+            after.next_try_at = Some(at);
+            after.note = Some(note);
+            row::write(&mut batch, Some(before), &after);
+        }
+        Verdict::Again { at, note } => {
+            after.next_try_at = Some(at);
+            after.note = Some(note);
+            after.tries += 1;
+            row::write(&mut batch, Some(before), &after);
+        }
+        Verdict::End { state, note } => {
+            after.state = state;
+            after.next_try_at = None;
+            after.dealt_with_at = Some(engine.clock.now());
+            after.note = Some(note);
+            after.awaits = state == CallbackState::Unmatched;
+            if after.awaits {
+                // Whichever comes first, this commit or the one that makes the name known: one of the two sees the other.
+                engine.callbacks.put_aside();
+                for name in after.names() {
+                    name.require_unknown(&mut batch);
+                }
+            }
+            row::write(&mut batch, Some(before), &after);
+            kept = Some(state);
+        }
+    }
+    match engine.store.commit(batch).await {
+        // Its transaction has appeared, or an operator was faster: it is looked at anew.
+        Err(CommitError::Conflict) => return Ok(()),
+        stored => stored?,
+    }
+    let Some(result) = result else {
+        return Ok(());
+    };
+    metrics::counter!("switchyard_callbacks_total", "gateway" => before.gateway.clone(), "result" => result)
+        .increment(1);
+    engine.callbacks.out(before.connection, before.bytes);
+    if let Some(state) = kept {
+        make_room(engine, before.connection, state).await?;
+    }
+    Ok(())
+}
+
+/// The word for the metric, when it is over.
+fn result_of(verdict: &Verdict, after: &Callback) -> Option<&'static str> {
+    match verdict {
+        Verdict::Later { .. } | Verdict::Again { .. } => None,
+        Verdict::Forget => Some("forgotten"),
+        Verdict::End { state, .. } => Some(match state {
+            CallbackState::Matched if after.trusted == Some(true) => "verified",
+            CallbackState::Matched => "hint",
+            other => other.as_str(),
+        }),
+    }
+}
+
+/// Deletes the oldest of a state of which only so many are kept.
+async fn make_room(
+    engine: &Engine,
+    connection: ConnectionId,
+    state: CallbackState,
+) -> Result<(), EngineError> {
+    let limit = match state {
+        CallbackState::Unmatched => CALLBACKS_UNMATCHED,
+        CallbackState::Refused | CallbackState::Ignored => CALLBACKS_REFUSED,
+        CallbackState::Waiting | CallbackState::Matched => return Ok(()),
+    };
+    let prefix = row::state_prefix(connection, state);
+    let end = prefix_end(&prefix);
+    let first = async |count| {
+        let store = &engine.store;
+        let rows = store.scan(Table::Callback, &prefix, &end, Direction::Forward, count);
+        rows.await
+    };
+    let count = match engine.callbacks.keep(connection, state, true) {
+        Some(count) => count,
+        None => {
+            let count = first(limit + 1).await?.len();
+            engine.callbacks.counted(connection, state, count);
+            count
+        }
+    };
+    if count <= limit {
+        return Ok(());
+    }
+    let oldest = first(1).await?;
+    let Some(callback) = oldest.first().and_then(|(key, _)| row::callback_in(key)) else {
+        return Ok(());
+    };
+    let which = Which {
+        connection,
+        callback,
+    };
+    if let Some(oldest) = row::load(&engine.store, which).await? {
+        let mut batch = Batch::new();
+        row::delete(&mut batch, &oldest);
+        if engine.store.commit(batch).await.is_ok() {
+            engine.callbacks.keep(connection, state, false);
+        }
+    }
+    Ok(())
+}

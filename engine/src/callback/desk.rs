@@ -1,0 +1,184 @@
+//! What the room remembers while the process lives: how much each connection sends, and what is being dealt with. All of it can be found
+//! again in the store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::row::{CallbackState, Which};
+use crate::clock::Timestamp;
+use crate::ids::ConnectionId;
+use crate::limits::{
+    CALLBACKS_A_SECOND, CALLBACKS_AT_ONCE, CALLBACKS_UNDER_WAY, CALLBACKS_WAITING_BYTES,
+};
+
+#[derive(Default)]
+pub(crate) struct Callbacks {
+    gauges: Mutex<HashMap<ConnectionId, Gauge>>,
+    /// There is something to do before the next look.
+    pub(super) nudge: Notify,
+    /// Callbacks that were put aside for their transaction since the start.
+    put_aside: AtomicU64,
+    /// At the start none was aside.
+    none_at_start: AtomicBool,
+}
+
+#[derive(Default)]
+struct Gauge {
+    /// When the connection would have used up its share of time if each callback took its part of a second.
+    booked_until: i64,
+    waiting_bytes: u64,
+    under_way: HashSet<Which>,
+    kept: HashMap<CallbackState, usize>,
+}
+
+/// Why a callback is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    TooFast,
+    TooManyWait,
+}
+
+impl Callbacks {
+    /// Lets a callback in and notes its size; [`Self::out`] when it was dealt with or not stored.
+    pub(super) fn enter(
+        &self,
+        connection: ConnectionId,
+        bytes: u32,
+        now: Timestamp,
+    ) -> Result<(), Full> {
+        let part = 1_000_000 / i64::from(CALLBACKS_A_SECOND);
+        let mut gauges = self.gauges();
+        let gauge = gauges.entry(connection).or_default();
+        let booked = gauge.booked_until.max(now.as_micros());
+        if booked - now.as_micros() >= part * i64::from(CALLBACKS_AT_ONCE) {
+            return Err(Full::TooFast);
+        }
+        if gauge.waiting_bytes + u64::from(bytes) > CALLBACKS_WAITING_BYTES {
+            return Err(Full::TooManyWait);
+        }
+        gauge.booked_until = booked + part;
+        gauge.waiting_bytes += u64::from(bytes);
+        Ok(())
+    }
+
+    /// Notes what was found waiting at the start, or is to be dealt with once more.
+    pub(super) fn wait(&self, connection: ConnectionId, bytes: u32) {
+        self.gauges().entry(connection).or_default().waiting_bytes += u64::from(bytes);
+    }
+
+    pub(super) fn out(&self, connection: ConnectionId, bytes: u32) {
+        if let Some(gauge) = self.gauges().get_mut(&connection) {
+            gauge.waiting_bytes = gauge.waiting_bytes.saturating_sub(bytes.into());
+        }
+    }
+
+    /// How many more of a connection's may be taken up now.
+    pub(super) fn places(&self, connection: ConnectionId) -> usize {
+        let gauges = self.gauges();
+        let under_way = gauges
+            .get(&connection)
+            .map_or(0, |gauge| gauge.under_way.len());
+        CALLBACKS_UNDER_WAY.saturating_sub(under_way)
+    }
+
+    /// `false`: it is being dealt with already.
+    pub(super) fn take_up(&self, which: Which) -> bool {
+        let mut gauges = self.gauges();
+        gauges
+            .entry(which.connection)
+            .or_default()
+            .under_way
+            .insert(which)
+    }
+
+    pub(super) fn lay_down(&self, which: Which) {
+        if let Some(gauge) = self.gauges().get_mut(&which.connection) {
+            gauge.under_way.remove(&which);
+        }
+        self.nudge.notify_one();
+    }
+
+    /// Counts one more (or fewer) that is kept in `state`; how many there are then. `None`: count them first, by [`Self::counted`].
+    pub(super) fn keep(
+        &self,
+        connection: ConnectionId,
+        state: CallbackState,
+        more: bool,
+    ) -> Option<usize> {
+        let mut gauges = self.gauges();
+        let kept = gauges.get_mut(&connection)?.kept.get_mut(&state)?;
+        *kept = if more {
+            *kept + 1
+        } else {
+            kept.saturating_sub(1)
+        };
+        Some(*kept)
+    }
+
+    pub(super) fn counted(&self, connection: ConnectionId, state: CallbackState, count: usize) {
+        let mut gauges = self.gauges();
+        gauges
+            .entry(connection)
+            .or_default()
+            .kept
+            .insert(state, count);
+    }
+
+    /// Notes, before it is durable, that one is put aside for its transaction.
+    pub(super) fn put_aside(&self) {
+        self.put_aside.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn none_was_aside(&self) {
+        self.none_at_start.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether any callback may wait for a transaction. Asked after each commit that makes a name known.
+    pub(super) fn may_be_awaited(&self) -> bool {
+        !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
+    }
+
+    fn gauges(&self) -> MutexGuard<'_, HashMap<ConnectionId, Gauge>> {
+        self.gauges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_may_send_a_burst_and_then_so_many_a_second_and_others_do_not_feel_it() {
+        let desk = Callbacks::default();
+        let [one, other] =
+            [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
+        let start = Timestamp::from_seconds(1_000);
+        let let_in = |connection, now| {
+            let all = std::iter::repeat_with(|| desk.enter(connection, 1, now));
+            all.take_while(Result::is_ok).count()
+        };
+        assert_eq!(let_in(one, start), CALLBACKS_AT_ONCE as usize);
+        assert_eq!(desk.enter(one, 1, start), Err(Full::TooFast));
+        assert_eq!(desk.enter(other, 1, start), Ok(()));
+        let later = start.plus(Duration::from_secs(1));
+        assert_eq!(let_in(one, later), CALLBACKS_A_SECOND as usize);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_its_size_until_it_was_dealt_with() {
+        let desk = Callbacks::default();
+        let one = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
+        let now = Timestamp::from_seconds(1_000);
+        let half = u32::try_from(CALLBACKS_WAITING_BYTES / 2).unwrap();
+        assert_eq!(desk.enter(one, half, now), Ok(()));
+        assert_eq!(desk.enter(one, half, now), Ok(()));
+        assert_eq!(desk.enter(one, 1, now), Err(Full::TooManyWait));
+        desk.out(one, half);
+        assert_eq!(desk.enter(one, 1, now), Ok(()));
+    }
+}

@@ -1,0 +1,122 @@
+//! What was received, for people: lists, one callback, and another try.
+
+use super::appear::{change, have_another_look};
+use super::row::{self, Callback, CallbackState, Which};
+use crate::engine::{Engine, EngineError};
+use crate::ids::{CallbackId, ConnectionId, TransactionId};
+use crate::limits::CALLBACKS_PER_TRANSACTION;
+use crate::store::{Direction, Table, prefix_end};
+
+/// Which callbacks of a connection, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct CallbackQuery {
+    pub connection: ConnectionId,
+    pub state: Option<CallbackState>,
+    /// Older ones than this.
+    pub before: Option<CallbackId>,
+    pub limit: usize,
+}
+
+impl Engine {
+    /// Callbacks of a connection, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list_callbacks(
+        &self,
+        query: &CallbackQuery,
+    ) -> Result<Vec<Callback>, EngineError> {
+        let prefix = match query.state {
+            Some(state) => row::state_prefix(query.connection, state),
+            None => row::main_prefix(query.connection),
+        };
+        let to = match query.before {
+            Some(before) => [&prefix[..], &before.ulid().to_bytes()].concat(),
+            None => prefix_end(&prefix),
+        };
+        let rows = self
+            .store
+            .scan(
+                Table::Callback,
+                &prefix,
+                &to,
+                Direction::Backward,
+                query.limit,
+            )
+            .await?;
+        let mut callbacks = Vec::with_capacity(rows.len());
+        for callback in rows.iter().filter_map(|(key, _)| row::callback_in(key)) {
+            callbacks.extend(self.callback(query.connection, callback).await?);
+        }
+        Ok(callbacks)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn callback(
+        &self,
+        connection: ConnectionId,
+        callback: CallbackId,
+    ) -> Result<Option<Callback>, EngineError> {
+        let which = Which {
+            connection,
+            callback,
+        };
+        row::load(&self.store, which).await
+    }
+
+    /// Has it dealt with once more. One that waits for that anyway stays as it is.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn retry_callback(
+        &self,
+        connection: ConnectionId,
+        callback: CallbackId,
+    ) -> Result<Option<Callback>, EngineError> {
+        let which = Which {
+            connection,
+            callback,
+        };
+        let anew = change(self, which, |callback, now| {
+            have_another_look(callback, now);
+            callback.tries = 0;
+        });
+        match anew.await? {
+            Some(callback) => Ok(Some(callback)),
+            None => row::load(&self.store, which).await,
+        }
+    }
+
+    /// What came about a transaction, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn callbacks_about(
+        &self,
+        transaction: TransactionId,
+    ) -> Result<Vec<Callback>, EngineError> {
+        let prefix = row::transaction_prefix(transaction);
+        let rows = self
+            .store
+            .scan(
+                Table::Callback,
+                &prefix,
+                &prefix_end(&prefix),
+                Direction::Forward,
+                CALLBACKS_PER_TRANSACTION,
+            )
+            .await?;
+        let mut callbacks = Vec::with_capacity(rows.len());
+        for (key, connection) in &rows {
+            if let (Some(connection), Some(callback)) =
+                (row::connection_of(connection), row::callback_in(key))
+            {
+                callbacks.extend(self.callback(connection, callback).await?);
+            }
+        }
+        Ok(callbacks)
+    }
+}

@@ -1,0 +1,108 @@
+//! Housekeeping, once an hour: what has been kept long enough goes.
+
+use super::appear::{came_before, look_again};
+use super::home;
+use super::row::{self, CallbackState, STATE, Which};
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::environment::Environment;
+use crate::ids::ConnectionId;
+use crate::limits::{CALLBACK_LOOSE_RETENTION, CALLBACK_RETENTION};
+use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
+
+/// Looks again at what was put aside, and deletes what is old. Says how many went.
+pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
+    look_again(engine).await?;
+    let (mut from, to) = row::from_connection(STATE, None);
+    let mut gone = 0;
+    // From one connection's list of one state to the next.
+    loop {
+        let first = engine
+            .store
+            .scan(Table::Callback, &from, &to, Direction::Forward, 1)
+            .await?;
+        let Some((key, _)) = first.first() else {
+            return Ok(gone);
+        };
+        let (Some(connection), Some(state)) = (row::connection_in(key), row::state_in(key)) else {
+            from = prefix_end(key);
+            continue;
+        };
+        if let Some(before) = kept_since(engine, connection, state) {
+            gone += delete_older(engine, connection, state, before).await?;
+        }
+        from = prefix_end(&row::state_prefix(connection, state));
+    }
+}
+
+/// What came before this moment goes; `None`: nothing does.
+fn kept_since(
+    engine: &Engine,
+    connection: ConnectionId,
+    state: CallbackState,
+) -> Option<Timestamp> {
+    let home = home::find(engine, connection);
+    let is_sandbox = home.is_none_or(|home| home.environment == Environment::Sandbox);
+    let retention = match state {
+        CallbackState::Waiting => return None,
+        // A sandbox transaction goes after so long, and this with it.
+        CallbackState::Matched if is_sandbox => engine.settings.sandbox_retention,
+        CallbackState::Matched => CALLBACK_RETENTION,
+        CallbackState::Unmatched | CallbackState::Refused | CallbackState::Ignored => {
+            CALLBACK_LOOSE_RETENTION
+        }
+    };
+    Some(engine.clock.now().minus(retention))
+}
+
+async fn delete_older(
+    engine: &Engine,
+    connection: ConnectionId,
+    state: CallbackState,
+    before: Timestamp,
+) -> Result<u64, EngineError> {
+    let mut from = row::state_prefix(connection, state);
+    let to = prefix_end(&from);
+    let mut gone = 0;
+    loop {
+        let rows = engine
+            .store
+            .scan(Table::Callback, &from, &to, Direction::Forward, CHUNK)
+            .await?;
+        let Some((last, _)) = rows.last() else {
+            return Ok(gone);
+        };
+        from = [&last[..], &[0]].concat();
+        let (mut batch, mut count) = (Batch::new(), 0);
+        let mut is_over = rows.len() < CHUNK;
+        for callback in rows.iter().filter_map(|(key, _)| row::callback_in(key)) {
+            let which = Which {
+                connection,
+                callback,
+            };
+            if !came_before(which, before) {
+                is_over = true;
+                break;
+            }
+            if let Some(old) = row::load(&engine.store, which).await? {
+                row::delete(&mut batch, &old);
+                count += 1;
+            }
+        }
+        match engine.store.commit(batch).await {
+            Ok(()) => gone += count,
+            // One of them moved in this very moment: they go with the next sweep.
+            Err(CommitError::Conflict) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for _ in 0..count {
+            engine.callbacks.keep(connection, state, false);
+        }
+        if is_over {
+            return Ok(gone);
+        }
+    }
+}
+
+/// Callbacks deleted with one commit.
+const CHUNK: usize = 100;

@@ -1,0 +1,349 @@
+//! What is to become of a callback: its gateway verifies and translates it, then it meets the attempt that it names.
+
+use std::time::Duration;
+
+use switchyard_gateway::Callback as RawRequest;
+
+use super::home::{self, Home};
+use super::row::{self, Callback, CallbackState, damaged};
+use crate::clock::Timestamp;
+use crate::engine::{Engine, EngineError};
+use crate::gateway::manifest::CallbackPer;
+use crate::gateway::{CallbackCall, CallbackSaid, Exchange, Journal, Operation, Version};
+use crate::ids::{AttemptId, TransactionId};
+use crate::limits::{
+    CALLBACK_HINT_AGE, CALLBACK_PATIENCE, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
+};
+use crate::records::attempt_named;
+use crate::store::{Direction, Table, prefix_end};
+use crate::transaction::{Attempt, Command, Outcome, State, Transaction};
+
+/// What was decided.
+pub(super) enum Verdict {
+    /// It was dealt with, and is kept in `state`.
+    End {
+        state: CallbackState,
+        note: String,
+    },
+    /// It was dealt with, and there are enough of its kind about its transaction.
+    Forget,
+    Later {
+        at: Timestamp,
+        note: String,
+    },
+    /// The gateway stumbled over it.
+    Again {
+        at: Timestamp,
+        note: String,
+    },
+}
+
+/// Deals with `callback`, and writes into it what became known.
+pub(super) async fn reach(
+    engine: &Engine,
+    callback: &mut Callback,
+) -> Result<Verdict, EngineError> {
+    let Some(home) = home::find(engine, callback.connection) else {
+        return Ok(end(CallbackState::Refused, "The connection was deleted."));
+    };
+    let Some((said, exchanges)) = ask_gateway(engine, callback, &home).await? else {
+        return Ok(wait_for_gateway(engine, callback));
+    };
+    let said = match said {
+        Ok(said) => said,
+        Err(why) => return Ok(stumble(engine, callback, why)),
+    };
+    if let Some(why) = said.refused() {
+        return Ok(end(CallbackState::Refused, why));
+    }
+    callback.trusted = Some(said.is_trusted());
+    callback.reference = said.reference();
+    callback.provider_id = said.provider_id();
+    let mut named = Vec::new();
+    for name in callback.names() {
+        named.extend(attempt_named(&engine.store, &name).await?);
+    }
+    let Some((transaction, attempt)) = named.first().copied() else {
+        return Ok(nobody(callback));
+    };
+    let agree = named.iter().all(|one| *one == named[0]);
+    let found = Found {
+        transaction,
+        attempt,
+        is_trusted: said.is_trusted() && agree,
+    };
+    meet(engine, callback, &said, found, &exchanges).await
+}
+
+/// The attempt that a callback is about.
+#[derive(Clone, Copy)]
+struct Found {
+    transaction: TransactionId,
+    attempt: AttemptId,
+    is_trusted: bool,
+}
+
+type Said = Result<CallbackSaid, String>;
+
+/// `None`: the gateway is not loaded now.
+async fn ask_gateway(
+    engine: &Engine,
+    callback: &mut Callback,
+    home: &Home,
+) -> Result<Option<(Said, Vec<Exchange>)>, EngineError> {
+    let Some(gateway) = engine.gateways.current(&home.gateway) else {
+        return Ok(None);
+    };
+    let raw = engine.access.open_callback(home.account, &callback.raw)?;
+    let mut request: RawRequest =
+        serde_json::from_slice(raw.expose()).map_err(|_| damaged(callback.id))?;
+    request.url = Some(given_url(engine, callback, &request, &gateway));
+    let call = CallbackCall {
+        gateway,
+        environment: home.environment,
+        received_at: callback.received_at,
+        config: home::config(engine, callback.connection)?,
+        request: &request,
+    };
+    let end = engine.gateways.callback(call).await;
+    callback.request = Some(end.shown);
+    Ok(Some((end.said, end.exchanges)))
+}
+
+/// The address that the provider was given: what a proxy made of the host, and what the sender claims, does not count.
+fn given_url(
+    engine: &Engine,
+    callback: &Callback,
+    request: &RawRequest,
+    gateway: &Version,
+) -> String {
+    let public_url = &engine.settings.public_url;
+    let account = format!("{public_url}/callbacks/{}", callback.connection);
+    let rule = gateway.manifest.callback.as_ref().map(|rule| rule.per);
+    match rule {
+        Some(CallbackPer::Transaction) => format!("{account}/{}", request.rest()),
+        _ => account,
+    }
+}
+
+fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
+    let now = engine.clock.now();
+    if now.since(callback.received_at) > CALLBACK_PATIENCE {
+        return end(
+            CallbackState::Refused,
+            "Its gateway was not loaded for a day.",
+        );
+    }
+    Verdict::Later {
+        at: now.plus(GATEWAY_MISSING),
+        note: "Its gateway is not loaded.".to_owned(),
+    }
+}
+
+/// What the gateway stumbled over may be its provider being away, so it is tried again, a few times.
+pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verdict {
+    if callback.tries + 1 >= CALLBACK_TRIES {
+        return end(CallbackState::Refused, why);
+    }
+    Verdict::Again {
+        at: engine
+            .clock
+            .now()
+            .plus(FIRST_PAUSE * 6_u32.pow(callback.tries)),
+        note: why,
+    }
+}
+
+/// It names no attempt that is known.
+fn nobody(callback: &Callback) -> Verdict {
+    let is_named = !callback.names().is_empty();
+    match (is_named, callback.trusted) {
+        (true, _) => end(
+            CallbackState::Unmatched,
+            "No attempt at this connection has the reference or id that it names.",
+        ),
+        (false, Some(true)) => end(
+            CallbackState::Ignored,
+            "It is about nothing that the engine has to know.",
+        ),
+        (false, _) => end(
+            CallbackState::Refused,
+            "The gateway can neither vouch for it nor say what it is about.",
+        ),
+    }
+}
+
+async fn meet(
+    engine: &Engine,
+    callback: &mut Callback,
+    said: &CallbackSaid,
+    found: Found,
+    exchanges: &[Exchange],
+) -> Result<Verdict, EngineError> {
+    let tx = engine.transaction(found.transaction).await?;
+    let Some(tx) = tx else {
+        return Ok(end(
+            CallbackState::Ignored,
+            "Its transaction is no longer kept.",
+        ));
+    };
+    let Some(attempt) = tx.attempt(found.attempt) else {
+        return Ok(end(CallbackState::Ignored, "Its attempt is not known."));
+    };
+    let is_one_too_many =
+        callback.transaction.is_none() && is_crowded(engine, found.transaction).await?;
+    callback.transaction = Some(found.transaction);
+    callback.attempt = Some(found.attempt);
+    if !exchanges.is_empty() && !is_one_too_many {
+        let journal = Journal {
+            store: engine.store.clone(),
+            transaction: found.transaction,
+            attempt: found.attempt,
+        };
+        journal.add(exchanges).await?;
+    }
+    let provider_id = said.provider_id();
+    let is_another = attempt.provider_id.is_some()
+        && provider_id.is_some()
+        && attempt.provider_id != provider_id;
+    let currency = attempt.amount.currency().code();
+    let verdict = match said.outcome(currency, found.transaction) {
+        // What cannot be understood, or speaks of another charge than ours, is a reason to ask and no more.
+        Some(Outcome::Unknown { why }) => hint(engine, callback, &tx, attempt, &why).await?,
+        Some(_) if found.is_trusted && is_another => {
+            let why = "It names another provider's id than the attempt has.";
+            hint(engine, callback, &tx, attempt, why).await?
+        }
+        Some(outcome) if found.is_trusted => apply(engine, &tx, attempt, outcome).await?,
+        _ if is_one_too_many => return Ok(Verdict::Forget),
+        _ => {
+            hint(
+                engine,
+                callback,
+                &tx,
+                attempt,
+                "It proves nothing by itself.",
+            )
+            .await?
+        }
+    };
+    Ok(match verdict {
+        Verdict::End { .. } if is_one_too_many => Verdict::Forget,
+        verdict => verdict,
+    })
+}
+
+/// Hands a verified outcome to the transaction, as if the provider had been asked.
+async fn apply(
+    engine: &Engine,
+    tx: &Transaction,
+    attempt: &Attempt,
+    outcome: Outcome,
+) -> Result<Verdict, EngineError> {
+    // The next candidate starts after a decline: not before our own call has ended. Nor does the attempt count as being at its
+    // provider before that, or a query might hear of the decline while our call goes on.
+    let may_wait = !matches!(outcome, Outcome::Succeeded { .. });
+    if may_wait && engine.running.contains(attempt.id) {
+        return Ok(after_our_call(engine));
+    }
+    let word = match &outcome {
+        Outcome::Succeeded { .. } => "succeeded",
+        Outcome::Declined(_) => "declined",
+        Outcome::Pending { .. } => "pending",
+        Outcome::NotSent { .. } | Outcome::Unknown { .. } => "unknown",
+    };
+    engine.note_health(tx, attempt, Operation::Callback, &outcome);
+    let answer = Command::Answer {
+        attempt: attempt.id,
+        outcome,
+        gateway_state: None,
+    };
+    let taken = engine.registry.tell(engine, tx.id, answer).await;
+    engine.watchers.answered(tx.id);
+    let effect = match taken {
+        Ok(after) if after.version == tx.version => "nothing new".to_owned(),
+        Ok(after) => format!("the transaction is {}", after.status().as_str()),
+        Err(EngineError::Refused(refusal)) => refusal.to_string(),
+        Err(error) => return Err(error),
+    };
+    Ok(end(
+        CallbackState::Matched,
+        format!("Verified: {word}; {effect}."),
+    ))
+}
+
+/// The provider is asked, unless it was since the callback came.
+async fn hint(
+    engine: &Engine,
+    callback: &Callback,
+    tx: &Transaction,
+    attempt: &Attempt,
+    why: &str,
+) -> Result<Verdict, EngineError> {
+    let ended = |what: &str| end(CallbackState::Matched, format!("{why} {what}"));
+    if tx.state.is_final() || !attempt.state.is_open() {
+        return Ok(ended("The attempt has ended."));
+    }
+    if matches!(tx.state, State::AwaitingGateway) {
+        return Ok(after_our_call(engine));
+    }
+    let asked_since = |attempt: &Attempt| {
+        let asked = attempt.last_query_at;
+        asked.is_some_and(|asked| asked >= callback.received_at)
+    };
+    if asked_since(attempt) {
+        return Ok(ended("The provider was asked since."));
+    }
+    let after = match engine.registry.tell(engine, tx.id, Command::Hint).await {
+        Err(EngineError::Refused(refusal)) => return Ok(ended(&refusal.to_string())),
+        answer => answer?,
+    };
+    let is_asked = after.attempt(attempt.id).is_none_or(asked_since);
+    if is_asked || after.state.is_final() {
+        return Ok(ended("The provider is asked."));
+    }
+    // It was asked, or the attempt began, a moment ago.
+    let last = attempt.last_query_at.unwrap_or(attempt.started_at);
+    let soon = engine.clock.now().plus(OUR_CALL);
+    Ok(Verdict::Later {
+        at: last.plus(CALLBACK_HINT_AGE).max(soon),
+        note: format!("{why} The provider was asked a moment ago, and is asked again soon."),
+    })
+}
+
+fn after_our_call(engine: &Engine) -> Verdict {
+    Verdict::Later {
+        at: engine.clock.now().plus(OUR_CALL),
+        note: "Our own call to the provider has not come back.".to_owned(),
+    }
+}
+
+/// Whether as many callbacks about a transaction are kept as may be.
+async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
+    let prefix = row::transaction_prefix(transaction);
+    let rows = engine
+        .store
+        .scan(
+            Table::Callback,
+            &prefix,
+            &prefix_end(&prefix),
+            Direction::Forward,
+            CALLBACKS_PER_TRANSACTION,
+        )
+        .await?;
+    Ok(rows.len() >= CALLBACKS_PER_TRANSACTION)
+}
+
+fn end(state: CallbackState, note: impl Into<String>) -> Verdict {
+    Verdict::End {
+        state,
+        note: note.into(),
+    }
+}
+
+/// How soon a callback whose gateway is not loaded is looked at again.
+const GATEWAY_MISSING: Duration = Duration::from_secs(10);
+/// How soon a callback that came before the end of our own call is looked at again.
+const OUR_CALL: Duration = Duration::from_millis(500);
+/// The first pause after a gateway stumbled; each later one is six times as long: 5 s, 30 s, 3 min.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);

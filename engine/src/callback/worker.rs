@@ -1,0 +1,151 @@
+//! Hands out the callbacks that are due, a few of each connection at a time, so that a slow gateway holds up only its own.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
+use super::row::{self, QUEUE, Which};
+use super::{appear, deal};
+use crate::engine::{Engine, EngineError};
+use crate::ids::ConnectionId;
+use crate::store::{Direction, Table};
+
+/// How often is looked for what is due, when nothing new comes.
+const TICK: Duration = Duration::from_millis(200);
+/// How long after the store failed, or a defect of ours, a callback is taken up again.
+const AFTER_A_FAILURE: Duration = Duration::from_secs(5);
+/// Rows read at once at the start.
+const PAGE: usize = 250;
+
+/// Starts dealing with what is stored, first with what an earlier process left.
+pub(crate) fn start(engine: &Engine) {
+    let handed = engine.clone();
+    let is_up = engine.house.arbiter().spawn(async move {
+        run(handed).await;
+    });
+    if !is_up {
+        tracing::error!("Callbacks are stored and not dealt with: their thread has ended.");
+    }
+}
+
+async fn run(engine: Engine) {
+    let mut is_counted = false;
+    while !engine.is_stopping() {
+        let next = engine.clock.now().plus(TICK);
+        if !is_counted {
+            match look_back(&engine).await {
+                Ok(()) => is_counted = true,
+                Err(error) => {
+                    tracing::error!(%error, "The callbacks of before could not be read; trying again.");
+                }
+            }
+        }
+        if let Err(error) = look(&engine).await {
+            tracing::error!(%error, "The callbacks that are due could not be read; trying again.");
+        }
+        tokio::select! {
+            () = engine.clock.sleep_until(next) => {}
+            () = engine.callbacks.nudge.notified() => {}
+        }
+    }
+}
+
+/// What an earlier process left: how much waits, and whether something that was put aside has a transaction by now.
+async fn look_back(engine: &Engine) -> Result<(), EngineError> {
+    let began = engine.clock.now();
+    let (mut from, to) = row::from_connection(QUEUE, None);
+    loop {
+        let rows = engine
+            .store
+            .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
+            .await?;
+        for (key, size) in &rows {
+            let (Some(connection), Some(callback)) =
+                (row::connection_in(key), row::callback_in(key))
+            else {
+                continue;
+            };
+            let size = size.as_slice().try_into().map_or(0, u32::from_be_bytes);
+            // What came since was counted at the door.
+            if i64::try_from(callback.ulid().timestamp_ms()).unwrap_or(0) < began.as_millis() {
+                engine.callbacks.wait(connection, size);
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
+            _ => break,
+        }
+    }
+    if !appear::look_again(engine).await? {
+        engine.callbacks.none_was_aside();
+    }
+    Ok(())
+}
+
+/// Takes up what is due, connection by connection.
+async fn look(engine: &Engine) -> Result<(), EngineError> {
+    let store = &engine.store;
+    let mut last: Option<ConnectionId> = None;
+    loop {
+        let (from, to) = row::from_connection(QUEUE, last);
+        let first = store
+            .scan(Table::Callback, &from, &to, Direction::Forward, 1)
+            .await?;
+        let Some(connection) = first.first().and_then(|(key, _)| row::connection_in(key)) else {
+            return Ok(());
+        };
+        last = Some(connection);
+        let places = engine.callbacks.places(connection);
+        if places == 0 {
+            continue;
+        }
+        let (from, to) = row::due(connection, engine.clock.now());
+        // Those that are under way are still in the queue, before the others.
+        let due = store
+            .scan(
+                Table::Callback,
+                &from,
+                &to,
+                Direction::Forward,
+                2 * crate::limits::CALLBACKS_UNDER_WAY,
+            )
+            .await?;
+        let due = due.iter().filter_map(|(key, _)| row::callback_in(key));
+        let mut left = places;
+        for callback in due {
+            let which = Which {
+                connection,
+                callback,
+            };
+            if left > 0 && engine.callbacks.take_up(which) {
+                left -= 1;
+                engine.runtime.spawn(take(engine.clone(), which));
+            }
+        }
+    }
+}
+
+/// Deals with one. What goes wrong inside is met by another try.
+async fn take(engine: Engine, which: Which) {
+    let dealt = AssertUnwindSafe(deal::with(&engine, which))
+        .catch_unwind()
+        .await;
+    let went_wrong = match dealt {
+        Ok(Ok(())) => false,
+        Ok(Err(EngineError::Stopping)) => return,
+        Ok(Err(error)) => {
+            tracing::error!(callback.id = %which.callback, %error, "A callback could not be dealt with; trying again.");
+            true
+        }
+        Err(_) => {
+            metrics::counter!("switchyard_actor_panics_total", "actor" => "callback").increment(1);
+            tracing::error!(callback.id = %which.callback, "Dealing with a callback panicked; trying again.");
+            deal::stumbled(&engine, which).await.is_err()
+        }
+    };
+    if went_wrong {
+        engine.clock.sleep(AFTER_A_FAILURE).await;
+    }
+    engine.callbacks.lay_down(which);
+}

@@ -1,0 +1,93 @@
+//! What a person who runs the installation does by hand. Each order is signed and stands on the transaction's timeline.
+
+use std::sync::Arc;
+
+use super::{Engine, EngineError};
+use crate::ids::{CaseId, TransactionId};
+use crate::records::{self, CaseFound, CaseQuery, CasesFound};
+use crate::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+
+/// What came of asking the provider by hand.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub transaction: Arc<Transaction>,
+    /// The provider was asked. Not when it was asked a moment ago.
+    pub asked: bool,
+    /// Its gateway came back in time.
+    pub answered: bool,
+}
+
+impl Engine {
+    /// Asks the provider about the open attempt at once, and waits a few seconds for what it says.
+    pub async fn check(
+        &self,
+        id: TransactionId,
+        operator: Operator,
+    ) -> Result<Checked, EngineError> {
+        let command = signed(operator, None, Order::Check);
+        let asked = self.ask(id, command).await?;
+        let transaction = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
+        Ok(Checked {
+            transaction,
+            asked: asked.is_some(),
+            answered: asked == Some(true),
+        })
+    }
+
+    /// Settles the open attempt by a person's word.
+    pub async fn resolve(
+        &self,
+        id: TransactionId,
+        operator: Operator,
+        note: String,
+        resolution: Resolution,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let command = signed(operator, Some(note), Order::Resolve(resolution));
+        self.registry.tell(self, id, command).await
+    }
+
+    /// Cancels a payment, or asks its provider to.
+    pub async fn cancel_by_hand(
+        &self,
+        id: TransactionId,
+        operator: Operator,
+        note: Option<String>,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let command = signed(operator, note, Order::Cancel);
+        self.cancel_with(id, command).await
+    }
+
+    /// Closes a case.
+    pub async fn close_case(
+        &self,
+        id: CaseId,
+        operator: Operator,
+        note: String,
+    ) -> Result<CaseFound, EngineError> {
+        let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
+        let command = signed(operator, Some(note), Order::CloseCase(id));
+        let transaction = self
+            .registry
+            .tell(self, found.transaction.id, command)
+            .await?;
+        CaseFound::of(id, transaction).ok_or(EngineError::NotFound)
+    }
+
+    /// A case with its transaction.
+    pub async fn case(&self, id: CaseId) -> Result<Option<CaseFound>, EngineError> {
+        Ok(records::case(&self.store, id).await?)
+    }
+
+    /// Cases, newest first.
+    pub async fn cases(&self, query: &CaseQuery) -> Result<CasesFound, EngineError> {
+        Ok(records::cases(&self.store, query).await?)
+    }
+}
+
+fn signed(operator: Operator, note: Option<String>, order: Order) -> Command {
+    Command::ByOperator(Box::new(ByOperator {
+        operator,
+        note,
+        order,
+    }))
+}

@@ -1,0 +1,188 @@
+//! Where a transaction goes: offers, rules and health brought together for the pure room that plans.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::Engine;
+use crate::gateway::Operation;
+use crate::ids::ConnectionId;
+use crate::money::Amount;
+use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Turn, Verdict};
+use crate::transaction::{Attempt, Kind, Outcome, Restriction, Route, Transaction};
+
+/// What a plan is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Somebody wants to know.
+    Look,
+    /// A transaction goes there now. Only such a plan may become a probe.
+    Go,
+}
+
+impl Engine {
+    /// Where a payment goes by `method`, for what it costs by it and for a payer in `country` if they said so.
+    pub(crate) fn route_payment(
+        &self,
+        tx: &Transaction,
+        method: &str,
+        price: Amount,
+        country: Option<&str>,
+        purpose: Purpose,
+    ) -> Route {
+        let restricted = match tx
+            .payment()
+            .and_then(|payment| payment.restriction.as_ref())
+        {
+            Some(Restriction::Country { country_code }) => Some(country_code.as_str()),
+            Some(Restriction::Phone { country_code, .. }) => Some(country_code.as_str()),
+            None => None,
+        };
+        self.route(tx, method, price, country.or(restricted), purpose)
+    }
+
+    /// Where a payout goes.
+    pub(crate) fn route_payout(&self, tx: &Transaction) -> Route {
+        let method = tx.payout().map_or("", |payout| payout.method.as_str());
+        self.route(tx, method, tx.amount, None, Purpose::Go)
+    }
+
+    fn route(
+        &self,
+        tx: &Transaction,
+        method: &str,
+        price: Amount,
+        country: Option<&str>,
+        purpose: Purpose,
+    ) -> Route {
+        let kind = Kind::of(tx.id);
+        let asked = Asked {
+            kind,
+            method,
+            country: country.or_else(|| self.only_country(kind, method)),
+            amount: Some(price),
+            metadata: &tx.metadata,
+            roll: Roll::of(tx.id.ulid().random()),
+        };
+        let offers = self.offers(
+            tx.app,
+            tx.environment,
+            kind,
+            method,
+            asked.country,
+            asked.amount,
+        );
+        let rules = self.access.routing(tx.app, tx.environment);
+        let in_force = rules.as_deref().map(|rules| rules.in_force());
+        let heard = |connection| self.heard(connection, kind, method);
+        routing::plan(offers, &asked, in_force, heard, |connection| {
+            purpose == Purpose::Go && self.grant_probe(connection, kind, method)
+        })
+    }
+
+    /// The country of a method that has one: then nobody need say it.
+    pub(super) fn only_country(&self, kind: Kind, method: &str) -> Option<&'static str> {
+        let method = match kind {
+            Kind::Payment => self.directory.payment_method(method)?,
+            Kind::Payout => self.directory.payout_method(method)?,
+        };
+        match method.countries.as_slice() {
+            [country] => Some(country.alpha2),
+            _ => None,
+        }
+    }
+
+    /// How `connection` has lately done with a method.
+    pub(super) fn heard(&self, connection: ConnectionId, kind: Kind, method: &str) -> Heard {
+        self.health
+            .locked(|health| health.heard(&key(connection, kind, method), self.clock.now()))
+    }
+
+    fn grant_probe(&self, connection: ConnectionId, kind: Kind, method: &str) -> bool {
+        let granted = self
+            .health
+            .locked(|health| health.grant(&key(connection, kind, method), self.clock.now()));
+        if granted {
+            metrics::counter!("switchyard_breaker_probes_total").increment(1);
+        }
+        granted
+    }
+
+    /// The health of all connections that were called since the start.
+    pub fn health(&self) -> Vec<(Key, Heard)> {
+        self.health.locked(|health| health.all(self.clock.now()))
+    }
+
+    /// Notes for the next plans what a gateway's call came to.
+    pub(crate) fn note_health(
+        &self,
+        tx: &Transaction,
+        attempt: &Attempt,
+        operation: Operation,
+        outcome: &Outcome,
+    ) {
+        let call = match operation {
+            Operation::Collect | Operation::Payout => Call::Submission,
+            _ => Call::News,
+        };
+        // What is said once more of an attempt that has ended would count twice.
+        if call == Call::News && !attempt.state.is_open() {
+            return;
+        }
+        let connection = attempt.candidate.connection;
+        let key = key(connection, Kind::of(tx.id), &attempt.method);
+        let (verdict, began) = (Verdict::of(outcome, call), attempt.started_at);
+        let now = self.clock.now();
+        let turn = self
+            .health
+            .locked(|health| health.note(&key, verdict, began, now));
+        if let Some(turn) = turn {
+            self.tell_of_turn(&key, &attempt.candidate.gateway, turn);
+        }
+    }
+
+    fn tell_of_turn(&self, key: &Key, gateway: &str, turn: Turn) {
+        let (word, state) = match turn {
+            Turn::Opened => ("opened", 1.0),
+            Turn::Closed => ("closed", 0.0),
+        };
+        metrics::counter!("switchyard_breaker_turns_total", "gateway" => gateway.to_owned(), "to" => word).increment(1);
+        metrics::gauge!(
+            "switchyard_breaker_open",
+            "connection" => key.connection.to_string(),
+            "kind" => key.kind.as_str(),
+            "method" => key.method.clone()
+        )
+        .set(state);
+        let (connection, kind, method) = (key.connection, key.kind.as_str(), &key.method);
+        match turn {
+            Turn::Opened => tracing::warn!(
+                connection.id = %connection, gateway.name = gateway, kind, method,
+                "The breaker opened: too many calls failed by the provider's fault. Traffic goes elsewhere where it can."
+            ),
+            Turn::Closed => tracing::info!(
+                connection.id = %connection, gateway.name = gateway, kind, method,
+                "The breaker closed: the probes came back well."
+            ),
+        }
+    }
+}
+
+/// The health of all connections, behind a lock that is held for one look or one note.
+pub(super) struct SharedHealth(Mutex<Health>);
+
+impl SharedHealth {
+    pub fn new() -> Self {
+        Self(Mutex::new(Health::new(crate::limits::ROUTING_HEALTH)))
+    }
+
+    fn locked<T>(&self, look: impl FnOnce(&mut Health) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn key(connection: ConnectionId, kind: Kind, method: &str) -> Key {
+    Key {
+        connection,
+        kind,
+        method: method.to_owned(),
+    }
+}

@@ -1,0 +1,31 @@
+//! The code that a provider sent to the payer, on its way back to the provider.
+
+use std::sync::Arc;
+
+use super::{Engine, EngineError};
+use crate::ids::{AttemptId, TransactionId};
+use crate::secret::Secret;
+use crate::transaction::{Command, Transaction};
+
+impl Engine {
+    /// Passes a code on, and waits a moment for what the provider says of it. `tried`: how many codes the page knew of, so that the
+    /// same form sent twice passes one on.
+    pub async fn submit_code(
+        &self,
+        id: TransactionId,
+        attempt: AttemptId,
+        tried: u32,
+        code: Secret<String>,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let command = Command::SubmitCode {
+            attempt,
+            tried,
+            code,
+        };
+        self.tell_and_wait(id, command, |tx| {
+            tx.attempt(attempt)
+                .is_some_and(|attempt| attempt.code_away_since.is_some())
+        })
+        .await
+    }
+}

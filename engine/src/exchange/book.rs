@@ -1,0 +1,282 @@
+//! The rates that are known now, and how two currencies are brought together by them. Pure.
+//!
+//! A rate between two currencies is found over at most [`LEGS`] others, by the fewest steps; of equally short ways the one whose
+//! currencies come first in the alphabet, so the same book always answers the same. On each step a rate that an operator wrote
+//! comes before a peg, and a peg before what a feed said.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::money::{Currency, Rate};
+
+/// One rate: so many units of `to` for one unit of `from`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub from: Currency,
+    pub to: Currency,
+    pub rate: Rate,
+    pub source: Source,
+    /// When somebody said so.
+    pub at: Timestamp,
+    /// From then on it is no longer used.
+    #[serde(default)]
+    pub valid_until: Option<Timestamp>,
+}
+
+/// Who says what a rate is. The first comes before the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// An operator wrote it.
+    Table,
+    /// Fixed by treaty.
+    Peg,
+    /// Fetched on a schedule.
+    Feed,
+}
+
+/// What one currency is worth in another, and by which way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    pub rate: Rate,
+    /// The currencies of the way, both ends included.
+    pub way: Vec<Currency>,
+    /// The age of the oldest rate on the way; pegs have none.
+    pub as_of: Option<Timestamp>,
+}
+
+/// All rates, pegs included.
+#[derive(Clone, Debug)]
+pub struct Book {
+    entries: BTreeMap<Key, Entry>,
+}
+
+/// A source has one rate for each direction of a pair.
+type Key = (&'static str, &'static str, Source);
+
+impl Default for Book {
+    /// Only the pegs: the CFA francs' to the euro, 655.957 each (Treaty of Rome's successors: Council decision 98/683/EC).
+    fn default() -> Self {
+        let mut book = Self {
+            entries: BTreeMap::new(),
+        };
+        for (from, to, rate) in PEGS {
+            let known = (
+                Currency::from_code(from),
+                Currency::from_code(to),
+                Rate::parse(rate),
+            );
+            if let (Some(from), Some(to), Ok(rate)) = known {
+                book.put(Entry {
+                    from,
+                    to,
+                    rate,
+                    source: Source::Peg,
+                    at: Timestamp::default(),
+                    valid_until: None,
+                });
+            }
+        }
+        book
+    }
+}
+
+impl Book {
+    pub fn put(&mut self, entry: Entry) {
+        self.entries.insert(key(&entry), entry);
+    }
+
+    /// Takes a source's rate away; `None` when there is none.
+    pub fn remove(&mut self, from: Currency, to: Currency, source: Source) -> Option<Entry> {
+        self.entries.remove(&(from.code(), to.code(), source))
+    }
+
+    /// All rates in the order of their currencies' codes.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// What one unit of `from` is in `to` now; `None` when nothing that is known and valid connects them.
+    pub fn quote(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Quote> {
+        let way = self.way(from, to, now).filter(|_| from != to)?;
+        let mut legs = way
+            .windows(2)
+            .filter_map(|pair| self.leg(pair[0], pair[1], now));
+        let first = legs.next()?;
+        let found = legs.try_fold(first, |so_far, leg| {
+            let as_of = [so_far.as_of, leg.as_of].into_iter().flatten().min();
+            let rate = so_far.rate.then(leg.rate).ok()?;
+            Some(Leg { rate, as_of })
+        })?;
+        Some(Quote {
+            rate: found.rate,
+            way,
+            as_of: found.as_of,
+        })
+    }
+
+    /// The shortest way, breadth first.
+    fn way(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Vec<Currency>> {
+        let mut ways = VecDeque::from([vec![from]]);
+        while let Some(way) = ways.pop_front() {
+            let last = *way.last()?;
+            for next in self.neighbours(last, now) {
+                if next == to {
+                    return Some([way, vec![to]].concat());
+                }
+                if way.len() < LEGS && !way.contains(&next) {
+                    ways.push_back([way.clone(), vec![next]].concat());
+                }
+            }
+        }
+        None
+    }
+
+    fn neighbours(&self, of: Currency, now: Timestamp) -> Vec<Currency> {
+        let mut next: Vec<Currency> = self
+            .valid(now)
+            .filter_map(|entry| match entry {
+                entry if entry.from == of => Some(entry.to),
+                entry if entry.to == of => Some(entry.from),
+                _ => None,
+            })
+            .collect();
+        next.sort_by_key(|currency| currency.code());
+        next.dedup();
+        next
+    }
+
+    /// One step: by the best source; of one source its rate for this direction before the inverse of the other's.
+    fn leg(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Leg> {
+        let straight = |entry: &Entry| entry.from == from && entry.to == to;
+        let backward = |entry: &Entry| entry.from == to && entry.to == from;
+        let best = self
+            .valid(now)
+            .filter(|entry| straight(entry) || backward(entry))
+            .min_by_key(|entry| (entry.source, backward(entry)))?;
+        let rate = match straight(best) {
+            true => best.rate,
+            false => best.rate.inverse().ok()?,
+        };
+        let as_of = (best.source != Source::Peg).then_some(best.at);
+        Some(Leg { rate, as_of })
+    }
+
+    fn valid(&self, now: Timestamp) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .values()
+            .filter(move |entry| entry.valid_until.is_none_or(|until| now < until))
+    }
+}
+
+struct Leg {
+    rate: Rate,
+    as_of: Option<Timestamp>,
+}
+
+fn key(entry: &Entry) -> Key {
+    (entry.from.code(), entry.to.code(), entry.source)
+}
+
+const PEGS: [(&str, &str, &str); 3] = [
+    ("EUR", "XOF", "655.957"),
+    ("EUR", "XAF", "655.957"),
+    ("XOF", "XAF", "1"),
+];
+/// Rates on the longest way: from a currency over two that are traded everywhere to another. Each adds its own spread and age.
+const LEGS: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_000);
+
+    fn currency(code: &str) -> Currency {
+        Currency::from_code(code).unwrap()
+    }
+
+    fn book(rates: &[(&str, &str, &str, Source)]) -> Book {
+        let mut book = Book::default();
+        for (from, to, rate, source) in rates {
+            book.put(Entry {
+                from: currency(from),
+                to: currency(to),
+                rate: Rate::parse(rate).unwrap(),
+                source: *source,
+                at: Timestamp::from_seconds(500),
+                valid_until: Some(Timestamp::from_seconds(2_000)),
+            });
+        }
+        book
+    }
+
+    fn quoted(book: &Book, from: &str, to: &str, now: Timestamp) -> Option<(String, String)> {
+        let quote = book.quote(currency(from), currency(to), now)?;
+        let way: Vec<&str> = quote.way.iter().map(|currency| currency.code()).collect();
+        Some((quote.rate.to_string(), way.join(" ")))
+    }
+
+    #[test]
+    fn the_cfa_francs_are_pegged_to_the_euro_and_so_to_each_other() {
+        let book = Book::default();
+        for (from, to, rate) in [
+            ("EUR", "XOF", "655.957"),
+            ("EUR", "XAF", "655.957"),
+            ("XOF", "EUR", "0.00152449017237"),
+            ("XAF", "XOF", "1"),
+        ] {
+            let quote = book.quote(currency(from), currency(to), NOW).unwrap();
+            assert_eq!(quote.rate.to_string(), rate, "{from} {to}");
+            assert_eq!(quote.as_of, None);
+        }
+        assert_eq!(quoted(&book, "EUR", "USD", NOW), None);
+        assert_eq!(quoted(&book, "EUR", "EUR", NOW), None);
+    }
+
+    #[test]
+    fn what_no_rate_connects_directly_is_connected_over_others_by_the_shortest_way() {
+        let book = book(&[
+            ("EUR", "USD", "1.25", Source::Feed),
+            ("USD", "NGN", "1600", Source::Feed),
+            ("USD", "GHS", "12.5", Source::Feed),
+        ]);
+        let some = |rate: &str, way: &str| Some((rate.to_owned(), way.to_owned()));
+        assert_eq!(quoted(&book, "USD", "EUR", NOW), some("0.8", "USD EUR"));
+        assert_eq!(
+            quoted(&book, "USD", "XOF", NOW),
+            some("524.7656", "USD EUR XOF")
+        );
+        assert_eq!(
+            quoted(&book, "XOF", "NGN", NOW),
+            some("3.04898034474", "XOF EUR USD NGN")
+        );
+        assert_eq!(
+            quoted(&book, "NGN", "GHS", NOW),
+            some("0.0078125", "NGN USD GHS")
+        );
+        let quote = book.quote(currency("XOF"), currency("USD"), NOW).unwrap();
+        assert_eq!(quote.as_of, Some(Timestamp::from_seconds(500)));
+    }
+
+    #[test]
+    fn what_an_operator_wrote_comes_before_a_peg_and_a_peg_before_a_feed() {
+        let feed = book(&[("XOF", "EUR", "0.0015", Source::Feed)]);
+        assert_eq!(
+            quoted(&feed, "XOF", "EUR", NOW).unwrap().0,
+            "0.00152449017237"
+        );
+        let written = book(&[("EUR", "XOF", "650", Source::Table)]);
+        assert_eq!(quoted(&written, "EUR", "XOF", NOW).unwrap().0, "650");
+    }
+
+    #[test]
+    fn a_rate_that_is_too_old_is_not_used() {
+        let book = book(&[("EUR", "USD", "1.25", Source::Feed)]);
+        assert!(quoted(&book, "EUR", "USD", NOW).is_some());
+        let late = Timestamp::from_seconds(2_000);
+        assert_eq!(quoted(&book, "EUR", "USD", late), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one currency costs in another.
+//!
+//! What it promises:
+//! - A rate that an operator set, and one that was fetched, is durable before it is used.
+//! - A rate that is older than it may be is not used: then there is none, and methods of that currency are not offered.
+//! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
+
+mod book;
+mod feed;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Mutex;
+use url::Url;
+
+pub use self::book::{Book, Entry, Quote, Source};
+pub use self::feed::{FeedError, FeedSettings};
+use crate::clock::{Clock, Timestamp};
+use crate::egress::{Client, ClientError, Names, Policy};
+use crate::limits::RATES;
+use crate::money::{Amount, Correction, Currency, Rate, RateError};
+use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use crate::transaction::Conversion;
+
+/// The rates; clones share them.
+#[derive(Clone)]
+pub struct Exchange(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    settings: FeedSettings,
+    client: Client,
+    book: ArcSwap<Book>,
+    /// One change at a time.
+    changing: Mutex<()>,
+}
+
+/// Why rates could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    #[error("a currency has no rate to itself")]
+    SameCurrency,
+    #[error("there is no rate from {from} to {to} in the table")]
+    NotFound { from: Currency, to: Currency },
+    #[error("a rate that ends in the past is never used: give a later `valid_until`, or none")]
+    AlreadyOver,
+    #[error("there are {RATES} rates already: remove one first")]
+    TooMany,
+    #[error("a stored rate cannot be read ({0}): restore the store from a backup")]
+    Damaged(String),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    #[error(transparent)]
+    Write(#[from] CommitError),
+    #[error("no HTTP client for rates can be made")]
+    Client(#[from] ClientError),
+}
+
+impl Exchange {
+    /// Reads the stored rates. `allow_private`: the feed may be at a private address.
+    pub async fn load(
+        store: Store,
+        clock: Clock,
+        settings: FeedSettings,
+        allow_private: bool,
+    ) -> Result<Self, ExchangeError> {
+        let policy = Policy {
+            allow_private,
+            ..Policy::default()
+        };
+        let mut book = Book::default();
+        for (_, row) in store
+            .scan(Table::Meta, FIRST, LAST, Direction::Forward, RATES)
+            .await?
+        {
+            let entry = serde_json::from_slice(&row)
+                .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
+            book.put(entry);
+        }
+        Ok(Self(Arc::new(Inner {
+            store,
+            clock,
+            settings,
+            client: Client::new(policy, Names::system())?,
+            book: ArcSwap::from_pointee(book),
+            changing: Mutex::default(),
+        })))
+    }
+
+    /// What one unit of `from` is in `to` now.
+    pub fn quote(&self, from: Currency, to: Currency) -> Option<Quote> {
+        self.0.book.load().quote(from, to, self.0.clock.now())
+    }
+
+    /// What `amount` costs in `to` now, with the app's correction; `None` when no valid rate connects the two.
+    pub fn convert(
+        &self,
+        amount: Amount,
+        to: Currency,
+        decimals: u8,
+        correction: Correction,
+    ) -> Option<Result<(Amount, Conversion), RateError>> {
+        let quote = self.quote(amount.currency(), to)?;
+        let converted = || {
+            let rate = quote.rate.corrected(correction)?;
+            let conversion = Conversion {
+                rate,
+                correction: (!correction.is_none()).then_some(correction),
+                way: quote.way,
+                as_of: quote.as_of,
+            };
+            Ok((rate.convert(amount, to, decimals)?, conversion))
+        };
+        Some(converted())
+    }
+
+    /// All rates, pegs included, by currency.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.0.book.load().entries().cloned().collect()
+    }
+
+    /// An operator's rate. It takes the place of an earlier one for the same direction.
+    pub async fn set(
+        &self,
+        from: Currency,
+        to: Currency,
+        rate: Rate,
+        valid_until: Option<Timestamp>,
+    ) -> Result<Entry, ExchangeError> {
+        let now = self.0.clock.now();
+        if from == to {
+            return Err(ExchangeError::SameCurrency);
+        }
+        if valid_until.is_some_and(|until| until <= now) {
+            return Err(ExchangeError::AlreadyOver);
+        }
+        let entry = Entry {
+            from,
+            to,
+            rate,
+            source: Source::Table,
+            at: now,
+            valid_until,
+        };
+        self.put(vec![entry.clone()]).await?;
+        Ok(entry)
+    }
+
+    /// Takes an operator's rate away.
+    pub async fn remove(&self, from: Currency, to: Currency) -> Result<(), ExchangeError> {
+        let _changing = self.0.changing.lock().await;
+        let mut book = Book::clone(&self.0.book.load());
+        let removed = book
+            .remove(from, to, Source::Table)
+            .ok_or(ExchangeError::NotFound { from, to })?;
+        let mut batch = Batch::new();
+        batch.delete(Table::Meta, key(&removed));
+        self.0.store.commit(batch).await?;
+        self.0.book.store(Arc::new(book));
+        Ok(())
+    }
+
+    /// Fetches the feed now. Answers how many rates it brought.
+    pub async fn fetch(&self) -> Result<usize, ExchangeError> {
+        let url = self.feed_url().ok_or(FeedError::NoUrl)?;
+        let body = feed::fetch(&self.0.client, url).await?;
+        let entries = feed::read(&body, self.0.clock.now(), self.0.settings.valid_for)?;
+        let count = entries.len();
+        self.put(entries).await?;
+        Ok(count)
+    }
+
+    /// Where rates are fetched from, if from anywhere.
+    pub fn feed_url(&self) -> Option<&Url> {
+        self.0.settings.url.as_ref()
+    }
+
+    /// Fetches the feed on its schedule, for as long as it is polled. A failure is logged, and tried again a little sooner.
+    pub(crate) async fn keep_fetching(self) {
+        if self.feed_url().is_none() {
+            return;
+        }
+        let every = self.0.settings.every;
+        loop {
+            let wait = match self.fetch().await {
+                Ok(rates) => {
+                    tracing::info!(rates, "Exchange rates were fetched.");
+                    every
+                }
+                Err(error) => {
+                    metrics::counter!("switchyard_exchange_fetches_failed_total").increment(1);
+                    tracing::warn!(%error, "Exchange rates were not fetched; those of before count until they are too old.");
+                    every.min(RETRY)
+                }
+            };
+            self.0.clock.sleep(wait).await;
+        }
+    }
+
+    async fn put(&self, entries: Vec<Entry>) -> Result<(), ExchangeError> {
+        let _changing = self.0.changing.lock().await;
+        let mut book = Book::clone(&self.0.book.load());
+        let mut batch = Batch::new();
+        for entry in entries {
+            let row = serde_json::to_vec(&entry)
+                .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
+            batch.put(Table::Meta, key(&entry), row);
+            book.put(entry);
+        }
+        if book.entries().count() > RATES {
+            return Err(ExchangeError::TooMany);
+        }
+        self.0.store.commit(batch).await?;
+        self.0.book.store(Arc::new(book));
+        Ok(())
+    }
+}
+
+fn key(entry: &Entry) -> String {
+    let source = match entry.source {
+        Source::Table => "table",
+        Source::Peg => "peg",
+        Source::Feed => "feed",
+    };
+    format!("rate/{}/{}/{source}", entry.from.code(), entry.to.code())
+}
+
+/// The rows of this room lie between these.
+const FIRST: &[u8] = b"rate/";
+const LAST: &[u8] = b"rate0";
+/// How long a feed that failed is left alone.
+const RETRY: Duration = Duration::from_secs(5 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::START;
+
+    fn currency(code: &str) -> Currency {
+        Currency::from_code(code).unwrap()
+    }
+
+    async fn exchange(store: &Store) -> Exchange {
+        let clock = Clock::manual(START);
+        Exchange::load(store.clone(), clock, FeedSettings::default(), true)
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_rate_that_was_set_is_there_after_a_restart_until_it_is_removed() {
+        let store = Store::memory();
+        let first = exchange(&store).await;
+        let (eur, usd) = (currency("EUR"), currency("USD"));
+        let rate = Rate::parse("1.25").unwrap();
+        first.set(eur, usd, rate, None).await.unwrap();
+        let second = exchange(&store).await;
+        assert_eq!(second.quote(eur, usd).unwrap().rate, rate);
+        second.remove(eur, usd).await.unwrap();
+        assert_eq!(exchange(&store).await.quote(eur, usd), None);
+        assert!(matches!(
+            second.remove(eur, usd).await,
+            Err(ExchangeError::NotFound { .. })
+        ));
+        assert!(matches!(
+            first.set(eur, eur, rate, None).await,
+            Err(ExchangeError::SameCurrency)
+        ));
+        assert!(matches!(
+            first.set(eur, usd, rate, Some(START)).await,
+            Err(ExchangeError::AlreadyOver)
+        ));
+    }
+
+    #[tokio::test]
+    async fn an_amount_is_converted_at_the_rate_with_the_apps_correction() {
+        let exchange = exchange(&Store::memory()).await;
+        let price = Amount::parse_major("10", currency("EUR")).unwrap();
+        let correction = Correction::parse("1.5").unwrap();
+        let converted = exchange.convert(price, currency("XOF"), 0, correction);
+        let (amount, conversion) = converted.unwrap().unwrap();
+        assert_eq!(amount.decimal(), "6658");
+        assert_eq!(conversion.rate.to_string(), "665.796355");
+        assert_eq!(conversion.correction, Some(correction));
+        let none = exchange.convert(price, currency("USD"), 2, Correction::default());
+        assert!(none.is_none());
+    }
+}

@@ -1,0 +1,161 @@
+//! A provider's callback, given to its gateway: verified and translated there, byte for byte as it came.
+//!
+//! A callback belongs to no attempt until the gateway has named one. So there is no journal to write to, and requests that can move money
+//! are refused; what the gateway asked its provider is handed back, for the journal of the attempt that the callback turns out to be
+//! about.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchyard_gateway::wire::Ready;
+use switchyard_gateway::{Callback as RawRequest, CallbackResult};
+
+use super::drive::{self, Drive, NoOutcome};
+use super::journal::{Exchange, Scribe};
+use super::redact::Redactor;
+use super::{Gateways, Operation, Version, outcome};
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::TransactionId;
+use crate::transaction::Outcome;
+
+/// One callback for one connection's gateway.
+pub struct CallbackCall<'c> {
+    pub gateway: Arc<Version>,
+    pub environment: Environment,
+    /// When it came: a signature that was good then is not too old later.
+    pub received_at: Timestamp,
+    pub config: Value,
+    pub request: &'c RawRequest,
+}
+
+/// What came of it.
+pub struct CallbackEnd {
+    /// `Err`: the gateway came to nothing, and why.
+    pub said: Result<CallbackSaid, String>,
+    /// What the gateway asked its provider meanwhile.
+    pub exchanges: Vec<Exchange>,
+    /// The request as people may see it.
+    pub shown: ShownRequest,
+}
+
+/// What the gateway made of it.
+pub struct CallbackSaid {
+    result: CallbackResult,
+    redactor: Redactor,
+}
+
+/// A request of a provider without its secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownRequest {
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl Gateways {
+    /// Has a gateway look at what its provider sent.
+    pub async fn callback(&self, call: CallbackCall<'_>) -> CallbackEnd {
+        let since = tokio::time::Instant::now();
+        let operation = Operation::Callback;
+        let running = call.gateway.running();
+        let redactor = Redactor::new(&call.gateway.manifest, &call.config);
+        let scribe = Scribe::new(None, &redactor, call.gateway.name(), operation.as_str());
+        let input = serde_json::to_value(call.request).unwrap_or(Value::Null);
+        let drive = Drive {
+            inner: &self.0,
+            version: &call.gateway,
+            operation,
+            environment: call.environment,
+            now: call.received_at,
+            config: &call.config,
+            input: &input,
+            redactor: &redactor,
+            scribe: &scribe,
+            connection: OnceLock::new(),
+            until: drive::deadline(&call.gateway, operation),
+        };
+        let said = drive.run(&mut Value::Null).await.and_then(|message| {
+            let ready: Ready<CallbackResult> = drive.read(&message)?;
+            drive.last(None, &ready.log, &mut Value::Null);
+            Ok(ready.outcome)
+        });
+        let exchanges = scribe.unwritten();
+        super::measure(&call.gateway, operation, since.elapsed());
+        drop(running);
+        self.note_quarantine(&call.gateway).await;
+        let shown = shown(call.request, &redactor);
+        CallbackEnd {
+            said: match said {
+                Ok(result) => Ok(CallbackSaid { result, redactor }),
+                Err(NoOutcome(why)) => Err(why),
+            },
+            exchanges,
+            shown,
+        }
+    }
+}
+
+impl CallbackSaid {
+    /// Why the gateway will have none of it.
+    pub fn refused(&self) -> Option<String> {
+        let why = self.result.refused.as_deref()?;
+        Some(self.redactor.sentence(why))
+    }
+
+    pub fn is_trusted(&self) -> bool {
+        self.result.trusted
+    }
+
+    /// Our reference, as the provider writes it.
+    pub fn reference(&self) -> Option<String> {
+        let reference = self.result.reference.as_deref()?;
+        Some(self.redactor.sentence(reference))
+    }
+
+    /// The provider's id, as attempts have it.
+    pub fn provider_id(&self) -> Option<String> {
+        use switchyard_gateway::Outcome::{Declined, Pending, Succeeded};
+        let of_outcome = match &self.result.outcome {
+            Some(
+                Succeeded { provider_id, .. }
+                | Declined { provider_id, .. }
+                | Pending { provider_id, .. },
+            ) => provider_id.as_deref(),
+            _ => None,
+        };
+        let id = self.result.provider_id.as_deref().or(of_outcome)?;
+        Some(self.redactor.sentence(id))
+    }
+
+    /// The outcome that it names, by the same money rule as that of a query in `currency`. `None`: it names none.
+    pub fn outcome(&self, currency: &str, transaction: TransactionId) -> Option<Outcome> {
+        let said = self.result.outcome.clone()?;
+        Some(outcome::translate(
+            said,
+            Some(currency),
+            transaction,
+            &self.redactor,
+        ))
+    }
+}
+
+fn shown(request: &RawRequest, redactor: &Redactor) -> ShownRequest {
+    let query = match request.query.as_str() {
+        "" => String::new(),
+        query => format!("?{query}"),
+    };
+    let url = redactor.url(&format!("{NOWHERE}{}{query}", request.path));
+    ShownRequest {
+        method: redactor.sentence(&request.method),
+        path: url.strip_prefix(NOWHERE).unwrap_or(&url).to_owned(),
+        headers: redactor.headers(&request.headers),
+        body: redactor.body(&request.body),
+    }
+}
+
+/// Makes a URL of a path for the redactor, and is taken off again.
+const NOWHERE: &str = "http://callback.invalid";

@@ -1,0 +1,70 @@
+//! Numbers that gateways take in turn: durable before they are given, never given twice. A crypto gateway derives a fresh address
+//! from each.
+
+use crate::limits::GATEWAY_SERIES_BYTES;
+use crate::store::{Batch, CommitError, Store, StoreError, Table};
+
+/// Why no number could be given. Nothing was taken, or a number was lost; none is given twice.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoNumber {
+    #[error("a series is named with 1 to {GATEWAY_SERIES_BYTES} bytes")]
+    Name,
+    #[error("the store's row of this series cannot be read: restore the store from a backup")]
+    Damaged,
+    #[error("the series has no number left")]
+    Exhausted,
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+/// The next number of a gateway's series, from 0.
+pub(super) async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, NoNumber> {
+    if series.is_empty() || series.len() > GATEWAY_SERIES_BYTES {
+        return Err(NoNumber::Name);
+    }
+    let key = format!("counter/{gateway}/{series}").into_bytes();
+    loop {
+        let row = store.get(Table::Meta, &key).await?;
+        let number = match &row {
+            None => 0,
+            Some(row) => {
+                u64::from_be_bytes(row.as_slice().try_into().map_err(|_| NoNumber::Damaged)?)
+            }
+        };
+        let following = number.checked_add(1).ok_or(NoNumber::Exhausted)?;
+        let mut batch = Batch::new();
+        match row {
+            None => batch.require_absent(Table::Meta, &key),
+            Some(row) => batch.require_value(Table::Meta, &key, row),
+        }
+        batch.put(Table::Meta, &key, following.to_be_bytes());
+        match store.commit(batch).await {
+            Ok(()) => return Ok(number),
+            // Another call took it: one of them always goes on.
+            Err(CommitError::Conflict) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_number_is_given_once_however_many_ask_at_the_same_time() {
+        let store = Store::memory();
+        let asking = (0..50).map(|_| next(&store, "acme", "xpub"));
+        let mut numbers: Vec<u64> = futures_util::future::try_join_all(asking).await.unwrap();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..50).collect::<Vec<_>>());
+        assert_eq!(next(&store, "acme", "another").await.unwrap(), 0);
+        assert_eq!(next(&store, "other", "xpub").await.unwrap(), 0);
+        assert!(matches!(
+            next(&store, "acme", "").await,
+            Err(NoNumber::Name)
+        ));
+    }
+}

@@ -1,0 +1,221 @@
+//! A version comes: the first of its gateway, or one that takes over from another. Inspect, consent, copy, load, store, swap.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use switchyard_gateway::manifest::Hosts;
+
+use super::change::checked;
+use super::record::{Kept, Record};
+use super::{By, LifeError, Pin, rows};
+use crate::gateway::inspect::Inspection;
+use crate::gateway::version::Version;
+use crate::gateway::{Gateways, inspect};
+
+/// Why a file may be taken on.
+#[derive(Clone, Debug)]
+pub enum Consent {
+    /// Nobody was asked: it has to be pinned, or in development mode.
+    Standing,
+    /// An operator saw what the file with this hash says of itself, and said yes.
+    Given {
+        sha256: String,
+        /// The only hosts that it may talk to. None: those of its manifest.
+        hosts: Option<Hosts>,
+    },
+    /// Whoever runs the engine hands it the file: tests, and programs that embed it.
+    Trusted,
+}
+
+impl Gateways {
+    /// Takes a file on and makes it the current version of its gateway. Calls and attempts stay on the version they began on.
+    ///
+    /// # Errors
+    /// When the file is refused, nobody consented to it, or it cannot be stored. The engine goes on as before.
+    pub async fn install(
+        &self,
+        path: &Path,
+        consent: Consent,
+        by: &By<'_>,
+    ) -> Result<Arc<Version>, LifeError> {
+        let by = checked(by)?;
+        let life = &self.0.life;
+        let _changing = life.changing.lock().await;
+        let (inner, path) = (Arc::clone(&self.0), path.to_owned());
+        let gateways = self.clone();
+        // Before it is loaded: nothing of a file runs without consent.
+        let task = tokio::task::spawn_blocking(move || {
+            let inspected = inspect::inspect(&path)?;
+            let granted = gateways.granted(&inspected.inspection, &consent)?;
+            let version = inner.open(&path, &inspected)?;
+            Ok::<_, LifeError>((inspected.inspection, granted, version))
+        });
+        let (inspection, (how, hosts), version) = task.await.map_err(|_| LifeError::Stopping)??;
+        let now = self.0.clock.now();
+        let mut record = life
+            .record(version.name())
+            .unwrap_or_else(|| Record::new(version.name()));
+        let kept = Kept {
+            sha256: version.sha256.clone(),
+            version: version.manifest.version.clone(),
+            title: version.manifest.title.clone(),
+            bytes: inspection.bytes as u64,
+            hosts: hosts.clone(),
+            consented_by: by.who.to_owned(),
+            consented_at: now,
+            consent: how.to_owned(),
+            quarantine: None,
+        };
+        record.adopt(kept, &by, now);
+        let change = record.changes.back().cloned();
+        life.keep(record).await?;
+        version.grant(hosts);
+        version.set_quarantine(None);
+        version.set_draining(false);
+        self.0
+            .registry
+            .swap(version.name(), Some(Arc::clone(&version)));
+        if let Some(change) = change {
+            change.log(version.name());
+        }
+        Ok(version)
+    }
+
+    /// How a hash may come without a question, if it may.
+    pub(super) fn standing_consent(&self, sha256: &str) -> Option<&'static str> {
+        let settings = &self.0.settings;
+        let is_pinned = settings
+            .pinned
+            .iter()
+            .any(|pin| pin.eq_ignore_ascii_case(sha256))
+            || self.0.life.book().pins.contains_key(sha256);
+        match (is_pinned, settings.development) {
+            (true, _) => Some("pinned"),
+            (false, true) => Some("development"),
+            (false, false) => None,
+        }
+    }
+
+    /// How consent was given, and for which hosts.
+    fn granted(
+        &self,
+        inspection: &Inspection,
+        consent: &Consent,
+    ) -> Result<(&'static str, Hosts), LifeError> {
+        let manifest = &inspection.manifest;
+        let all = || manifest.hosts.clone();
+        match consent {
+            Consent::Trusted => Ok(("trusted", all())),
+            Consent::Given { sha256, hosts } => {
+                let asked = hash(sha256)?;
+                if asked != inspection.sha256 {
+                    let found = inspection.sha256.clone();
+                    return Err(LifeError::OtherFile { asked, found });
+                }
+                let hosts = match hosts {
+                    Some(hosts) => narrowed(&manifest.hosts, hosts)?,
+                    None => all(),
+                };
+                Ok(("asked", hosts))
+            }
+            Consent::Standing => match self.standing_consent(&inspection.sha256) {
+                Some(how) => Ok((how, all())),
+                None => Err(LifeError::NoConsent {
+                    name: manifest.name.clone(),
+                    version: manifest.version.clone(),
+                    sha256: inspection.sha256.clone(),
+                }),
+            },
+        }
+    }
+
+    /// Trusts a hash beforehand: its file is taken on without a question.
+    pub async fn pin(&self, sha256: &str, by: &By<'_>) -> Result<Pin, LifeError> {
+        let life = &self.0.life;
+        let _changing = life.changing.lock().await;
+        let pin = Pin {
+            sha256: hash(sha256)?,
+            by: by.who.to_owned(),
+            at: self.0.clock.now(),
+        };
+        if let Some(store) = life.store.get() {
+            rows::write_pin(store, &pin).await?;
+        }
+        tracing::info!(gateway.sha256 = %pin.sha256, change.by = by.who, "hash of a gateway pinned");
+        life.book().pins.insert(pin.sha256.clone(), pin.clone());
+        Ok(pin)
+    }
+
+    /// Takes that trust back. What was taken on by it stays.
+    pub async fn unpin(&self, sha256: &str, by: &By<'_>) -> Result<(), LifeError> {
+        let life = &self.0.life;
+        let _changing = life.changing.lock().await;
+        let sha256 = hash(sha256)?;
+        if let Some(store) = life.store.get() {
+            rows::delete_pin(store, &sha256).await?;
+        }
+        tracing::info!(gateway.sha256 = %sha256, change.by = by.who, "hash of a gateway no longer pinned");
+        life.book().pins.remove(&sha256);
+        Ok(())
+    }
+
+    /// The hashes that an operator has pinned, those of the settings not among them.
+    pub fn pins(&self) -> Vec<Pin> {
+        self.0.life.book().pins.values().cloned().collect()
+    }
+}
+
+fn hash(text: &str) -> Result<String, LifeError> {
+    let text = text.trim().to_lowercase();
+    let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_hash {
+        true => Ok(text),
+        false => Err(LifeError::NotAHash(text.chars().take(80).collect())),
+    }
+}
+
+/// What was granted, if the manifest lists it.
+fn narrowed(listed: &Hosts, granted: &Hosts) -> Result<Hosts, LifeError> {
+    for (listed, granted) in [
+        (&listed.sandbox, &granted.sandbox),
+        (&listed.live, &granted.live),
+    ] {
+        if let Some(host) = granted.iter().find(|host| !covers(listed, host)) {
+            let host = host.chars().take(80).collect();
+            return Err(LifeError::HostNotListed { host });
+        }
+    }
+    Ok(granted.clone())
+}
+
+/// A host is listed itself, or under a pattern such as `*.acme.example`.
+fn covers(listed: &[String], host: &str) -> bool {
+    listed.iter().any(|entry| {
+        let under = |end: &str| host.len() > end.len() && host.ends_with(end);
+        entry == host || entry.strip_prefix('*').is_some_and(under)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hosts_that_the_manifest_lists_can_be_granted() {
+        let hosts = |live: &[&str]| Hosts {
+            sandbox: Vec::new(),
+            live: live.iter().map(|host| (*host).to_owned()).collect(),
+        };
+        let listed = hosts(&["api.acme.example", "*.eu.acme.example"]);
+        for fine in ["api.acme.example", "pay.eu.acme.example"] {
+            assert_eq!(narrowed(&listed, &hosts(&[fine])).unwrap(), hosts(&[fine]));
+        }
+        for other in [
+            "acme.example",
+            "eu.acme.example",
+            "api.acme.example.evil.example",
+        ] {
+            assert!(narrowed(&listed, &hosts(&[other])).is_err(), "{other}");
+        }
+    }
+}

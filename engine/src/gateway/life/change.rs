@@ -1,0 +1,79 @@
+//! What was done to a gateway, by whom, when and why: its audit line, on the record and in the log.
+
+use serde::{Deserialize, Serialize};
+
+use super::By;
+use super::error::LifeError;
+use crate::clock::Timestamp;
+use crate::limits::GATEWAY_REASON_CHARACTERS;
+
+/// One change of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub at: Timestamp,
+    /// The operator's name, or `engine`.
+    pub by: String,
+    pub what: What,
+    /// The version that it is about.
+    pub sha256: Option<String>,
+    pub version: Option<String>,
+    pub why: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    Added,
+    Upgraded,
+    RolledBack,
+    Draining,
+    Removed,
+    Quarantined,
+    Restored,
+}
+
+impl What {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Upgraded => "upgraded",
+            Self::RolledBack => "rolled back",
+            Self::Draining => "draining",
+            Self::Removed => "removed",
+            Self::Quarantined => "quarantined",
+            Self::Restored => "restored",
+        }
+    }
+}
+
+impl Change {
+    /// Into the log, after it is durable.
+    pub(super) fn log(&self, gateway: &str) {
+        tracing::info!(
+            gateway.name = gateway,
+            gateway.version = self.version.as_deref().unwrap_or("-"),
+            gateway.sha256 = self.sha256.as_deref().unwrap_or("-"),
+            change.by = self.by,
+            change.why = self.why.as_deref().unwrap_or("-"),
+            "gateway {}",
+            self.what.as_str()
+        );
+        metrics::counter!(
+            "switchyard_gateway_changes_total",
+            "gateway" => gateway.to_owned(),
+            "change" => self.what.as_str()
+        )
+        .increment(1);
+    }
+}
+
+/// A reason is for reading: one short text.
+pub(super) fn checked<'a>(by: &By<'a>) -> Result<By<'a>, LifeError> {
+    let too_long = |why: &str| why.chars().count() > GATEWAY_REASON_CHARACTERS;
+    match by.why {
+        Some(why) if too_long(why) || why.chars().any(char::is_control) => {
+            Err(LifeError::BadReason)
+        }
+        _ => Ok(*by),
+    }
+}

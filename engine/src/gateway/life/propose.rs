@@ -1,0 +1,70 @@
+//! What taking a file on would mean, before anything of it runs.
+
+use std::path::Path;
+
+use switchyard_gateway::manifest::Hosts;
+
+use super::LifeError;
+use super::record::Record;
+use crate::environment::Environment;
+use crate::gateway::drive::wire_environment;
+use crate::gateway::inspect::Inspection;
+use crate::gateway::{Gateways, inspect};
+
+/// A file, and what it would change: what an operator consents to.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    pub inspection: Inspection,
+    /// The version that it would replace.
+    pub replaces: Option<Replaced>,
+    /// It is one of the gateway's versions already.
+    pub is_known: bool,
+    /// No question would be asked: its hash is pinned, or this is development mode.
+    pub needs_no_consent: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Replaced {
+    pub version: String,
+    pub sha256: String,
+    /// Hosts that the version in use may not talk to.
+    pub new_hosts: Hosts,
+}
+
+impl Gateways {
+    /// Looks at a file without running any of it, and says what it would change.
+    pub async fn propose(&self, path: &Path) -> Result<Proposal, LifeError> {
+        let path = path.to_owned();
+        let task = tokio::task::spawn_blocking(move || inspect::inspect(&path));
+        let inspected = task.await.map_err(|_| LifeError::Stopping)??;
+        Ok(self.proposal(inspected.inspection))
+    }
+
+    pub(super) fn proposal(&self, inspection: Inspection) -> Proposal {
+        let record = self.0.life.record(&inspection.manifest.name);
+        let replaced = record.as_ref().and_then(Record::current_version);
+        Proposal {
+            replaces: replaced.map(|kept| Replaced {
+                version: kept.version.clone(),
+                sha256: kept.sha256.clone(),
+                new_hosts: more(&inspection.manifest.hosts, &kept.hosts),
+            }),
+            is_known: record.is_some_and(|record| record.version(&inspection.sha256).is_some()),
+            needs_no_consent: self.standing_consent(&inspection.sha256).is_some(),
+            inspection,
+        }
+    }
+}
+
+/// What `new` has and `old` has not.
+fn more(new: &Hosts, old: &Hosts) -> Hosts {
+    let of = |environment: Environment| {
+        let environment = wire_environment(environment);
+        let fresh = |host: &&String| !old.of(environment).contains(host);
+        new.of(environment).iter().filter(fresh).cloned().collect()
+    };
+    Hosts {
+        sandbox: of(Environment::Sandbox),
+        live: of(Environment::Live),
+    }
+}

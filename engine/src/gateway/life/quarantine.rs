@@ -1,0 +1,73 @@
+//! A version that takes nothing new, by an operator's hand or by what it did itself. It may still be asked about what it began.
+
+use super::change::checked;
+use super::{By, LifeError, Overview};
+use crate::gateway::Gateways;
+use crate::gateway::version::{Quarantine, Version};
+
+impl Gateways {
+    /// Puts the current version (or `version`, by the beginning of its hash) into quarantine.
+    pub async fn quarantine(
+        &self,
+        name: &str,
+        version: Option<&str>,
+        by: &By<'_>,
+    ) -> Result<Overview, LifeError> {
+        let by = checked(by)?;
+        {
+            let life = &self.0.life;
+            let _changing = life.changing.lock().await;
+            let record = life.found(name)?;
+            let kept = match version {
+                Some(beginning) => record.named(beginning)?,
+                None => record
+                    .current_version()
+                    .ok_or_else(|| LifeError::WasRemoved(name.to_owned()))?,
+            };
+            let quarantine = Quarantine {
+                reason: by.why.unwrap_or("no reason was given").to_owned(),
+                at: self.0.clock.now(),
+                by: by.who.to_owned(),
+            };
+            let sha256 = kept.sha256.clone();
+            self.write_quarantine(name, &sha256, &quarantine).await?;
+            if let Some(version) = self.0.registry.version(name, &sha256) {
+                version.set_quarantine(Some(quarantine));
+            }
+        }
+        self.overview(name).await
+    }
+
+    /// Stores the quarantine that a version came to by itself. It has taken effect before: a store that is away delays no protection.
+    pub(in crate::gateway) async fn note_quarantine(&self, version: &Version) {
+        let Some(quarantine) = version.news() else {
+            return;
+        };
+        let _changing = self.0.life.changing.lock().await;
+        let (name, sha256) = (version.name(), &version.sha256);
+        if let Err(error) = self.write_quarantine(name, sha256, &quarantine).await {
+            tracing::error!(
+                gateway.name = name,
+                %error,
+                "the quarantine of a gateway could not be stored: it ends with this process"
+            );
+        }
+    }
+
+    /// Somebody holds `changing`.
+    pub(super) async fn write_quarantine(
+        &self,
+        name: &str,
+        sha256: &str,
+        quarantine: &Quarantine,
+    ) -> Result<(), LifeError> {
+        let mut record = self.0.life.found(name)?;
+        record.quarantine(sha256, quarantine, self.0.clock.now())?;
+        let change = record.changes.back().cloned();
+        self.0.life.keep(record).await?;
+        if let Some(change) = change {
+            change.log(name);
+        }
+        Ok(())
+    }
+}

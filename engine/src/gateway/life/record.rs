@@ -1,0 +1,368 @@
+//! A gateway's record: its versions, which one is current, and all that was done to it. Pure.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use switchyard_gateway::manifest::Hosts;
+
+use super::By;
+use super::change::{Change, What};
+use super::error::LifeError;
+use crate::clock::Timestamp;
+use crate::gateway::version::Quarantine;
+use crate::limits::{GATEWAY_CHANGES, GATEWAY_VERSIONS};
+
+/// What is stored of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub name: String,
+    /// The version on which new attempts begin. None: the gateway was removed.
+    pub current: Option<String>,
+    /// No new attempts begin, and those that did are awaited.
+    #[serde(default)]
+    pub is_draining: bool,
+    /// What was current before, the latest last: where a roll back goes.
+    #[serde(default)]
+    pub previous: Vec<String>,
+    /// In the order in which they came.
+    pub versions: Vec<Kept>,
+    #[serde(default)]
+    pub changes: VecDeque<Change>,
+}
+
+/// A version that was taken on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub sha256: String,
+    pub version: String,
+    pub title: String,
+    pub bytes: u64,
+    /// What consent granted of the hosts in its manifest.
+    pub hosts: Hosts,
+    pub consented_by: String,
+    pub consented_at: Timestamp,
+    /// How consent was given: `pinned`, `asked` or `development`.
+    pub consent: String,
+    #[serde(default)]
+    pub quarantine: Option<Quarantine>,
+}
+
+impl Record {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            current: None,
+            is_draining: false,
+            previous: Vec::new(),
+            versions: Vec::new(),
+            changes: VecDeque::new(),
+        }
+    }
+
+    pub fn version(&self, sha256: &str) -> Option<&Kept> {
+        self.versions.iter().find(|kept| kept.sha256 == sha256)
+    }
+
+    pub fn current_version(&self) -> Option<&Kept> {
+        self.version(self.current.as_deref()?)
+    }
+
+    /// The one version whose hash begins so.
+    pub(super) fn named(&self, beginning: &str) -> Result<&Kept, LifeError> {
+        let beginning = beginning.to_lowercase();
+        let mut found = self
+            .versions
+            .iter()
+            .filter(|kept| kept.sha256.starts_with(&beginning));
+        let (name, sha256) = (self.name.clone(), beginning.clone());
+        match (found.next(), found.next()) {
+            (Some(kept), None) => Ok(kept),
+            (None, _) => Err(LifeError::NoSuchVersion { name, sha256 }),
+            (Some(_), Some(_)) => Err(LifeError::ManyVersions { name, sha256 }),
+        }
+    }
+
+    /// A version comes and is current from now on. That is a fresh start: what stood in its way before is over.
+    pub(super) fn adopt(&mut self, kept: Kept, by: &By<'_>, now: Timestamp) {
+        let what = match self.versions.is_empty() {
+            true => What::Added,
+            false => What::Upgraded,
+        };
+        let sha256 = kept.sha256.clone();
+        match self.find(&sha256) {
+            Some(known) => *known = kept,
+            None => self.versions.push(kept),
+        }
+        if let Some(replaced) = self
+            .current
+            .replace(sha256.clone())
+            .filter(|old| *old != sha256)
+        {
+            self.previous.retain(|earlier| *earlier != sha256);
+            self.previous.push(replaced);
+        }
+        self.is_draining = false;
+        self.note(what, Some(&sha256), by, now);
+        self.forget_the_oldest();
+    }
+
+    /// The version before this one is current again, or the one that is asked for.
+    pub(super) fn roll_back(
+        &mut self,
+        to: Option<&str>,
+        by: &By<'_>,
+        now: Timestamp,
+    ) -> Result<String, LifeError> {
+        let name = || self.name.clone();
+        if self.current.is_none() {
+            return Err(LifeError::WasRemoved(name()));
+        }
+        let target = match to {
+            Some(beginning) => self.named(beginning)?.sha256.clone(),
+            None => self
+                .previous
+                .last()
+                .cloned()
+                .ok_or_else(|| LifeError::NoEarlier(name()))?,
+        };
+        if self.current.as_deref() == Some(&target) {
+            return Err(LifeError::AlreadyThere { name: name() });
+        }
+        if let Some(quarantine) = self
+            .version(&target)
+            .and_then(|kept| kept.quarantine.as_ref())
+        {
+            return Err(LifeError::InQuarantine {
+                name: name(),
+                reason: quarantine.reason.clone(),
+                sha256: target.chars().take(12).collect(),
+            });
+        }
+        // What comes after the target in the line is left behind; what came before it stays the way further back.
+        match self.previous.iter().rposition(|earlier| *earlier == target) {
+            Some(place) => self.previous.truncate(place),
+            None => self.previous.extend(self.current.take()),
+        }
+        self.current = Some(target.clone());
+        self.is_draining = false;
+        self.note(What::RolledBack, Some(&target), by, now);
+        Ok(target)
+    }
+
+    pub(super) fn drain(&mut self, by: &By<'_>, now: Timestamp) -> Result<(), LifeError> {
+        if self.current.is_none() {
+            return Err(LifeError::WasRemoved(self.name.clone()));
+        }
+        if !self.is_draining {
+            self.is_draining = true;
+            let current = self.current.clone();
+            self.note(What::Draining, current.as_deref(), by, now);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, by: &By<'_>, now: Timestamp) -> Result<(), LifeError> {
+        let Some(current) = self.current.take() else {
+            return Err(LifeError::WasRemoved(self.name.clone()));
+        };
+        self.is_draining = false;
+        self.previous.retain(|earlier| *earlier != current);
+        self.note(What::Removed, Some(&current), by, now);
+        self.previous.push(current);
+        Ok(())
+    }
+
+    /// A version takes nothing new from now on.
+    pub(super) fn quarantine(
+        &mut self,
+        sha256: &str,
+        quarantine: &Quarantine,
+        now: Timestamp,
+    ) -> Result<(), LifeError> {
+        let missing = LifeError::NoSuchVersion {
+            name: self.name.clone(),
+            sha256: sha256.to_owned(),
+        };
+        self.find(sha256).ok_or(missing)?.quarantine = Some(quarantine.clone());
+        let by = By::because(&quarantine.by, &quarantine.reason);
+        self.note(What::Quarantined, Some(sha256), &by, now);
+        Ok(())
+    }
+
+    /// Ends whatever keeps a version from being used: its quarantine, a drain, a removal. Answers which version that is.
+    pub(super) fn restore(
+        &mut self,
+        version: Option<&str>,
+        by: &By<'_>,
+        now: Timestamp,
+    ) -> Result<String, LifeError> {
+        let target = match (version, &self.current) {
+            (Some(beginning), _) => self.named(beginning)?.sha256.clone(),
+            (None, Some(current)) => current.clone(),
+            (None, None) => self
+                .previous
+                .last()
+                .cloned()
+                .ok_or_else(|| LifeError::NoEarlier(self.name.clone()))?,
+        };
+        if let Some(kept) = self.find(&target) {
+            kept.quarantine = None;
+        }
+        if self.current.is_none() {
+            self.previous.retain(|earlier| *earlier != target);
+            self.current = Some(target.clone());
+        }
+        if self.current.as_deref() == Some(&target) {
+            self.is_draining = false;
+        }
+        self.note(What::Restored, Some(&target), by, now);
+        Ok(target)
+    }
+
+    fn find(&mut self, sha256: &str) -> Option<&mut Kept> {
+        self.versions.iter_mut().find(|kept| kept.sha256 == sha256)
+    }
+
+    fn note(&mut self, what: What, sha256: Option<&str>, by: &By<'_>, now: Timestamp) {
+        let version = sha256.and_then(|sha256| self.version(sha256));
+        let version = version.map(|kept| kept.version.clone());
+        self.changes.push_back(Change {
+            at: now,
+            by: by.who.to_owned(),
+            what,
+            sha256: sha256.map(str::to_owned),
+            version,
+            why: by.why.map(str::to_owned),
+        });
+        while self.changes.len() > GATEWAY_CHANGES {
+            self.changes.pop_front();
+        }
+    }
+
+    fn forget_the_oldest(&mut self) {
+        while self.versions.len() > GATEWAY_VERSIONS {
+            let current = self.current.clone();
+            let Some(oldest) = self
+                .versions
+                .iter()
+                .position(|kept| Some(&kept.sha256) != current.as_ref())
+            else {
+                return;
+            };
+            let gone = self.versions.remove(oldest);
+            self.previous.retain(|earlier| *earlier != gone.sha256);
+        }
+        let surplus = self.previous.len().saturating_sub(GATEWAY_VERSIONS);
+        self.previous.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: By<'_> = By::new("ada");
+    const NOW: Timestamp = Timestamp::from_seconds(1);
+
+    fn kept(sha256: &str) -> Kept {
+        Kept {
+            sha256: sha256.to_owned(),
+            version: format!("1.0.{sha256}"),
+            title: "A".to_owned(),
+            bytes: 1,
+            hosts: Hosts::default(),
+            consented_by: "ada".to_owned(),
+            consented_at: NOW,
+            consent: "asked".to_owned(),
+            quarantine: None,
+        }
+    }
+
+    fn with(versions: &[&str]) -> Record {
+        let mut record = Record::new("a");
+        for sha256 in versions {
+            record.adopt(kept(sha256), &ME, NOW);
+        }
+        record
+    }
+
+    #[test]
+    fn going_back_goes_one_version_further_each_time_and_then_says_so() {
+        let mut record = with(&["1", "2", "3"]);
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "2");
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
+        let refused = record.roll_back(None, &ME, NOW).unwrap_err();
+        assert!(refused.to_string().contains("no earlier version"));
+        // And forward again, by name.
+        assert_eq!(record.roll_back(Some("3"), &ME, NOW).unwrap(), "3");
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
+    }
+
+    #[test]
+    fn the_same_version_again_is_no_version_to_go_back_to() {
+        let mut record = with(&["1", "2", "2", "1"]);
+        assert_eq!(record.versions.len(), 2);
+        assert_eq!(record.previous, ["2"]);
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "2");
+        assert!(record.roll_back(Some("2"), &ME, NOW).is_err());
+    }
+
+    #[test]
+    fn a_version_in_quarantine_is_no_way_back_until_it_is_restored() {
+        let mut record = with(&["1", "2"]);
+        let quarantine = Quarantine {
+            reason: "it panics".to_owned(),
+            at: NOW,
+            by: "engine".to_owned(),
+        };
+        record.quarantine("1", &quarantine, NOW).unwrap();
+        let refused = record.roll_back(None, &ME, NOW).unwrap_err().to_string();
+        assert!(
+            refused.contains("it panics") && refused.contains("restore"),
+            "{refused}"
+        );
+        assert_eq!(record.restore(Some("1"), &ME, NOW).unwrap(), "1");
+        assert_eq!(
+            record.current.as_deref(),
+            Some("2"),
+            "only its quarantine ended"
+        );
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
+    }
+
+    #[test]
+    fn what_was_removed_comes_back_by_restore_or_by_its_file() {
+        let mut record = with(&["1", "2"]);
+        record.drain(&ME, NOW).unwrap();
+        record.remove(&ME, NOW).unwrap();
+        assert_eq!(
+            (record.current.as_deref(), record.is_draining),
+            (None, false)
+        );
+        assert!(record.remove(&ME, NOW).is_err() && record.drain(&ME, NOW).is_err());
+        assert_eq!(record.restore(None, &ME, NOW).unwrap(), "2");
+        assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
+        record.remove(&ME, NOW).unwrap();
+        record.adopt(kept("2"), &ME, NOW);
+        assert_eq!(record.current.as_deref(), Some("2"));
+        let told: Vec<_> = record.changes.iter().map(|change| change.what).collect();
+        use What::*;
+        let expected = [
+            Added, Upgraded, Draining, Removed, Restored, RolledBack, Removed, Upgraded,
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_record_does_not_grow_without_end() {
+        let mut record = Record::new("a");
+        for number in 0..2 * GATEWAY_VERSIONS {
+            record.adopt(kept(&format!("{number:05}")), &ME, NOW);
+        }
+        assert_eq!(record.versions.len(), GATEWAY_VERSIONS);
+        assert!(
+            record.changes.len() <= GATEWAY_CHANGES && record.previous.len() <= GATEWAY_VERSIONS
+        );
+        assert!(record.roll_back(None, &ME, NOW).is_ok());
+    }
+}

@@ -1,0 +1,125 @@
+//! The engine starts again: every gateway comes back at the version it had, from the engine's own copies.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::record::Record;
+use super::{Book, LifeError, rows};
+use crate::gateway::inspect::Refused;
+use crate::gateway::version::{ENGINE, Quarantine, Version};
+use crate::gateway::{Gateways, inspect};
+use crate::store::Store;
+
+impl Gateways {
+    /// Keeps what happens to gateways in `store` from now on, and loads what it says of them. Call it once, before anything else.
+    ///
+    /// # Errors
+    /// When the records cannot be read. A version that cannot be loaded is no error: it goes into quarantine, with the reason.
+    pub async fn keep_in(&self, store: &Store) -> Result<(), LifeError> {
+        let life = &self.0.life;
+        let _changing = life.changing.lock().await;
+        self.delete_leftovers();
+        let mut book = Book::default();
+        rows::read(store, &mut book).await?;
+        let records: Vec<Record> = book.records.values().cloned().collect();
+        {
+            let mut kept = life.book();
+            kept.records.extend(book.records);
+            kept.pins.extend(book.pins);
+            kept.files.extend(book.files);
+        }
+        let _ = life.store.set(store.clone()); // a second store has no meaning, and the first stays
+        for record in records {
+            let Some(sha256) = record.current.clone() else {
+                continue;
+            };
+            match self.loaded(&record, &sha256).await {
+                Ok(version) => {
+                    version.set_draining(record.is_draining);
+                    self.0.registry.swap(&record.name, Some(version));
+                }
+                Err(error) => self.could_not_load(&record, &sha256, &error).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies and uploads that a crash cut short. Nobody else writes here: the store is ours alone.
+    fn delete_leftovers(&self) {
+        let entries = fs::read_dir(&self.0.settings.dir).into_iter().flatten();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let is_partial = path
+                .extension()
+                .is_some_and(|extension| extension == "partial");
+            if is_partial && let Err(error) = fs::remove_file(&path) {
+                tracing::warn!(path = %path.display(), %error, "A file that was cut short could not be deleted.");
+            }
+        }
+    }
+
+    /// A version of the record, loaded from the engine's copy if it is not yet, with what was granted to it and its quarantine.
+    pub(super) async fn loaded(
+        &self,
+        record: &Record,
+        sha256: &str,
+    ) -> Result<Arc<Version>, LifeError> {
+        if let Some(version) = self.0.registry.version(&record.name, sha256) {
+            return Ok(version);
+        }
+        let (gateways, sha256) = (self.clone(), sha256.to_owned());
+        let name = record.name.clone();
+        let task = tokio::task::spawn_blocking(move || gateways.load_kept(&name, &sha256));
+        task.await
+            .map_err(|_| LifeError::Stopping)?
+            .map_err(LifeError::Refused)
+    }
+
+    /// Loads the engine's own copy, which has to be what its name says.
+    pub(in crate::gateway) fn load_kept(
+        &self,
+        name: &str,
+        sha256: &str,
+    ) -> Result<Arc<Version>, Refused> {
+        let kept = self.0.kept(sha256);
+        let inspected = inspect::inspect(&kept)?;
+        let found = &inspected.inspection;
+        if found.sha256 != sha256 || found.manifest.name != name {
+            return Err(Refused::Damaged { path: kept });
+        }
+        let version = self.0.open(&kept, &inspected)?;
+        let record = self.0.life.record(name);
+        if let Some(known) = record.as_ref().and_then(|record| record.version(sha256)) {
+            version.grant(known.hosts.clone());
+            if known.quarantine.is_some() {
+                version.set_quarantine(known.quarantine.clone());
+            }
+        }
+        Ok(version)
+    }
+
+    async fn could_not_load(&self, record: &Record, sha256: &str, error: &LifeError) {
+        let reason = format!("it could not be loaded: {error}");
+        tracing::error!(
+            gateway.name = record.name,
+            gateway.sha256 = sha256,
+            reason,
+            "A gateway is left out."
+        );
+        let is_said = record
+            .version(sha256)
+            .and_then(|kept| kept.quarantine.as_ref())
+            .is_some();
+        if is_said {
+            return;
+        }
+        let quarantine = Quarantine {
+            reason,
+            at: self.0.clock.now(),
+            by: ENGINE.to_owned(),
+        };
+        let written = self.write_quarantine(&record.name, sha256, &quarantine);
+        if let Err(error) = written.await {
+            tracing::error!(gateway.name = record.name, %error, "That could not be stored.");
+        }
+    }
+}

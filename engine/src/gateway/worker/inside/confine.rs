@@ -1,0 +1,195 @@
+//! The walls around a worker, built from inside before the library is loaded: the engine cannot fork safely with code between.
+//!
+//! | wall | means |
+//! |---|---|
+//! | no network | an empty network namespace where the kernel permits one; no `socket` |
+//! | no files, programs, threads, signals to others | seccomp: a list of what computing needs, all else fails with `EPERM` |
+//! | memory | `RLIMIT_AS` |
+//! | no core dump, not to be looked into | `RLIMIT_CORE`, `PR_SET_DUMPABLE` |
+//! | no privileges to gain | `PR_SET_NO_NEW_PRIVS` |
+//! | not longer than the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
+//!
+//! Left out: Landlock. While the library's initialisers run, files can still be opened, by the loader and so by them too. Time spent
+//! is watched by the engine.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+/// The engine's two pipes, moved away from where a library looks for standard input and output: there it finds nothing to read, and
+/// what it prints goes where its errors go.
+pub(super) fn pipes() -> io::Result<(File, File)> {
+    // SAFETY: this process has opened nothing yet that anybody relies on.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let nothing = File::open("/dev/null")?;
+    // SAFETY: all three descriptors are open.
+    let moved = unsafe { libc::dup2(nothing.as_raw_fd(), 0) >= 0 && libc::dup2(2, 1) >= 0 };
+    moved
+        .then_some((input, output))
+        .ok_or_else(io::Error::last_os_error)
+}
+
+/// Leaves the network and gives up what can be given up at once. To be called while there is one thread. What could not be done.
+pub(super) fn apart() -> Vec<String> {
+    let mut missing = Vec::new();
+    // SAFETY: `unshare` takes no pointers; there is one thread, as a new user namespace asks.
+    let is_alone = unsafe {
+        libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) == 0
+            || libc::unshare(libc::CLONE_NEWNET) == 0
+    };
+    if !is_alone {
+        let why = io::Error::last_os_error();
+        missing.push(format!("a network namespace of their own ({why})"));
+    }
+    // After the namespace: a change of credentials takes these back.
+    // SAFETY: these take numbers only.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+    }
+    limit(libc::RLIMIT_CORE, 0);
+    limit(libc::RLIMIT_FSIZE, 0);
+    #[cfg(target_env = "gnu")]
+    // SAFETY: a number for the C library's allocator, which the library may use: one reserve of address space, not one a thread.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+    missing
+}
+
+/// All threads are there, nothing of the library is. What could not be done.
+pub(super) fn before_loading(memory_bytes: u64) -> Vec<String> {
+    let mut missing = Vec::new();
+    match address_space() {
+        Ok(now) => limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes)),
+        Err(why) => missing.push(format!("a limit on their memory ({why})")),
+    }
+    limit(libc::RLIMIT_NPROC, 0);
+    let loading = COMPUTING.iter().chain(LOADING).copied();
+    if let Err(why) = allow_only(loading) {
+        missing.push(format!("a list of the system calls they may make ({why})"));
+    }
+    missing
+}
+
+/// The library is there. What could not be done.
+pub(super) fn after_loading() -> Vec<String> {
+    limit(libc::RLIMIT_NOFILE, 0);
+    // Without the first list there is none to shorten, and that was told.
+    match allow_only(COMPUTING.iter().copied()) {
+        Ok(()) => Vec::new(),
+        Err(why) => vec![format!("a lock on files ({why})")],
+    }
+}
+
+/// At once: what the library wanted done at the end of the process is not done.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: it does not return, and runs nothing.
+    unsafe { libc::_exit(code) }
+}
+
+fn limit(resource: libc::__rlimit_resource_t, value: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
+    // SAFETY: `limit` is valid for the call. It lowers a limit, which is always allowed.
+    unsafe { libc::setrlimit(resource, &limit) };
+}
+
+/// Bytes of address space that are taken now.
+fn address_space() -> io::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.map(|kib| kib.saturating_mul(1024))
+        .ok_or_else(|| io::Error::other("/proc does not tell how much is taken"))
+}
+
+fn allow_only(
+    calls: impl Iterator<Item = libc::c_long>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.map(|call| (call, vec![])).collect();
+    // A signal to a thread of this process, which is how it aborts, and to no other process.
+    let own = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Eq,
+        u64::from(std::process::id()),
+    )?;
+    rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
+    let otherwise = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let machine = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, machine)?;
+    let program: seccompiler::BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter_all_threads(&program)?;
+    Ok(())
+}
+
+/// What code needs that computes, and what a worker needs to speak over its pipes.
+const COMPUTING: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getcpu,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_rseq,
+    libc::SYS_membarrier,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+/// What the loader needs besides, and what it takes to shorten the list when it is done.
+const LOADING: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_pread64,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    libc::SYS_setrlimit,
+    libc::SYS_prlimit64,
+    libc::SYS_prctl,
+    libc::SYS_seccomp,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(not(target_arch = "x86_64"))]
+    libc::SYS_faccessat,
+];

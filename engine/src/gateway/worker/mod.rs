@@ -1,0 +1,216 @@
+//! A version in a process of its own.
+//!
+//! What it promises:
+//! - Whatever the library does, the engine goes on, and so do all other gateways.
+//! - The library has no network, no files, no threads and no programs, and sees secrets only in the messages of its calls.
+//! - A step has an answer, or a reason why there is none, within little more than a second.
+//! - A worker does not outlive the engine, however that ends.
+//!
+//! The process is started when the version is added, or when a call needs it; one that no call has needed for a while is stopped.
+//! So the earlier versions, which only the attempts that began on them still need, cost nothing. One that died is started again by
+//! the next call, after a wait.
+//!
+//! [`run`] is the other side of it, in the worker's process.
+
+mod bare;
+mod frame;
+mod inside;
+mod prints;
+mod process;
+mod record;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use self::bare::{Bare, BareCall, BareStep};
+use self::frame::Refusal;
+pub use self::inside::run;
+use self::process::{Doom, NotStarted, Process};
+use self::record::Record;
+use super::home::Gone;
+use super::inspect::Refused;
+use super::library::Step;
+use super::redact::Redactor;
+
+/// How workers are started.
+#[derive(Clone, Debug)]
+pub struct WorkerSettings {
+    /// What has the command `gateway-worker`: the `switchyard` program.
+    pub program: PathBuf,
+    /// Memory that a worker may take for its library and all its calls.
+    pub memory_bytes: u64,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            // This program, even when its file was replaced since it started.
+            program: PathBuf::from("/proc/self/exe"),
+            memory_bytes: 512 * 1024 * 1024,
+        }
+    }
+}
+
+/// The place of one version: its worker, if one runs, and what is needed to start the next.
+pub(super) struct Worker {
+    launch: Arc<Launch>,
+    record: Arc<Record>,
+    running: Mutex<Option<Arc<Process>>>,
+    starting: tokio::sync::Mutex<()>,
+}
+
+/// What a worker is started with.
+struct Launch {
+    name: String,
+    sha256: String,
+    library: PathBuf,
+    program: PathBuf,
+    memory_bytes: u64,
+}
+
+/// A call that a worker holds; dropping it ends it there.
+pub(super) struct Running {
+    process: Arc<Process>,
+    call: u32,
+    is_held: bool,
+}
+
+impl Worker {
+    /// For the engine's own copy of a library; nothing is started yet.
+    pub(super) fn new(name: &str, sha256: &str, kept: &Path, settings: &WorkerSettings) -> Self {
+        // A worker runs elsewhere.
+        let library = std::path::absolute(kept).unwrap_or_else(|_| kept.to_owned());
+        Self {
+            launch: Arc::new(Launch {
+                name: name.to_owned(),
+                sha256: sha256.to_owned(),
+                library,
+                program: settings.program.clone(),
+                memory_bytes: settings.memory_bytes,
+            }),
+            record: Arc::default(),
+            running: Mutex::default(),
+            starting: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Starts the worker and loads the library in it, to see whether that can be done. Blocks.
+    pub(super) fn start(&self) -> Result<(), Refused> {
+        let path = self.launch.library.clone();
+        let started = Process::start(&self.launch, &self.record).map_err(|why| match why {
+            NotStarted::Refused(Refusal::OtherAbi(found)) => Refused::OtherAbi { path, found },
+            NotStarted::Refused(Refusal::ShortTable(found)) => Refused::ShortTable { path, found },
+            NotStarted::Refused(Refusal::NotLoadable(reason)) | NotStarted::Failed(reason) => {
+                Refused::NotLoadable { path, reason }
+            }
+        })?;
+        self.now_runs(started);
+        Ok(())
+    }
+
+    /// Starts an operation.
+    pub(super) async fn begin(
+        &self,
+        redactor: &Redactor,
+        message: &[u8],
+    ) -> Result<(Step, Option<Running>), Gone> {
+        // One that stops at this very moment for want of work is the reason for a second try: nothing of the call was begun.
+        for _ in 0..2 {
+            let process = self.process().await?;
+            let Some((call, answer)) = process.begin(redactor, message).map_err(Gone)? else {
+                continue;
+            };
+            let running = Running {
+                process,
+                call,
+                is_held: true,
+            };
+            return running.answer(answer).await;
+        }
+        Err(Gone("its worker ended as it began".to_owned()))
+    }
+
+    /// Did it die so often that its version is to be suspended? Told once.
+    pub(super) fn is_condemned(&self) -> bool {
+        self.record.is_condemned()
+    }
+
+    /// Another chance, without a wait.
+    pub(super) fn forgive(&self) {
+        self.record.forgive();
+    }
+
+    /// The worker that runs, or a new one.
+    async fn process(&self) -> Result<Arc<Process>, Gone> {
+        if let Some(process) = self.that_runs() {
+            return Ok(process);
+        }
+        let _one_at_a_time = self.starting.lock().await;
+        if let Some(process) = self.that_runs() {
+            return Ok(process);
+        }
+        tokio::time::sleep(self.record.back_off()).await;
+        let (launch, record) = (Arc::clone(&self.launch), Arc::clone(&self.record));
+        let started = tokio::task::spawn_blocking(move || Process::start(&launch, &record)).await;
+        let process = match started {
+            Ok(Ok(process)) => process,
+            Ok(Err(NotStarted::Failed(why))) => return Err(Gone(why)),
+            Ok(Err(NotStarted::Refused(_))) => {
+                return Err(Gone("its worker cannot load it".to_owned()));
+            }
+            Err(_) => return Err(Gone("the engine is stopping".to_owned())),
+        };
+        self.now_runs(Arc::clone(&process));
+        Ok(process)
+    }
+
+    fn that_runs(&self) -> Option<Arc<Process>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.clone().filter(|process| process.is_open())
+    }
+
+    fn now_runs(&self, process: Arc<Process>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(process) = self.that_runs() {
+            process.kill(Doom::NotNeeded);
+        }
+    }
+}
+
+impl Running {
+    /// Brings the result of one effect.
+    pub(super) async fn resume(self, message: &[u8]) -> Result<(Step, Option<Self>), Gone> {
+        let answer = self.process.resume(self.call, message).map_err(Gone)?;
+        self.answer(answer).await
+    }
+
+    async fn answer(
+        mut self,
+        answer: tokio::sync::oneshot::Receiver<Step>,
+    ) -> Result<(Step, Option<Self>), Gone> {
+        match answer.await {
+            Ok(step @ Step::Pending(_)) => Ok((step, Some(self))),
+            Ok(step) => {
+                self.is_held = false;
+                Ok((step, None))
+            }
+            Err(_) => {
+                self.is_held = false;
+                Err(Gone(self.process.why().to_owned()))
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.is_held {
+            self.process.end(self.call);
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! One running worker process, as the engine holds it.
+//!
+//! Three threads of the engine serve it: the *reader* starts it and hands out its answers, the *keeper* watches its steps and writes
+//! what the pipe would not take at once, and the third reads what it prints. None of them ever waits for a call. The process dies
+//! with the reader, because that is the thread that started it, and the kernel is asked for just that.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
+use super::record::Record;
+use super::{Launch, prints};
+use crate::gateway::library::Step;
+use crate::gateway::redact::Redactor;
+use crate::limits::{
+    GATEWAY_STEP, GATEWAY_WORKER_IDLE, GATEWAY_WORKER_QUEUE_BYTES, GATEWAY_WORKER_REDACTORS,
+    GATEWAY_WORKER_START,
+};
+
+pub(super) struct Process {
+    launch: Arc<Launch>,
+    record: Arc<Record>,
+    shared: Mutex<Shared>,
+    wake: Condvar,
+    child: Mutex<Child>,
+    /// Why the engine is about to kill it.
+    doom: OnceLock<Doom>,
+    /// Why it is no more; a sentence.
+    end: OnceLock<String>,
+    /// Of the latest calls: for what it prints.
+    redactors: Mutex<VecDeque<Redactor>>,
+}
+
+/// Why a worker is killed by the engine.
+pub(super) enum Doom {
+    /// Nobody needs it.
+    NotNeeded,
+    /// It loops, or sleeps.
+    Stuck,
+    /// It does not speak as it should.
+    Babbles(String),
+}
+
+/// What became of the start of a worker.
+pub(super) enum NotStarted {
+    Refused(Refusal),
+    Failed(String),
+}
+
+struct Shared {
+    /// Our end of its standard input, which never blocks; none when nothing more is sent.
+    input: Option<UnixStream>,
+    unsent: VecDeque<u8>,
+    /// Calls that the worker has, by number.
+    calls: BTreeMap<u32, Open>,
+    next: u32,
+    /// Time as the keeper counts it: a machine that was paused has not let it pass.
+    tick: u64,
+    keeper_rests: bool,
+    is_over: bool,
+}
+
+/// A call that the worker has.
+struct Open {
+    /// Who waits for the step that runs.
+    waiting: Option<oneshot::Sender<Step>>,
+    /// Since when a step runs, and how many ticks it may.
+    since: Option<u64>,
+    may_take: u64,
+    is_ending: bool,
+}
+
+impl Process {
+    /// Starts a worker and waits until it has loaded the library. Blocks.
+    pub(super) fn start(
+        launch: &Arc<Launch>,
+        record: &Arc<Record>,
+    ) -> Result<Arc<Self>, NotStarted> {
+        let (tell, told) = mpsc::channel();
+        let (launch, record) = (Arc::clone(launch), Arc::clone(record));
+        thread::Builder::new()
+            .name(format!("read {}", launch.name))
+            .spawn(move || match Self::spawn(&launch, &record) {
+                Ok((process, output)) => read(&process, output, &tell),
+                Err(why) => {
+                    let why = format!("{} cannot be started ({why})", launch.program.display());
+                    let _ = tell.send(Err(NotStarted::Failed(why))); // whoever asked is gone
+                }
+            })
+            .map_err(|why| NotStarted::Failed(format!("there is no thread for it ({why})")))?;
+        let ended = || NotStarted::Failed("it ended before it began".to_owned());
+        told.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// On the reader's thread.
+    fn spawn(launch: &Arc<Launch>, record: &Arc<Record>) -> io::Result<(Arc<Self>, ChildStdout)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut child = Command::new(&launch.program)
+            .arg0("switchyard")
+            .args(["gateway-worker", &launch.sha256])
+            .env_clear()
+            .current_dir("/")
+            // A signal from the terminal is for the engine, which ends its workers when it is done.
+            .process_group(0)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(io::Error::other("it has no output"));
+        };
+        let process = Arc::new(Self {
+            launch: Arc::clone(launch),
+            record: Arc::clone(record),
+            shared: Mutex::new(Shared {
+                input: Some(ours),
+                unsent: VecDeque::new(),
+                calls: BTreeMap::from([(LOADING, Open::step(0, GATEWAY_WORKER_START, None))]),
+                next: LOADING,
+                tick: 0,
+                keeper_rests: false,
+                is_over: false,
+            }),
+            wake: Condvar::new(),
+            child: Mutex::new(child),
+            doom: OnceLock::new(),
+            end: OnceLock::new(),
+            redactors: Mutex::default(),
+        });
+        let threads = process.threads(errors).and_then(|()| process.load());
+        match threads {
+            Ok(()) => Ok((process, output)),
+            Err(why) => {
+                process.kill(Doom::NotNeeded);
+                let _ = lock(&process.child).wait(); // it was killed
+                Err(why)
+            }
+        }
+    }
+
+    fn threads(self: &Arc<Self>, errors: std::process::ChildStderr) -> io::Result<()> {
+        let name = &self.launch.name;
+        let process = Arc::clone(self);
+        thread::Builder::new()
+            .name(format!("keep {name}"))
+            .spawn(move || process.keep())?;
+        let process = Arc::clone(self);
+        thread::Builder::new()
+            .name(format!("hear {name}"))
+            .spawn(move || prints::log(&process.launch.name, errors, |line| process.redacted(line)))
+            .map(drop)
+    }
+
+    fn load(&self) -> io::Result<()> {
+        let load = Load {
+            library: self.launch.library.clone(),
+            memory_bytes: self.launch.memory_bytes,
+        };
+        let body = serde_json::to_vec(&load)?;
+        lock(&self.shared).send(&frame::encode(Kind::Load, LOADING, &body)?);
+        Ok(())
+    }
+
+    /// Does it take steps?
+    pub(super) fn is_open(&self) -> bool {
+        lock(&self.shared).input.is_some()
+    }
+
+    /// Begins a call; its number, and where the answer comes. None when the worker takes no more.
+    pub(super) fn begin(
+        &self,
+        redactor: &Redactor,
+        message: &[u8],
+    ) -> Result<Option<(u32, oneshot::Receiver<Step>)>, String> {
+        let mut redactors = lock(&self.redactors);
+        if redactors.len() >= GATEWAY_WORKER_REDACTORS {
+            redactors.pop_front();
+        }
+        redactors.push_back(redactor.clone());
+        drop(redactors);
+        let mut shared = lock(&self.shared);
+        if shared.input.is_none() {
+            return Ok(None);
+        }
+        shared.check_room()?;
+        // No call lasts until four billion others have begun.
+        shared.next = shared.next.wrapping_add(1).max(LOADING + 1);
+        let call = shared.next;
+        let frame = frame::encode(Kind::Begin, call, message).map_err(|why| why.to_string())?;
+        let (answer, answered) = oneshot::channel();
+        let open = Open::step(shared.tick, GATEWAY_STEP, Some(answer));
+        shared.calls.insert(call, open);
+        shared.send(&frame);
+        self.nudge(&shared);
+        Ok(Some((call, answered)))
+    }
+
+    /// Brings a call the result of one effect; where the answer comes.
+    pub(super) fn resume(
+        &self,
+        call: u32,
+        message: &[u8],
+    ) -> Result<oneshot::Receiver<Step>, String> {
+        let mut shared = lock(&self.shared);
+        shared.check_room()?;
+        let frame = frame::encode(Kind::Resume, call, message).map_err(|why| why.to_string())?;
+        let tick = shared.tick;
+        let (answer, answered) = oneshot::channel();
+        if let Some(open) = shared.calls.get_mut(&call) {
+            *open = Open::step(tick, GATEWAY_STEP, Some(answer));
+            shared.send(&frame);
+            self.nudge(&shared);
+        }
+        // Without such a call the sender is gone, which is what the receiver sees.
+        Ok(answered)
+    }
+
+    /// Whoever drove the call needs it no more. A step of it that runs is watched on.
+    pub(super) fn end(&self, call: u32) {
+        let mut shared = lock(&self.shared);
+        let tick = shared.tick;
+        let Some(open) = shared.calls.get_mut(&call) else {
+            return;
+        };
+        open.is_ending = true;
+        open.waiting = None;
+        open.since.get_or_insert(tick);
+        if let Ok(frame) = frame::encode(Kind::End, call, &[]) {
+            shared.send(&frame);
+        }
+        self.nudge(&shared);
+    }
+
+    /// Why it is no more, as far as that is known.
+    pub(super) fn why(&self) -> &str {
+        let why = self.end.get();
+        why.map_or("its worker has ended", String::as_str)
+    }
+
+    pub(super) fn kill(&self, doom: Doom) {
+        let _ = self.doom.set(doom); // the first reason is the reason
+        lock(&self.shared).input = None;
+        self.wake.notify_one();
+        let _ = lock(&self.child).kill(); // it fails when it is no more
+    }
+
+    /// Wakes the keeper if it rests and has something to do.
+    fn nudge(&self, shared: &Shared) {
+        if shared.keeper_rests || !shared.unsent.is_empty() {
+            self.wake.notify_one();
+        }
+    }
+
+    /// The keeper: sends on what the pipe did not take, kills what is stuck, and stops what is not needed.
+    fn keep(&self) {
+        let mut shared = lock(&self.shared);
+        let mut ticked = Instant::now();
+        while shared.input.is_some() {
+            shared.flush();
+            let wait = if !shared.unsent.is_empty() {
+                FLUSH_EACH
+            } else if shared.calls.is_empty() {
+                GATEWAY_WORKER_IDLE
+            } else {
+                TICK
+            };
+            shared.keeper_rests = wait == GATEWAY_WORKER_IDLE;
+            let rested = self.wake.wait_timeout(shared, wait);
+            let (next, timeout) = rested.unwrap_or_else(PoisonError::into_inner);
+            shared = next;
+            if shared.keeper_rests && timeout.timed_out() && shared.calls.is_empty() {
+                // Before anybody else looks: a call that began now would end with the worker.
+                shared.input = None;
+                drop(shared);
+                return self.kill(Doom::NotNeeded);
+            }
+            if std::mem::take(&mut shared.keeper_rests) {
+                ticked = Instant::now();
+            } else if ticked.elapsed() >= TICK {
+                shared.tick += 1;
+                ticked = Instant::now();
+            }
+            if shared.is_stuck() {
+                drop(shared);
+                self.kill(Doom::Stuck);
+                // Not left to the reader: a child of the worker might hold the pipe open.
+                return self.ended();
+            }
+        }
+    }
+
+    fn redacted(&self, line: &str) -> String {
+        let redactors = lock(&self.redactors);
+        let mut line = line.to_owned();
+        for redactor in redactors.iter() {
+            line = redactor.without_secrets(&line);
+        }
+        Redactor::default().sentence(&line)
+    }
+
+    /// Hands out its answers until it ends.
+    fn hear(&self, output: &mut impl io::Read) -> Result<(), String> {
+        loop {
+            match frame::read(output) {
+                Ok(Some(frame)) => self.answered(frame)?,
+                Ok(None) => return Ok(()),
+                // It died while it spoke.
+                Err(why) if why.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Err(why) => return Err(why.to_string()),
+            }
+        }
+    }
+
+    /// What an answer means for its call.
+    fn answered(&self, Frame { kind, call, body }: Frame) -> Result<(), String> {
+        let step = match kind {
+            Kind::Ended => {
+                lock(&self.shared).calls.remove(&call);
+                return Ok(());
+            }
+            Kind::Ready => Step::Ready(body),
+            Kind::Pending => Step::Pending(body),
+            Kind::Failed => Step::Failed(body),
+            Kind::Nonsense => Step::Nonsense(String::from_utf8_lossy(&body).into_owned()),
+            other => return Err(format!("a frame of kind {other:?} has no place here")),
+        };
+        let mut shared = lock(&self.shared);
+        let Some(open) = shared.calls.get_mut(&call) else {
+            return Ok(());
+        };
+        if open.is_ending {
+            return Ok(()); // it says so when it has ended
+        }
+        open.since = None;
+        let waiting = open.waiting.take();
+        if kind != Kind::Pending {
+            shared.calls.remove(&call);
+        }
+        drop(shared);
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(step); // whoever waited may have gone, and says so by `end`
+        }
+        Ok(())
+    }
+
+    /// It is no more: says why, and lets go of all who wait. Only the first time does anything.
+    fn ended(&self) {
+        let mut child = lock(&self.child);
+        let _ = child.kill(); // it fails when it is no more
+        let status = child.wait();
+        let calls = {
+            let mut shared = lock(&self.shared);
+            if std::mem::replace(&mut shared.is_over, true) {
+                return;
+            }
+            shared.input = None;
+            std::mem::take(&mut shared.calls)
+        };
+        drop(child);
+        let why = match (self.doom.get(), status) {
+            (Some(Doom::NotNeeded), _) => "its worker was stopped".to_owned(),
+            (Some(Doom::Stuck), _) => STUCK.to_owned(),
+            (Some(Doom::Babbles(what)), _) => format!("its worker was ended: {what}"),
+            (None, Ok(status)) => format!("its worker ended: {status}"),
+            (None, Err(why)) => format!("its worker ended: {why}"),
+        };
+        self.wake.notify_one();
+        let is_death = !matches!(self.doom.get(), Some(Doom::NotNeeded));
+        if is_death {
+            let (name, sha256) = (&self.launch.name, &self.launch.sha256);
+            let open = calls.len();
+            tracing::error!(
+                gateway.name = name,
+                gateway.sha256 = sha256,
+                "{why}. Calls that it held: {open}; each of them is not sent, or unknown if it may have sent something"
+            );
+            metrics::counter!("switchyard_gateway_worker_deaths_total", "gateway" => name.clone())
+                .increment(1);
+            self.record.died();
+        }
+        let _ = self.end.set(why); // set once, here
+        metrics::gauge!("switchyard_gateway_workers").decrement(1.0);
+        drop(calls); // after `end` is set: they look at it
+    }
+}
+
+impl Shared {
+    /// Sends at once what the pipe takes; the keeper sends the rest.
+    fn send(&mut self, frame: &[u8]) {
+        if !self.unsent.is_empty() {
+            return self.unsent.extend(frame);
+        }
+        let sent = match &mut self.input {
+            Some(input) => input.write(frame).unwrap_or(0),
+            None => return,
+        };
+        self.unsent.extend(&frame[sent..]);
+    }
+
+    fn flush(&mut self) {
+        while let (Some(input), (part, _)) = (&mut self.input, self.unsent.as_slices()) {
+            // One that is gone is seen by the reader, one that does not read by whoever waits for its steps.
+            match input.write(part) {
+                Ok(sent) if sent > 0 => drop(self.unsent.drain(..sent)),
+                _ => return,
+            }
+        }
+    }
+
+    fn check_room(&self) -> Result<(), String> {
+        if self.unsent.len() > GATEWAY_WORKER_QUEUE_BYTES {
+            return Err("its worker does not keep up".to_owned());
+        }
+        Ok(())
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.calls.values().any(|open| {
+            open.since
+                .is_some_and(|since| self.tick - since > open.may_take)
+        })
+    }
+}
+
+impl Open {
+    fn step(now: u64, limit: Duration, waiting: Option<oneshot::Sender<Step>>) -> Self {
+        Self {
+            waiting,
+            since: Some(now),
+            may_take: u64::try_from(limit.as_millis() / TICK.as_millis()).unwrap_or(u64::MAX),
+            is_ending: false,
+        }
+    }
+}
+
+/// The reader: waits until the library is loaded, then hands out answers until the worker ends.
+fn read(
+    process: &Arc<Process>,
+    output: ChildStdout,
+    tell: &mpsc::Sender<Result<Arc<Process>, NotStarted>>,
+) {
+    metrics::gauge!("switchyard_gateway_workers").increment(1.0);
+    let mut output = BufReader::with_capacity(64 * 1024, output);
+    let is_loaded = match loaded(frame::read(&mut output)) {
+        Ok(missing) => {
+            tell_what_is_missing(&missing);
+            lock(&process.shared).calls.remove(&LOADING);
+            // Whoever asked for it may be gone; then the worker ends when it has not been needed for a while.
+            let _ = tell.send(Ok(Arc::clone(process)));
+            true
+        }
+        Err(NotStarted::Refused(refusal)) => {
+            let _ = tell.send(Err(NotStarted::Refused(refusal)));
+            let _ = process.doom.set(Doom::NotNeeded);
+            false
+        }
+        Err(NotStarted::Failed(_)) => false,
+    };
+    if is_loaded && let Err(why) = process.hear(&mut output) {
+        process.kill(Doom::Babbles(why));
+    }
+    process.ended();
+    if !is_loaded {
+        let why = format!("{} while it loaded", process.why());
+        let _ = tell.send(Err(NotStarted::Failed(why))); // the second word, if a refusal was said, is not heard
+    }
+}
+
+fn loaded(first: io::Result<Option<Frame>>) -> Result<Vec<String>, NotStarted> {
+    let failed = |why: &str| NotStarted::Failed(why.to_owned());
+    let frame = first.map_err(|why| failed(&why.to_string()))?;
+    let Frame { kind, body, .. } = frame.ok_or_else(|| failed("it said nothing"))?;
+    let unclear = |why: serde_json::Error| failed(&why.to_string());
+    match kind {
+        Kind::Loaded => Ok(serde_json::from_slice::<Loaded>(&body)
+            .map_err(unclear)?
+            .missing),
+        Kind::Refused => Err(NotStarted::Refused(
+            serde_json::from_slice(&body).map_err(unclear)?,
+        )),
+        _ => Err(failed("its first word is none")),
+    }
+}
+
+/// Once in the life of the engine: it is the system that lacks something, not one of the workers.
+fn tell_what_is_missing(missing: &[String]) {
+    static TOLD: OnceLock<()> = OnceLock::new();
+    if !missing.is_empty() && TOLD.set(()).is_ok() {
+        let missing = missing.join("; ");
+        tracing::warn!("The workers of gateways are without: {missing}.");
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Not a call, and watched like one.
+const LOADING: u32 = 0;
+const TICK: Duration = Duration::from_millis(100);
+const FLUSH_EACH: Duration = Duration::from_millis(1);
+const STUCK: &str = "its worker was ended, because a step took longer than a second";

@@ -1,0 +1,112 @@
+//! What is remembered of a version's workers from one to the next: how often they died, and what follows from it.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::limits::GATEWAY_WORKER_DEATHS_A_MINUTE;
+
+#[derive(Default)]
+pub(super) struct Record(Mutex<Deaths>);
+
+#[derive(Default)]
+struct Deaths {
+    latest: VecDeque<Instant>,
+    /// The version is to be suspended; whoever sees it first does it.
+    is_condemned: bool,
+}
+
+impl Record {
+    /// One more worker died.
+    pub(super) fn died(&self) {
+        let mut deaths = self.deaths();
+        let now = Instant::now();
+        deaths.latest.push_back(now);
+        deaths.forget(now);
+        deaths.is_condemned |= deaths.latest.len() >= GATEWAY_WORKER_DEATHS_A_MINUTE;
+    }
+
+    /// The version gets another chance.
+    pub(super) fn forgive(&self) {
+        *self.deaths() = Deaths::default();
+    }
+
+    /// Is the version to be suspended? Told once.
+    pub(super) fn is_condemned(&self) -> bool {
+        std::mem::take(&mut self.deaths().is_condemned)
+    }
+
+    /// How long to wait before the next start: nothing, then longer with each death of the last minute.
+    pub(super) fn back_off(&self) -> Duration {
+        let mut deaths = self.deaths();
+        let now = Instant::now();
+        deaths.forget(now);
+        let Some(last) = deaths.latest.back() else {
+            return Duration::ZERO;
+        };
+        let count = u32::try_from(deaths.latest.len()).unwrap_or(u32::MAX);
+        let wait = FIRST_WAIT.saturating_mul(count);
+        wait.min(LONGEST_WAIT)
+            .saturating_sub(now.saturating_duration_since(*last))
+    }
+
+    fn deaths(&self) -> MutexGuard<'_, Deaths> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deaths {
+    fn forget(&mut self, now: Instant) {
+        let is_old = |at: &Instant| now.saturating_duration_since(*at) > MINUTE;
+        while self.latest.front().is_some_and(is_old) {
+            self.latest.pop_front();
+        }
+    }
+}
+
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn three_deaths_within_a_minute_condemn_and_three_in_more_do_not() {
+        let record = Record::default();
+        for _ in 0..5 {
+            record.died();
+            assert!(!record.is_condemned());
+            tokio::time::advance(MINUTE / 2 + Duration::from_secs(1)).await;
+        }
+        tokio::time::advance(MINUTE).await;
+        record.died();
+        record.died();
+        assert!(!record.is_condemned());
+        record.died();
+        assert!(record.is_condemned());
+        assert!(!record.is_condemned(), "told once");
+        // What it began is asked about in quarantine, too.
+        record.died();
+        assert!(record.is_condemned() && record.back_off() == FIRST_WAIT * 4);
+        record.forgive();
+        assert_eq!(record.back_off(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_start_waits_longer_after_each_death() {
+        let record = Record::default();
+        assert_eq!(record.back_off(), Duration::ZERO);
+        record.died();
+        assert_eq!(record.back_off(), FIRST_WAIT);
+        tokio::time::advance(FIRST_WAIT / 2).await;
+        assert_eq!(record.back_off(), FIRST_WAIT / 2);
+        record.died();
+        assert_eq!(record.back_off(), FIRST_WAIT * 2);
+        tokio::time::advance(FIRST_WAIT * 2).await;
+        assert_eq!(record.back_off(), Duration::ZERO);
+    }
+}

@@ -1,0 +1,136 @@
+//! By which names a provider's news finds its attempt: our reference, and the provider's own id, each within one connection. The rows are
+//! written in the commit that makes the name known, so a name that can be heard of can be found.
+
+use super::{RecordError, keys};
+use crate::ids::{AttemptId, ConnectionId, TransactionId};
+use crate::store::{Batch, Store, Table};
+use crate::transaction::Transaction;
+
+/// What an attempt is called at one connection's provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    connection: ConnectionId,
+    kind: NameKind,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NameKind {
+    Reference,
+    ProviderId,
+}
+
+impl Name {
+    /// Our reference, however the provider writes it: without dashes, in capitals. `None`: nothing is left of it, or too much.
+    pub fn reference(connection: ConnectionId, text: &str) -> Option<Self> {
+        let text: String = text
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|char| char.to_ascii_lowercase())
+            .collect();
+        Self::new(connection, NameKind::Reference, text)
+    }
+
+    /// The provider's id, as it is.
+    pub fn provider_id(connection: ConnectionId, text: &str) -> Option<Self> {
+        Self::new(connection, NameKind::ProviderId, text.to_owned())
+    }
+
+    fn new(connection: ConnectionId, kind: NameKind, text: String) -> Option<Self> {
+        (1..=NAME_BYTES).contains(&text.len()).then_some(Self {
+            connection,
+            kind,
+            text,
+        })
+    }
+
+    /// Its row in the index table.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        let kind = match self.kind {
+            NameKind::Reference => b'r',
+            NameKind::ProviderId => b'p',
+        };
+        keys::name(self.connection, kind, &self.text)
+    }
+
+    /// The commit conflicts if an attempt has this name.
+    pub(crate) fn require_unknown(&self, batch: &mut Batch) {
+        batch.require_absent(Table::Index, self.key());
+    }
+}
+
+/// The attempt of this name.
+pub async fn attempt_named(
+    store: &Store,
+    name: &Name,
+) -> Result<Option<(TransactionId, AttemptId)>, RecordError> {
+    let Some(row) = store.get(Table::Index, &name.key()).await? else {
+        return Ok(None);
+    };
+    read(&row)
+        .map(Some)
+        .ok_or_else(|| RecordError::damaged("name", &name.text))
+}
+
+/// The names that `after` has and `before` had not; all of them without `before`.
+pub(crate) fn new_names(
+    before: Option<&Transaction>,
+    after: &Transaction,
+) -> Vec<(Name, AttemptId)> {
+    let mut names = Vec::new();
+    for attempt in &after.attempts {
+        let known = before.and_then(|before| before.attempt(attempt.id));
+        let connection = attempt.candidate.connection;
+        let reference = known
+            .is_none()
+            .then(|| Name::reference(connection, &attempt.reference.to_string()));
+        let is_new = known.is_none_or(|known| known.provider_id != attempt.provider_id);
+        let provider_id = attempt.provider_id.as_ref().filter(|_| is_new);
+        let provider_id = provider_id.map(|id| Name::provider_id(connection, id));
+        let both = [reference, provider_id].into_iter().flatten().flatten();
+        names.extend(both.map(|name| (name, attempt.id)));
+    }
+    names
+}
+
+/// What the index has under a name.
+pub(super) fn row(transaction: TransactionId, attempt: AttemptId) -> Vec<u8> {
+    [
+        &keys::transaction(transaction)[..],
+        &attempt.ulid().to_bytes(),
+    ]
+    .concat()
+}
+
+fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
+    let (transaction, attempt) = row.split_at_checked(keys::TRANSACTION_BYTES)?;
+    let attempt = ulid::Ulid::from_bytes(attempt.try_into().ok()?);
+    Some((
+        keys::read_transaction(transaction)?,
+        AttemptId::new(attempt),
+    ))
+}
+
+/// Longer than any provider's id that the engine keeps.
+const NAME_BYTES: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_the_same_name_however_the_provider_writes_it() {
+        let connection = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
+        let ours = Name::reference(connection, "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d");
+        assert!(ours.is_some());
+        let theirs = Name::reference(connection, "7D3F0C9E5B1A4A529D6E0F3C8A1B2C4D");
+        assert_eq!(ours, theirs);
+        assert_eq!(Name::reference(connection, "--"), None);
+        assert_ne!(
+            ours.map(|name| name.key()),
+            Name::provider_id(connection, "7d3f0c9e5b1a4a529d6e0f3c8a1b2c4d")
+                .map(|name| name.key()),
+            "what one calls it and what the other calls it do not meet"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! A connection as routing is offered it, and what may stand in its way.
+
+use crate::transaction::Candidate;
+
+/// A connection, seen with one transaction's method in mind.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub candidate: Candidate,
+    pub standing: Standing,
+}
+
+/// Whether a connection can take a transaction, and what stands in its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    CanServe,
+    /// The operator switched the connection off.
+    Disabled,
+    /// Its gateway is not loaded.
+    GatewayMissing,
+    /// Its gateway is in quarantine: an operator has to bring it back.
+    Suspended,
+    /// Its gateway is on its way out, and begins nothing new.
+    Draining,
+    /// The method is not among those that the connection may serve, or not one of its gateway's.
+    MethodNotServed,
+    /// The provider takes no such amount.
+    AmountOutOfRange,
+    /// The operator lets no such amount through this connection.
+    OutsideLimits,
+    /// The operator lets nobody of that country through this connection.
+    CountryNotServed,
+}
+
+impl Standing {
+    pub(super) const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::CanServe => None,
+            Self::Disabled => Some("the connection is switched off"),
+            Self::GatewayMissing => Some("its gateway is not loaded"),
+            Self::Suspended => Some("its gateway is in quarantine"),
+            Self::Draining => Some("its gateway begins nothing new, as an operator wants"),
+            Self::MethodNotServed => Some("it does not serve the method"),
+            Self::AmountOutOfRange => Some("the provider takes no such amount"),
+            Self::OutsideLimits => Some("the amount is outside the connection's limits"),
+            Self::CountryNotServed => Some("the connection does not serve that country"),
+        }
+    }
+}

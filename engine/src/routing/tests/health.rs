@@ -1,0 +1,257 @@
+//! The breaker and what feeds it, on a clock of the test's own.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::clock::Timestamp;
+use crate::testing::START;
+use crate::transaction::{Decline, DeclineReason, Outcome};
+
+fn key() -> Key {
+    Key {
+        connection: id(1),
+        kind: Kind::Payment,
+        method: "mtn_bj".to_owned(),
+    }
+}
+
+fn verdict(good: bool) -> Verdict {
+    Verdict {
+        works: Some(good),
+        succeeded: Some(good),
+        short_of_funds: false,
+    }
+}
+
+fn at(millis: u64) -> Timestamp {
+    START.plus(Duration::from_millis(millis))
+}
+
+/// Sends traffic at 20 a second as routing does: to the connection while it is closed, past it while it is open, but for probes.
+struct Road {
+    health: Health,
+    now: u64,
+    sent_while_open: u64,
+    plans_while_open: u64,
+    turns: Vec<(Turn, u64)>,
+}
+
+impl Road {
+    fn new() -> Self {
+        Self {
+            health: Health::new(100),
+            now: 0,
+            sent_while_open: 0,
+            plans_while_open: 0,
+            turns: Vec::new(),
+        }
+    }
+
+    fn drive(&mut self, seconds: u64, mut good: impl FnMut(u64) -> bool) {
+        for _ in 0..seconds * 20 {
+            self.now += 50;
+            let now = at(self.now);
+            if self.health.heard(&key(), now).numbers.open {
+                self.plans_while_open += 1;
+                if !self.health.grant(&key(), now) {
+                    continue;
+                }
+                self.sent_while_open += 1;
+            }
+            let turn = self.health.note(&key(), verdict(good(self.now)), now, now);
+            self.turns.extend(turn.map(|turn| (turn, self.now)));
+        }
+    }
+}
+
+#[test]
+fn a_breaker_opens_within_30_s_probes_at_most_5_percent_and_closes_within_60_s_of_healing() {
+    for past in [0, 600] {
+        let mut road = Road::new();
+        road.drive(past, |_| true);
+        assert_eq!(road.turns, [], "nothing opens a healthy one");
+        let mut alternate = false;
+        road.drive(300, |_| {
+            alternate = !alternate;
+            alternate
+        });
+        let (turn, opened) = road.turns[0];
+        assert_eq!((turn, road.turns.len()), (Turn::Opened, 1));
+        assert!(opened - past * 1_000 <= 30_000, "{opened}");
+        assert!(road.sent_while_open * 20 <= road.plans_while_open);
+        assert!(road.sent_while_open > 100, "it is probed");
+        road.drive(60, |_| true);
+        let (turn, closed) = road.turns[1];
+        assert_eq!((turn, road.turns.len()), (Turn::Closed, 2));
+        assert!(closed - (past + 300) * 1_000 <= 60_000, "{closed}");
+    }
+}
+
+#[test]
+fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
+    let mut health = Health::new(100);
+    for minute in 0..4 {
+        let now = at(minute * 60_000);
+        assert_eq!(health.note(&key(), verdict(false), now, now), None);
+    }
+    let now = at(4 * 60_000);
+    assert_eq!(
+        health.note(&key(), verdict(false), now, now),
+        Some(Turn::Opened)
+    );
+    // Traffic too thin for one in twenty: a probe every ten minutes all the same.
+    assert!(!health.grant(&key(), at(5 * 60_000)));
+    assert!(health.grant(&key(), at(14 * 60_000)));
+    assert!(!health.grant(&key(), at(15 * 60_000)));
+    // Faults with more than ten minutes between them are no row.
+    let mut health = Health::new(100);
+    for hour in 0..20 {
+        let now = at(hour * 3_600_000);
+        assert_eq!(health.note(&key(), verdict(false), now, now), None);
+    }
+}
+
+#[test]
+fn calls_that_began_before_it_opened_do_not_close_it() {
+    let mut health = Health::new(100);
+    let turns: Vec<_> = (0..5)
+        .filter_map(|_| health.note(&key(), verdict(false), at(0), at(1_000)))
+        .collect();
+    assert_eq!(turns, [Turn::Opened]);
+    for _ in 0..100 {
+        assert_eq!(health.note(&key(), verdict(true), at(500), at(2_000)), None);
+    }
+    let turns = (0..10).map(|_| health.note(&key(), verdict(true), at(2_000), at(3_000)));
+    assert_eq!(turns.last(), Some(Some(Turn::Closed)));
+}
+
+#[test]
+fn only_what_is_the_providers_fault_opens_a_breaker() {
+    use DeclineReason as Reason;
+    let declined = |reason| {
+        Outcome::Declined(Decline {
+            reason,
+            retryable: false,
+            provider_id: None,
+            provider_code: None,
+            provider_message: None,
+        })
+    };
+    let succeeded = Outcome::Succeeded {
+        provider_id: None,
+        amount: None,
+        fees: None,
+        provider_status: None,
+    };
+    let pending = Outcome::Pending {
+        provider_id: None,
+        payer_action: None,
+        poll_after: None,
+        provider_status: None,
+    };
+    let why = || "why".to_owned();
+    let (good, bad) = (Some(true), Some(false));
+    // Of a submission: does the provider work, and did it succeed. Of a query: the same.
+    let table = [
+        (succeeded, (good, good), (None, good)),
+        (pending, (good, None), (None, None)),
+        (Outcome::Unknown { why: why() }, (bad, None), (None, None)),
+        (Outcome::NotSent { why: why() }, (bad, bad), (None, bad)),
+        (
+            declined(Reason::ProviderUnavailable),
+            (bad, bad),
+            (bad, bad),
+        ),
+        (declined(Reason::Misconfigured), (bad, bad), (bad, bad)),
+        (declined(Reason::MerchantFunds), (good, None), (None, None)),
+        (
+            declined(Reason::InsufficientFunds),
+            (good, bad),
+            (None, bad),
+        ),
+        (declined(Reason::PayerDeclined), (good, bad), (None, bad)),
+        (declined(Reason::PayerTimeout), (good, bad), (None, bad)),
+        (declined(Reason::InvalidAccount), (good, bad), (None, bad)),
+        (declined(Reason::LimitExceeded), (good, bad), (None, bad)),
+        (declined(Reason::Other), (good, bad), (None, bad)),
+    ];
+    for (outcome, submission, news) in table {
+        for (call, expected) in [(Call::Submission, submission), (Call::News, news)] {
+            let verdict = Verdict::of(&outcome, call);
+            assert_eq!(
+                (verdict.works, verdict.succeeded),
+                expected,
+                "{outcome:?} {call:?}"
+            );
+            let empty = declined(Reason::MerchantFunds);
+            assert_eq!(verdict.short_of_funds, outcome == empty, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_account_is_less_preferred_for_ten_minutes_or_until_money_moves() {
+    let mut health = Health::new(100);
+    let empty = Verdict {
+        short_of_funds: true,
+        works: Some(true),
+        succeeded: None,
+    };
+    let short = |health: &Health, millis| health.heard(&key(), at(millis)).numbers.short_of_funds;
+    health.note(&key(), empty, at(0), at(0));
+    assert!(short(&health, 599_999));
+    assert!(!short(&health, 600_000));
+    assert!(!health.heard(&key(), at(0)).numbers.open);
+    health.note(&key(), verdict(true), at(1_000), at(1_000));
+    assert!(!short(&health, 1_000));
+}
+
+#[test]
+fn numbers_leave_with_the_time() {
+    let mut health = Health::new(100);
+    for second in 0..10 {
+        let now = at(second * 1_000);
+        health.note(&key(), verdict(second % 4 != 0), now, now);
+    }
+    let numbers = |millis| health.heard(&key(), at(millis)).numbers;
+    assert_eq!((numbers(9_000).calls, numbers(9_000).faults), (10, 3));
+    assert_eq!((numbers(60_000).calls, numbers(60_000).ended), (0, 10));
+    assert_eq!(numbers(36 * 60_000).ended, 0);
+}
+
+#[test]
+fn memory_is_bounded_and_what_is_in_use_is_kept() {
+    let mut health = Health::new(100);
+    for number in 0..10_000 {
+        let other = Key {
+            connection: id(number + 2),
+            ..key()
+        };
+        health.note(&other, verdict(true), START, START);
+        health.note(&key(), verdict(true), START, START);
+        assert!(health.all(START).len() <= 100);
+    }
+    assert_eq!(health.heard(&key(), START).numbers.ended, 10_000);
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_provider_does_probes_keep_to_their_share_and_healing_closes(
+        pattern in prop::collection::vec(any::<bool>(), 1..200),
+        seconds in 60_u64..240,
+    ) {
+        let mut road = Road::new();
+        let mut calls = 0;
+        road.drive(seconds, |_| {
+            calls += 1;
+            pattern[calls % pattern.len()]
+        });
+        prop_assert!(road.sent_while_open * 20 <= road.plans_while_open);
+        road.drive(60, |_| true);
+        let open = road.health.heard(&key(), at(road.now)).numbers.open;
+        prop_assert!(!open);
+        prop_assert!(road.sent_while_open * 20 <= road.plans_while_open);
+    }
+}

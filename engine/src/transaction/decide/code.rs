@@ -1,0 +1,93 @@
+//! The payer types a code that the provider sent, and the provider says what it thinks of it.
+//!
+//! A code belongs to an attempt that the provider has already, so none of this starts or ends an attempt by itself: passing the same
+//! code on twice cannot take the money twice, and a code that got lost may be typed again.
+
+use super::{answer, ask};
+use crate::ids::AttemptId;
+use crate::limits::CODES_PER_ATTEMPT;
+use crate::transaction::command::{Context, Refusal};
+use crate::transaction::event::Event;
+use crate::transaction::model::Transaction;
+use crate::transaction::outcome::{Outcome, PayerAction};
+use crate::transaction::state::State;
+
+/// `tried`: how many codes the page knew of.
+pub(super) fn decide(
+    tx: &Transaction,
+    attempt: AttemptId,
+    tried: u32,
+) -> Result<Vec<Event>, Refusal> {
+    if !tx.is_payment() {
+        return Err(Refusal::NotAPayment);
+    }
+    if tx.state.is_final() {
+        return Err(Refusal::AlreadyEnded(tx.status()));
+    }
+    let current = tx.current_attempt().filter(|current| current.id == attempt);
+    let current = current
+        .filter(|_| tx.state == State::AwaitingProvider)
+        .ok_or(Refusal::NoCodeAsked)?;
+    // The button pressed twice, or a page that was left open.
+    if current.codes != tried || current.code_away_since.is_some() {
+        return Ok(Vec::new());
+    }
+    if tx.asks_for_code().is_none() {
+        return Err(Refusal::NoCodeAsked);
+    }
+    if current.codes >= CODES_PER_ATTEMPT {
+        return Err(Refusal::NoMoreCodes);
+    }
+    Ok(vec![Event::CodeSubmitted { attempt }])
+}
+
+pub(super) fn answer(
+    tx: &Transaction,
+    id: AttemptId,
+    outcome: Outcome,
+    gateway_state: Option<serde_json::Value>,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
+    // It came too late: the payer was told that the code may be lost, or the attempt has ended meanwhile.
+    if tx.state.is_final() || attempt.code_away_since.is_none() {
+        return answer::decide(tx, id, as_of_query(outcome), gateway_state, context);
+    }
+    if let Outcome::NotSent { why } | Outcome::Unknown { why } = outcome {
+        return Ok(lost(tx, id, why, context));
+    }
+    let asks_again = matches!(
+        outcome,
+        Outcome::Pending {
+            payer_action: Some(PayerAction::EnterCode { .. }),
+            ..
+        }
+    );
+    let answered = Event::CodeAnswered {
+        attempt: id,
+        accepted: !asks_again,
+        why: None,
+    };
+    let events = answer::decide(tx, id, outcome, gateway_state, context)?;
+    Ok(std::iter::once(answered).chain(events).collect())
+}
+
+/// Nobody knows whether the code arrived: the provider is asked, and meanwhile the payer may type it again.
+pub(super) fn lost(tx: &Transaction, id: AttemptId, why: String, context: &Context) -> Vec<Event> {
+    let answered = Event::CodeAnswered {
+        attempt: id,
+        accepted: false,
+        why: Some(why),
+    };
+    std::iter::once(answered)
+        .chain(ask::at_once(tx, context))
+        .collect()
+}
+
+/// That a code was not sent says nothing of the attempt.
+fn as_of_query(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::NotSent { why } => Outcome::Unknown { why },
+        other => other,
+    }
+}

@@ -1,0 +1,52 @@
+//! An operator's order. It is written down before what comes of it; an order that changes nothing is not written.
+
+use super::{ask, cancel, resolve};
+use crate::transaction::command::{CancelledBy, Context, Refusal};
+use crate::transaction::event::Event;
+use crate::transaction::model::Transaction;
+use crate::transaction::operator::{ByOperator, Closed, OperatorAct, Order};
+
+pub(super) fn decide(
+    tx: &Transaction,
+    order: ByOperator,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    let ByOperator {
+        operator,
+        note,
+        order,
+    } = order;
+    let closed = Closed {
+        at: context.now,
+        by: operator.clone(),
+        note: note.clone(),
+    };
+    let (act, events) = match order {
+        Order::Check => (OperatorAct::Checked, ask::now(tx, context)?),
+        Order::Resolve(resolution) => (
+            OperatorAct::Resolved,
+            resolve::decide(tx, resolution, &closed, context)?,
+        ),
+        Order::CloseCase(case) => (
+            OperatorAct::ClosedCase,
+            resolve::close_case(tx, case, closed)?,
+        ),
+        Order::Cancel => (
+            OperatorAct::Cancelled,
+            cancel::decide(tx, CancelledBy::Operator)?,
+        ),
+        Order::CallOff => (
+            OperatorAct::Cancelled,
+            cancel::call_off(tx, CancelledBy::Operator, context)?,
+        ),
+    };
+    if events.is_empty() {
+        return Ok(events);
+    }
+    let acted = Event::OperatorActed {
+        operator,
+        act,
+        note,
+    };
+    Ok(std::iter::once(acted).chain(events).collect())
+}

@@ -1,0 +1,154 @@
+//! What becomes of attempts that surely reached nobody.
+
+use super::fixtures::*;
+use crate::ids::ConnectionId;
+use crate::transaction::*;
+
+fn interrupted(world: &World) -> Command {
+    Command::Recover {
+        attempt: world.current(),
+        maybe_sent: false,
+        gateway_state: None,
+    }
+}
+
+fn connections(world: &World) -> Vec<ConnectionId> {
+    let attempts = world.tx.attempts.iter();
+    attempts
+        .map(|attempt| attempt.candidate.connection)
+        .collect()
+}
+
+#[test]
+fn an_engine_that_stopped_before_it_sent_goes_on_with_the_same_attempt_and_reference() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    let reference = world.tx.attempts[0].reference;
+    for _ in 0..3 {
+        world.apply(interrupted(&world)).unwrap();
+        let attempt = world.current();
+        assert_eq!(world.actions.last(), Some(&Action::Submit { attempt }));
+    }
+    assert_eq!(world.tx.attempts.len(), 1, "an interruption is no try");
+    assert_eq!(world.tx.attempts[0].reference, reference);
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn a_gateway_that_stops_the_engine_each_time_is_left_for_another_and_then_waited_for() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    while world.tx.state == State::AwaitingGateway {
+        world.apply(interrupted(&world)).unwrap();
+    }
+    assert_eq!(world.tx.attempts.len(), 2);
+    assert_ne!(connections(&world)[0], connections(&world)[1]);
+    assert_eq!(
+        (world.tx.state.name(), world.tx.status()),
+        ("awaiting_dispatch", Status::Pending)
+    );
+}
+
+#[test]
+fn a_payout_that_reached_nobody_is_tried_again_ever_more_slowly_and_then_fails() {
+    let mut world = World::payout();
+    let mut waits = Vec::new();
+    while !world.tx.state.is_final() {
+        world.apply(Command::Dispatch(route(2))).unwrap();
+        world.answer(not_sent()).unwrap();
+        world.answer(not_sent()).unwrap();
+        if let Some(at) = world.tx.wake_at() {
+            waits.push(at.since(world.now).as_secs());
+            world.now = at;
+        }
+    }
+    assert_eq!(waits, [5, 15, 30, 60, 120, 300, 600, 1800]);
+    let State::Failed(failure) = &world.tx.state else {
+        panic!("not failed");
+    };
+    assert_eq!(failure.reason, DeclineReason::ProviderUnavailable);
+    assert!(failure.message.contains("nothing was sent"));
+    assert_eq!(world.announced(), ["payout.initiated", "payout.failed"]);
+}
+
+#[test]
+fn a_payout_that_a_provider_declined_is_not_tried_again_later() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    world.answer(declined(true)).unwrap();
+    assert_eq!(world.tx.status(), Status::Failed);
+}
+
+#[test]
+fn a_payer_whose_method_reached_nobody_chooses_again_and_has_lost_no_attempt() {
+    let mut world = World::payment();
+    for _ in 0..3 {
+        world.apply(confirm(2)).unwrap();
+        world.answer(not_sent()).unwrap();
+        world.answer(not_sent()).unwrap();
+        assert_eq!(world.tx.state.name(), "awaiting_customer");
+        assert_eq!(
+            (world.tx.status(), world.tx.attempts_left()),
+            (Status::Pending, 1)
+        );
+    }
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.status(), Status::Failed);
+    assert_eq!(world.tx.attempts_left(), 0);
+}
+
+#[test]
+fn a_decline_counts_although_the_next_gateway_was_not_reached() {
+    let mut world = World::payment();
+    world.apply(confirm(2)).unwrap();
+    world.answer(declined(true)).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.status(), Status::Failed);
+}
+
+#[test]
+fn a_payment_that_reached_nobody_is_let_go_when_its_time_is_up() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(not_sent()).unwrap();
+    world.wait(1_800);
+    world.apply(Command::Wake).unwrap();
+    assert_eq!(world.tx.status(), Status::Cancelled);
+}
+
+#[test]
+fn nobody_is_prompted_after_their_time_to_pay() {
+    // Days later the provider says that it never knew the reference; or the engine was down for hours before it sent.
+    let news = |world: &World| Command::Answer {
+        attempt: world.current(),
+        outcome: not_sent(),
+        gateway_state: None,
+    };
+    for (unsure, command) in [
+        (true, news as fn(&World) -> Command),
+        (false, interrupted as fn(&World) -> Command),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm(2)).unwrap();
+        if unsure {
+            world.answer(unknown()).unwrap();
+        }
+        world.wait(3_600);
+        world.apply(command(&world)).unwrap();
+        assert_eq!(world.tx.attempts.len(), 1);
+        world.apply(Command::Wake).unwrap();
+        assert_eq!(world.tx.status(), Status::Cancelled);
+    }
+}
+
+#[test]
+fn a_payment_has_a_most_attempts() {
+    let mut world = World::payment();
+    while !world.tx.state.is_final() {
+        world.apply(confirm(1)).unwrap();
+        world.answer(not_sent()).unwrap();
+    }
+    assert_eq!(world.tx.attempts.len(), crate::limits::ATTEMPTS_PER_PAYMENT);
+}

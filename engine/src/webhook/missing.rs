@@ -1,0 +1,208 @@
+//! Catches a webhook up: what happened to an app's transactions and was never acknowledged by it, found in the transactions themselves.
+//!
+//! Which events there were follows from the transaction, and their ids and those of their deliveries follow from it too. So what is sent
+//! has the `webhook-id` that every other receiver saw, and what was delivered is recognised.
+
+use super::log::{self, Delivery, DeliveryStatus};
+use super::outbox;
+use super::replay::{self, ReplayError};
+use super::row::Row;
+use super::{Queued, Shared, WebhookId};
+use crate::access::Webhook;
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::TransactionId;
+use crate::limits;
+use crate::records::{self, Kind};
+use crate::store::{Batch, CommitError, Table};
+use crate::transaction::{EventName, State, Transaction};
+
+/// What one call caught up on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaughtUp {
+    /// Events that are sent, or sent again.
+    pub replayed: usize,
+    /// Transactions that were looked at.
+    pub examined: usize,
+    /// There is more: ask again, with this.
+    pub after: Option<TransactionId>,
+}
+
+pub(super) async fn replay_missing(
+    shared: &Shared,
+    webhook: WebhookId,
+    since: Timestamp,
+    after: Option<TransactionId>,
+) -> Result<CaughtUp, ReplayError> {
+    let target = replay::enabled(shared, webhook)?;
+    let mut done = CaughtUp::default();
+    let begun_at = match after {
+        Some(id) => match records::load(&shared.store, id).await? {
+            Some(tx) if tx.app == target.app => Some((part_of(&tx), id)),
+            _ => return Err(ReplayError::UnknownTransaction),
+        },
+        None => None,
+    };
+    for (place, part) in PARTS.into_iter().enumerate() {
+        let mut after = match begun_at {
+            Some((begun, _)) if place < begun => continue,
+            Some((begun, id)) if place == begun => Some(id),
+            _ => None,
+        };
+        loop {
+            let found = page(shared, &target, part, since, after).await?;
+            let Some(last) = found.last() else { break };
+            after = Some(*last);
+            for id in &found {
+                done.examined += 1;
+                done.replayed += catch_up(shared, &target, *id, since).await?;
+                let is_enough = done.replayed >= limits::WEBHOOK_REPLAYS
+                    || done.examined >= limits::WEBHOOK_MISSING_LOOKS;
+                if is_enough {
+                    done.after = Some(*id);
+                    return Ok(done);
+                }
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// The next transactions of one part that may have had an event since.
+async fn page(
+    shared: &Shared,
+    target: &Webhook,
+    (environment, kind): (Environment, Kind),
+    since: Timestamp,
+    after: Option<TransactionId>,
+) -> Result<Vec<TransactionId>, ReplayError> {
+    let begun = since.minus(LOOK_BACK);
+    let list = records::begun_since(
+        &shared.store,
+        target.app,
+        environment,
+        kind,
+        begun,
+        after,
+        PAGE,
+    );
+    Ok(list.await?)
+}
+
+/// Puts what `target` missed of one transaction into the outbox. Says how much that was.
+async fn catch_up(
+    shared: &Shared,
+    target: &Webhook,
+    id: TransactionId,
+    since: Timestamp,
+) -> Result<usize, ReplayError> {
+    let Some(tx) = records::load(&shared.store, id).await? else {
+        return Ok(0); // deleted meanwhile
+    };
+    let mut replayed = 0;
+    for (name, at) in announced(&tx) {
+        if at < since || !target.options.events.matches(name) {
+            continue;
+        }
+        let event = super::payload::event_id(id, name, at);
+        let row = outbox::row(target.id, &as_it_was(&tx, name), name, event, at);
+        // In this order: what leaves the outbox between the two looks is in the log by then.
+        if shared.store.get(Table::Outbox, &row.key()).await?.is_some() {
+            continue;
+        }
+        let logged = log::delivery(&shared.store, target.id, row.delivery).await?;
+        let is_sent = match logged.map(|delivery| delivery.status) {
+            None => enqueue(shared, row).await?,
+            Some(DeliveryStatus::Failed) => again(shared, &row).await?,
+            Some(DeliveryStatus::Waiting | DeliveryStatus::Delivered) => false,
+        };
+        replayed += usize::from(is_sent);
+    }
+    Ok(replayed)
+}
+
+async fn enqueue(shared: &Shared, row: Row) -> Result<bool, ReplayError> {
+    let now = shared.clock.now();
+    let due = outbox::due(row.name, row.initiated_at, now);
+    let row = Row {
+        due,
+        enqueued_at: now,
+        ..row
+    };
+    let delivery = Delivery::of(&row, DeliveryStatus::Waiting, now);
+    let mut batch = Batch::new();
+    log::require_no_delivery(&mut batch, &delivery);
+    log::put_delivery(&mut batch, &delivery);
+    batch.put(Table::Outbox, row.key(), row.value());
+    match shared.store.commit(batch).await {
+        Ok(()) => {}
+        Err(CommitError::Conflict) => return Ok(false), // another call was faster
+        Err(error) => return Err(ReplayError::Commit(error)),
+    }
+    shared.depth_changed(1);
+    let webhook = row.webhook;
+    shared.look_at(&[Queued { webhook, due }]);
+    Ok(true)
+}
+
+async fn again(shared: &Shared, row: &Row) -> Result<bool, ReplayError> {
+    match replay::replay(shared, row.webhook, row.delivery).await {
+        Ok(_) => Ok(true),
+        Err(ReplayError::Moving | ReplayError::NotFound) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What merchants were told of a transaction, and when it happened.
+fn announced(tx: &Transaction) -> Vec<(EventName, Timestamp)> {
+    let is_payment = tx.is_payment();
+    let pick = |payment, payout| if is_payment { payment } else { payout };
+    let began = pick(EventName::PaymentInitiated, EventName::PayoutInitiated);
+    let ended = match tx.state {
+        State::Succeeded => tx.success_at.map(|at| {
+            (
+                pick(EventName::PaymentSuccess, EventName::PayoutSuccess),
+                at,
+            )
+        }),
+        State::Failed(_) => tx
+            .failed_at
+            .map(|at| (pick(EventName::PaymentFailed, EventName::PayoutFailed), at)),
+        State::Cancelled => tx.cancelled_at.map(|at| (EventName::PaymentCancelled, at)),
+        _ => None,
+    };
+    std::iter::once((began, tx.created_at))
+        .chain(ended)
+        .collect()
+}
+
+/// The transaction right after the event, as far as the body shows it. The customer is as the payer left them.
+fn as_it_was(tx: &Transaction, name: EventName) -> Transaction {
+    let mut then = tx.clone();
+    if super::payload::sequence(name) == 1 {
+        then.state = if tx.is_payment() {
+            State::AwaitingCustomer
+        } else {
+            State::AwaitingDispatch
+        };
+        then.attempts.clear();
+    }
+    then
+}
+
+fn part_of(tx: &Transaction) -> usize {
+    let part = (tx.environment, Kind::of(tx.id));
+    PARTS.iter().position(|other| *other == part).unwrap_or(0) // all four are in the list
+}
+
+/// Where an app's transactions are listed.
+const PARTS: [(Environment, Kind); 4] = [
+    (Environment::Sandbox, Kind::Payment),
+    (Environment::Sandbox, Kind::Payout),
+    (Environment::Live, Kind::Payment),
+    (Environment::Live, Kind::Payout),
+];
+/// Transactions are listed by their beginning, and have ended so long after it: a payout is asked about for three days.
+const LOOK_BACK: std::time::Duration = std::time::Duration::from_secs(4 * 24 * 60 * 60);
+/// Transactions listed at once.
+const PAGE: usize = 200;

@@ -1,0 +1,71 @@
+//! Everything that can be known of a gateway before anybody trusts it.
+//!
+//! What it promises:
+//! - *Static*: manifest, the one symbol, and what the library takes from others, judged without running any of it.
+//! - *Dynamic*: each operation is played in a process of its own, against a provider that answers well, badly, late and never. The
+//!   library's end says nothing about ours.
+//! - A finding is a sentence that says what to do. What cannot be judged without the author's help is said to be not checked, with
+//!   what to give; it never counts as passed.
+//!
+//! It knows the contract and no provider: what a provider says when all is well comes from the author's `check.json` ([`Samples`]).
+
+mod callback;
+mod imports;
+mod play;
+mod report;
+mod rules;
+mod samples;
+mod scenario;
+mod script;
+
+use std::path::Path;
+
+use switchyard_engine::gateway::{Bare, WorkerSettings};
+use switchyard_gateway::Operation;
+use switchyard_gateway::abi;
+
+pub use self::report::{Report, Row, Verdict};
+pub use self::samples::{Answer, Samples};
+
+/// Checks a built library; `settings` say which program plays its worker.
+pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings) -> Report {
+    let mut report = Report::default();
+    let inspection = match Bare::inspect(library) {
+        Ok(inspection) => inspection,
+        Err(refused) => {
+            report.fail("static", "file", refused.to_string());
+            return report;
+        }
+    };
+    let manifest = &inspection.manifest;
+    report.title = format!("{} {}", manifest.name, manifest.version);
+    report.sha256.clone_from(&inspection.sha256);
+    let has = format!(
+        "ABI {}, {} methods, {} operations",
+        manifest.abi,
+        manifest.methods.len(),
+        manifest.operations.len()
+    );
+    report.pass("static", "manifest", has);
+    report.pass("static", "one symbol", format!("`{}`", abi::SYMBOL));
+    imports::judge(&inspection.imports, &mut report);
+    let bare = match Bare::load(library, &inspection, settings) {
+        Ok(bare) => bare,
+        Err(refused) => {
+            report.fail("static", "loads", refused.to_string());
+            return report;
+        }
+    };
+    let stage = play::Stage::new(bare, manifest, samples);
+    for operation in Operation::ALL {
+        if !manifest.has(operation) {
+            continue;
+        }
+        if operation == Operation::Callback {
+            callback::check(&stage, &mut report).await;
+        } else {
+            scenario::check(&stage, operation, &mut report).await;
+        }
+    }
+    report
+}

@@ -1,0 +1,372 @@
+//! What an attempt keeps, and what a look at the chain makes of it. Pure: the same look gives the same outcome.
+//!
+//! Only a balance at a confirmed block is credited. So a reverted transaction, a token that merely says `Transfer`, and a payment
+//! that a reorganisation drops count for nothing, and money that a contract sends counts like any other.
+//!
+//! The money rule here: "declined" is said only when nothing came, by a block that is confirmed *and* younger than the deadline,
+//! so that a node that lags or stands still declines nothing. Money that came and does not suffice is reported as what it is: the
+//! engine opens a case for the operator, and the attempt ends by a person's word or the rest of the money.
+
+use serde::{Deserialize, Serialize};
+use switchyard_gateway::{Amount, DeclineReason, Fault, Money, Outcome, PayerAction};
+
+use crate::coins::Wanted;
+use crate::node::Block;
+use crate::rates::written_short;
+use crate::u256::U256;
+
+/// What an attempt keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub chain_id: u64,
+    pub chain: String,
+    pub address: String,
+    /// The address's number below the receiving chain.
+    pub index: u32,
+    /// Seconds since 1970.
+    pub expires: i64,
+    /// The coin that the payer was asked for; any of `coins` counts.
+    pub coin: String,
+    pub coins: Vec<Wanted>,
+    /// Money in the newest block, when there was some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Sighting>,
+    /// Money that is confirmed. It stays credited when the wallet's owner moves it on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Sighting>,
+}
+
+/// Money, and the block by which it was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    pub block: u64,
+    pub hash: String,
+    /// In the order of [`Kept::coins`].
+    pub units: Vec<U256>,
+}
+
+/// One look at the chain.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pub latest: Block,
+    pub confirmed: Block,
+    /// Balances in the order of [`Kept::coins`]; None where the node gave none.
+    pub units_latest: Vec<Option<U256>>,
+    pub units_confirmed: Vec<Option<U256>>,
+    /// The hashes now of the blocks of the two sightings.
+    pub hash_of_seen: Option<String>,
+    pub hash_of_confirmed: Option<String>,
+}
+
+/// What a look comes to.
+pub struct Verdict {
+    pub outcome: Outcome,
+    /// What the operator should read in the log.
+    pub news: Vec<String>,
+}
+
+/// The deadline after which an attempt ends.
+pub struct Deadline {
+    pub now: i64,
+    pub grace: i64,
+}
+
+impl Kept {
+    pub fn action(&self, missing: Option<U256>) -> Option<PayerAction> {
+        let coin = self.coins.iter().find(|coin| coin.symbol == self.coin)?;
+        let units = missing.unwrap_or(coin.units);
+        Some(PayerAction::SendCrypto {
+            address: self.address.clone(),
+            chain: self.chain.clone(),
+            token: Some(coin.name()),
+            amount: crate::coins::decimal(units, coin.decimals),
+            uri: coin.uri(self.chain_id, &self.address, units),
+            expires: Some(minutes_utc(self.expires)),
+        })
+    }
+
+    /// Takes in a look, and says what it means for a payment of `asked`.
+    pub fn judge(
+        &mut self,
+        look: &Look,
+        asked: &Money,
+        deadline: &Deadline,
+    ) -> Result<Verdict, Fault> {
+        let known = self.confirmed.clone();
+        let mut news = Vec::new();
+        self.take_confirmed(look, &mut news)?;
+        self.take_seen(look, &mut news);
+        let nothing = vec![U256::ZERO; self.coins.len()];
+        let units = self
+            .confirmed
+            .as_ref()
+            .map_or_else(|| nothing.clone(), |it| it.units.clone());
+        let paid = self.credit(asked.minor, &units);
+        let outcome = if paid >= asked.minor {
+            self.succeeded(asked, &units, &mut news)
+        } else if look.units_confirmed.contains(&None) || look.units_latest.contains(&None) {
+            let why = "the node does not tell the balance of every coin: the rest may be there";
+            return Err(Fault::provider(why));
+        } else if look.units_latest != look.units_confirmed || !self.is_over(look, deadline) {
+            let latest: Vec<U256> = look.units_latest.iter().copied().flatten().collect();
+            self.pending(asked, &most(&units, &latest), look)
+        } else if paid == 0 {
+            self.nothing_came(&units)
+        } else if self.confirmed != known {
+            // Kept first, said at the next question.
+            self.pending(asked, &units, look)
+        } else {
+            news.push(format!(
+                "{} of {} came to {} (number {}) and no more followed: a person has to decide",
+                self.amounts(&units),
+                self.amount_of_quote(),
+                self.address,
+                self.index
+            ));
+            Outcome::Succeeded {
+                provider_id: Some(self.address.clone()),
+                amount: Some(Amount::minor(paid, &asked.currency)),
+                fees: None,
+                provider_status: Some(format!("underpaid: {}", self.amounts(&units))),
+            }
+        };
+        Ok(Verdict { outcome, news })
+    }
+
+    /// What these units are worth of what was asked, rounded down.
+    fn credit(&self, asked: i64, units: &[U256]) -> i64 {
+        let mut sum = 0_i64;
+        for (coin, units) in self.coins.iter().zip(units) {
+            if *units >= coin.units {
+                return asked;
+            }
+            // Less than `asked`, because the units are less than those that are wanted.
+            let worth = u64::try_from(asked)
+                .ok()
+                .and_then(|asked| units.times(U256::from(asked)))
+                .and_then(|product| product.divided_by(coin.units))
+                .and_then(|(worth, _)| i64::try_from(worth.to_u64()?).ok());
+            sum = sum.saturating_add(worth.unwrap_or(0));
+        }
+        sum.min(asked)
+    }
+
+    fn take_confirmed(&mut self, look: &Look, news: &mut Vec<String>) -> Result<(), Fault> {
+        if let Some(known) = &self.confirmed {
+            if known.block > look.confirmed.number {
+                return Err(Fault::provider(format!(
+                    "the node is behind: it confirms block {}, and block {} was confirmed before",
+                    look.confirmed.number, known.block
+                )));
+            }
+            if look.hash_of_confirmed.as_deref() != Some(known.hash.as_str()) {
+                news.push(format!(
+                    "the chain was reorganised below block {}, which was confirmed: {} at {} counts anew; raise `confirmations`",
+                    known.block,
+                    self.amounts(&known.units),
+                    self.address
+                ));
+                self.confirmed = None;
+            }
+        }
+        let now = present(&look.units_confirmed);
+        let known = self.confirmed.as_ref().map_or(&[][..], |it| &it.units);
+        let units = most(&now, known);
+        if units != known && units.iter().any(|units| !units.is_zero()) {
+            self.confirmed = Some(Sighting {
+                block: look.confirmed.number,
+                hash: look.confirmed.hash.clone(),
+                units,
+            });
+        }
+        Ok(())
+    }
+
+    fn take_seen(&mut self, look: &Look, news: &mut Vec<String>) {
+        let units = present(&look.units_latest);
+        let there = units.iter().any(|units| !units.is_zero());
+        if let Some(known) = &self.seen {
+            let same_block = look.hash_of_seen.as_deref() == Some(known.hash.as_str());
+            if same_block && known.units == units {
+                return;
+            }
+            if !same_block && known.units != units {
+                news.push(format!(
+                    "{} at {} was in block {}, which the chain has dropped: now there is {}",
+                    self.amounts(&known.units),
+                    self.address,
+                    known.block,
+                    self.amounts(&units)
+                ));
+            }
+        }
+        self.seen = there.then(|| Sighting {
+            block: look.latest.number,
+            hash: look.latest.hash.clone(),
+            units,
+        });
+    }
+
+    /// Past the deadline by the engine's clock and by the chain's own.
+    fn is_over(&self, look: &Look, deadline: &Deadline) -> bool {
+        let end = self.expires.saturating_add(deadline.grace);
+        deadline.now >= end && look.confirmed.time >= end
+    }
+
+    fn succeeded(&self, asked: &Money, units: &[U256], news: &mut Vec<String>) -> Outcome {
+        let mut status = format!("paid {}", self.amounts(units));
+        if let Some(surplus) = self.surplus(units) {
+            status = format!("{status}, {surplus} more than asked");
+            news.push(format!("{status}, at {}", self.address));
+        }
+        Outcome::Succeeded {
+            provider_id: Some(self.address.clone()),
+            amount: Some(Amount::from(asked)),
+            fees: None,
+            provider_status: Some(status),
+        }
+    }
+
+    /// What came beyond the one coin that paid for all, which is the one that was asked for if it did.
+    fn surplus(&self, units: &[U256]) -> Option<String> {
+        let enough = |at: &usize| units[*at] >= self.coins[*at].units;
+        let asked_for = self.coins.iter().position(|coin| coin.symbol == self.coin);
+        let payer = asked_for
+            .filter(enough)
+            .or_else(|| (0..self.coins.len()).find(enough))?;
+        let mut over = units.to_vec();
+        over[payer] = units[payer].minus(self.coins[payer].units)?;
+        let any = over.iter().any(|units| !units.is_zero());
+        any.then(|| self.amounts(&over))
+    }
+
+    /// Still waiting; the payer is told what is missing.
+    fn pending(&self, asked: &Money, units: &[U256], look: &Look) -> Outcome {
+        let paid = self.credit(asked.minor, units);
+        let on_its_way = look.units_latest != look.units_confirmed;
+        Outcome::Pending {
+            provider_id: Some(self.address.clone()),
+            // All of it is on its way: nothing more to do.
+            payer_action: (paid < asked.minor)
+                .then(|| self.action(self.missing(asked.minor, paid, units)))
+                .flatten(),
+            poll_after: Some(if on_its_way {
+                look.until_confirmed_s()
+            } else {
+                POLL_S
+            }),
+        }
+    }
+
+    /// How much of the coin that was asked for is missing.
+    fn missing(&self, asked: i64, paid: i64, units: &[U256]) -> Option<U256> {
+        let at = self
+            .coins
+            .iter()
+            .position(|coin| coin.symbol == self.coin)?;
+        let coin = &self.coins[at];
+        let only = (0..units.len()).all(|other| other == at || units[other].is_zero());
+        if only {
+            return coin.units.minus(units[at]);
+        }
+        let rest = U256::from(u64::try_from(asked.checked_sub(paid)?).ok()?);
+        let all = U256::from(u64::try_from(asked).ok()?);
+        written_short(coin.units.times(rest)?.divided_up(all)?, coin.decimals)
+    }
+
+    fn nothing_came(&self, units: &[U256]) -> Outcome {
+        let until = minutes_utc(self.expires);
+        let came = if units.iter().all(|units| units.is_zero()) {
+            "Nothing".to_owned()
+        } else {
+            // Not worth the smallest unit of the price: anybody can send this much to anybody.
+            format!("No more than {}", self.amounts(units))
+        };
+        let said = format!(
+            "{came} came to {} by {until}; {} was asked.",
+            self.address,
+            self.amount_of_quote()
+        );
+        Outcome::declined(DeclineReason::Expired, said).with_provider_id(&self.address)
+    }
+
+    fn amount_of_quote(&self) -> String {
+        let coin = self.coins.iter().find(|coin| coin.symbol == self.coin);
+        coin.map_or_else(String::new, |coin| coin.amount(coin.units))
+    }
+
+    /// `2.5 USDC and 0.01 ETH`
+    fn amounts(&self, units: &[U256]) -> String {
+        let coins = self.coins.iter().zip(units);
+        let present = coins.filter(|(_, units)| !units.is_zero());
+        let texts: Vec<String> = present.map(|(coin, units)| coin.amount(*units)).collect();
+        if texts.is_empty() {
+            return "nothing".to_owned();
+        }
+        texts.join(" and ")
+    }
+}
+
+impl Look {
+    /// How long the newest block takes to be confirmed, if the chain goes on as fast as it did, and a little more.
+    fn until_confirmed_s(&self) -> u32 {
+        let took = self.latest.time.saturating_sub(self.confirmed.time);
+        let more = took.saturating_mul(5) / 4;
+        u32::try_from(more.clamp(0, LONGEST_POLL_S)).map_or(POLL_S, |wait| wait + 5)
+    }
+}
+
+fn present(units: &[Option<U256>]) -> Vec<U256> {
+    units
+        .iter()
+        .map(|units| units.unwrap_or_default())
+        .collect()
+}
+
+/// Of each coin the larger amount; what the second lacks counts as nothing.
+fn most(one: &[U256], other: &[U256]) -> Vec<U256> {
+    let other = other.iter().copied().chain(std::iter::repeat(U256::ZERO));
+    one.iter()
+        .zip(other)
+        .map(|(one, other)| (*one).max(other))
+        .collect()
+}
+
+/// `2026-11-20 10:30 UTC` (Howard Hinnant's `civil_from_days`).
+fn minutes_utc(seconds: i64) -> String {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_of_year = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_of_year + 2) / 5 + 1;
+    let month = if month_of_year < 10 {
+        month_of_year + 3
+    } else {
+        month_of_year - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+const POLL_S: u32 = 30;
+const LONGEST_POLL_S: i64 = 600;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_to_the_minute() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (1_795_168_800, "2026-11-20 10:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59 UTC"),
+        ] {
+            assert_eq!(minutes_utc(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! The gateway against Flutterwave's simulator, over real HTTP: every method, and every trap.
+
+mod simulator;
+
+use std::time::Duration;
+
+use gateway_flutterwave::Flutterwave;
+use gateway_flutterwave::methods::{METHODS, Method, Way};
+use serde_json::{Value, json};
+use switchyard_gateway::{
+    Amount, CallbackResult, Collect, ConfigCheck, DeclineReason, Direction, Fault, FaultKind,
+    Money, Operation, Outcome, PayerAction, Payout, Query, testing,
+};
+use switchyard_testkit::{Driver, Mishap, NOW_SECONDS};
+
+use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
+
+const PAYS: &str = "0551234987";
+/// When the page and the account of a bank transfer take nothing any more, and the gateway knows it.
+const PAGE_IS_OVER: &str = "2026-11-20T10:31:00.000000Z";
+const ACCOUNT_IS_OVER: &str = "2026-11-20T11:01:00.000000Z";
+
+struct Bench {
+    flutterwave: Simulator,
+    driver: Driver<Flutterwave>,
+}
+
+/// What the engine keeps of an attempt.
+struct Attempt {
+    reference: String,
+    method: &'static Method,
+    direction: Direction,
+    state: Value,
+}
+
+impl Attempt {
+    fn new(number: usize, method: &str, direction: Direction) -> Self {
+        Self {
+            reference: format!("7d3f0c9e-5b1a-4a52-9d6e-{number:012x}"),
+            method: Method::of(method).unwrap(),
+            direction,
+            state: Value::Null,
+        }
+    }
+
+    /// 1000 of the method's currency, in its smallest unit.
+    fn amount(&self) -> Money {
+        match self.method.decimals() {
+            0 => Money::from_minor(1_000, self.method.currency, 0),
+            decimals => Money::from_minor(100_000, self.method.currency, decimals),
+        }
+    }
+
+    fn payment(&self, number: &str) -> Collect {
+        let mut ask = testing::collect(self.method.code, 0, "", 0);
+        ask.amount = self.amount();
+        self.reference.clone_into(&mut ask.reference);
+        ask.fields = [("msisdn", number), ("account_bank", "GTBank")].into();
+        ask
+    }
+
+    fn payout(&self, number: &str) -> Payout {
+        let mut ask = testing::payout(self.method.code, 0, "", 0);
+        ask.amount = self.amount();
+        self.reference.clone_into(&mut ask.reference);
+        ask.recipient = [("msisdn", number)].into();
+        ask
+    }
+
+    fn question(&self) -> Query {
+        let mut ask = testing::query(self.method.code, self.direction, 0, "", 0);
+        ask.amount = self.amount();
+        self.reference.clone_into(&mut ask.reference);
+        ask
+    }
+}
+
+impl Bench {
+    async fn start() -> Self {
+        let flutterwave = Simulator::start(NOW_SECONDS).await;
+        let driver = Driver::new(flutterwave.config());
+        Self {
+            flutterwave,
+            driver,
+        }
+    }
+
+    async fn pay(&self, number: usize, method: &str) -> (Attempt, Result<Outcome, Fault>) {
+        self.pay_from(number, method, PAYS).await
+    }
+
+    async fn pay_from(
+        &self,
+        number: usize,
+        method: &str,
+        phone: &str,
+    ) -> (Attempt, Result<Outcome, Fault>) {
+        let mut attempt = Attempt::new(number, method, Direction::Collect);
+        let ask = attempt.payment(phone);
+        let called = self
+            .driver
+            .call(Operation::Collect, &ask, &mut attempt.state);
+        let outcome = called.await;
+        (attempt, outcome)
+    }
+
+    async fn send(
+        &self,
+        number: usize,
+        method: &str,
+        to: &str,
+    ) -> (Attempt, Result<Outcome, Fault>) {
+        let mut attempt = Attempt::new(number, method, Direction::Payout);
+        let ask = attempt.payout(to);
+        let called = self
+            .driver
+            .call(Operation::Payout, &ask, &mut attempt.state);
+        let outcome = called.await;
+        (attempt, outcome)
+    }
+
+    async fn try_to_ask(&self, attempt: &mut Attempt) -> Result<Outcome, Fault> {
+        let ask = attempt.question();
+        self.driver
+            .call(Operation::Query, &ask, &mut attempt.state)
+            .await
+    }
+
+    async fn asked(&self, attempt: &mut Attempt) -> Outcome {
+        self.try_to_ask(attempt).await.unwrap()
+    }
+}
+
+fn paid(outcome: &Outcome) -> Option<&Amount> {
+    match outcome {
+        Outcome::Succeeded { amount, .. } => amount.as_ref(),
+        _ => None,
+    }
+}
+
+fn reason(outcome: &Outcome) -> Option<(DeclineReason, bool)> {
+    match outcome {
+        Outcome::Declined {
+            reason, retryable, ..
+        } => Some((*reason, *retryable)),
+        _ => None,
+    }
+}
+
+fn is_open(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Pending { .. })
+}
+
+#[tokio::test]
+async fn every_method_collects_what_was_asked_and_pays_it_out_once() {
+    let bench = Bench::start().await;
+    for (at, method) in METHODS.iter().enumerate() {
+        let thousand = Amount::decimal("1000", method.currency);
+        if let Some(way) = method.collect {
+            let (mut attempt, begun) = bench.pay(2 * at, method.code).await;
+            let begun = begun.unwrap();
+            assert!(is_open(&begun), "{}: {begun:?}", method.code);
+            let provider = &bench.flutterwave;
+            let reference = attempt.reference.clone();
+            match way {
+                Way::Page => assert!(provider.card(&reference, GOOD_CARD)),
+                Way::BankTransfer => assert!(provider.transfer_in(&reference, "1000")),
+                Way::Ussd | Way::Qr => assert!(provider.go_on(&reference)),
+                Way::Mobile(..) => {
+                    let asks_for_page = matches!(
+                        begun,
+                        Outcome::Pending {
+                            payer_action: Some(PayerAction::Redirect { .. }),
+                            ..
+                        }
+                    );
+                    assert_eq!(provider.go_on(&reference), asks_for_page);
+                }
+            }
+            let ended = bench.asked(&mut attempt).await;
+            assert_eq!(paid(&ended), Some(&thousand), "{}: {ended:?}", method.code);
+            assert_eq!(provider.books.times(&reference), 1, "{}", method.code);
+        }
+        if method.payout.is_some() {
+            let (mut attempt, begun) = bench.send(2 * at + 1, method.code, PAYS).await;
+            assert!(is_open(&begun.unwrap()), "{}", method.code);
+            let ended = bench.asked(&mut attempt).await;
+            assert_eq!(paid(&ended), Some(&thousand), "{}: {ended:?}", method.code);
+            assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+        }
+    }
+    assert_eq!(bench.flutterwave.books.all().len(), 62);
+}
+
+#[tokio::test]
+async fn a_card_that_fails_is_not_the_end_and_the_next_one_pays() {
+    let bench = Bench::start().await;
+    let (mut attempt, _) = bench.pay(1, "card_ghs").await;
+    let tx_ref = attempt.reference.clone();
+    // Nobody has begun: Flutterwave does not know it, and that is no failure.
+    assert!(is_open(&bench.asked(&mut attempt).await));
+    assert!(bench.flutterwave.card(&tx_ref, POOR_CARD));
+    assert!(is_open(&bench.asked(&mut attempt).await));
+    assert!(bench.flutterwave.card(&tx_ref, GOOD_CARD));
+    assert!(paid(&bench.asked(&mut attempt).await).is_some());
+
+    let (mut poor, _) = bench.pay(2, "card_ghs").await;
+    let (mut idle, _) = bench.pay(3, "card_ghs").await;
+    for _ in 0..3 {
+        assert!(bench.flutterwave.card(&poor.reference, POOR_CARD));
+    }
+    assert!(
+        !bench.flutterwave.card(&poor.reference, GOOD_CARD),
+        "three cards a page"
+    );
+    bench.driver.set_now(PAGE_IS_OVER);
+    bench.flutterwave.set_now(NOW_SECONDS + 31 * 60);
+    assert!(
+        !bench.flutterwave.card(&idle.reference, GOOD_CARD),
+        "the page is over"
+    );
+    let ended = bench.asked(&mut poor).await;
+    assert_eq!(
+        reason(&ended),
+        Some((DeclineReason::InsufficientFunds, false))
+    );
+    let ended = bench.asked(&mut idle).await;
+    assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
+    assert_eq!(bench.flutterwave.books.all().len(), 1);
+}
+
+#[tokio::test]
+async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
+    let bench = Bench::start().await;
+    for (at, (sent, told)) in [
+        ("999.99", "999.99"),
+        ("1000.01", "1000.01"),
+        ("1000.00", "1000"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (mut attempt, begun) = bench.pay(at, "bank_transfer_ng").await;
+        let action = PayerAction::Transfer {
+            bank: "Mock Bank".into(),
+            account: "0067100155".into(),
+            name: "Simulated Ltd".into(),
+            amount: Amount::decimal("1000", "NGN"),
+            reference: Some("MockFLWRef-1".into()),
+            expires: Some("2026-11-20 10:30 UTC".into()),
+        };
+        assert_eq!(begun.unwrap(), Outcome::awaiting(action));
+        assert!(is_open(&bench.asked(&mut attempt).await));
+        assert!(bench.flutterwave.transfer_in(&attempt.reference, sent));
+        let ended = bench.asked(&mut attempt).await;
+        assert_eq!(paid(&ended), Some(&Amount::decimal(*told, "NGN")));
+    }
+    let (mut idle, _) = bench.pay(9, "bank_transfer_ng").await;
+    bench.driver.set_now(ACCOUNT_IS_OVER);
+    bench.flutterwave.set_now(NOW_SECONDS + 61 * 60);
+    assert!(!bench.flutterwave.transfer_in(&idle.reference, "1000"));
+    let ended = bench.asked(&mut idle).await;
+    assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
+    let bench = Bench::start().await;
+    for (at, mishap) in [
+        Mishap::LoseAnswer,
+        Mishap::CutAnswer,
+        Mishap::AnswerInstead(
+            500,
+            "{\"status\":\"error\",\"message\":\"Insufficient funds\"}".into(),
+        ),
+        Mishap::AnswerInstead(502, "<html>Bad gateway</html>".into()),
+        Mishap::AnswerInstead(200, String::new()),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let unclear = |called: &Result<Outcome, Fault>| match called {
+            Ok(outcome) => matches!(outcome, Outcome::Unknown { .. }),
+            Err(fault) => fault.kind == FaultKind::Provider,
+        };
+        bench
+            .flutterwave
+            .mishaps
+            .next("POST", "/v3/charges", mishap.clone());
+        // What is asked meanwhile is not found at first: that proves nothing.
+        bench.flutterwave.hide_for(1);
+        let (mut attempt, called) = bench.pay(2 * at, "mpesa_ke").await;
+        assert!(unclear(&called), "{mishap:?}: {called:?}");
+        let first = bench.asked(&mut attempt).await;
+        assert!(
+            matches!(first, Outcome::NotFound { .. }),
+            "{mishap:?}: {first:?}"
+        );
+        assert!(
+            paid(&bench.asked(&mut attempt).await).is_some(),
+            "{mishap:?}"
+        );
+        assert_eq!(bench.flutterwave.taken(Kind::Charge, &attempt.reference), 1);
+        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+
+        bench
+            .flutterwave
+            .mishaps
+            .next("POST", "/v3/transfers", mishap.clone());
+        let (mut attempt, called) = bench.send(2 * at + 1, "mtn_gh", PAYS).await;
+        assert!(unclear(&called), "{mishap:?}: {called:?}");
+        assert!(
+            paid(&bench.asked(&mut attempt).await).is_some(),
+            "{mishap:?}"
+        );
+        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_link_is_over_when_its_page_is_and_a_question_that_is_lost_leaves_everything_open() {
+    let bench = Bench::start().await;
+    bench
+        .flutterwave
+        .mishaps
+        .next("POST", "/v3/payments", Mishap::LoseAnswer);
+    let (mut lost, called) = bench.pay(1, "card_usd").await;
+    assert_eq!(called.unwrap_err().kind, FaultKind::Provider);
+    assert!(matches!(
+        bench.asked(&mut lost).await,
+        Outcome::NotFound { .. }
+    ));
+    let late = Mishap::Delay(Duration::from_millis(200));
+    bench.flutterwave.mishaps.next("POST", "/v3/payments", late);
+    let (mut attempt, begun) = bench.pay(2, "card_usd").await;
+    assert!(is_open(&begun.unwrap()));
+    bench.flutterwave.card(&attempt.reference, GOOD_CARD);
+    for mishap in [
+        Mishap::LoseAnswer,
+        Mishap::CutAnswer,
+        Mishap::Refuse(500, "{}".into()),
+        Mishap::Refuse(404, "<html>".into()),
+        Mishap::Refuse(404, "{}".into()),
+    ] {
+        bench
+            .flutterwave
+            .mishaps
+            .next("GET", "/v3/transactions", mishap.clone());
+        let fault = bench.try_to_ask(&mut attempt).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Provider, "{mishap:?}");
+    }
+    assert!(paid(&bench.asked(&mut attempt).await).is_some());
+    bench.driver.set_now(PAGE_IS_OVER);
+    let ended = bench.asked(&mut lost).await;
+    assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
+    assert_eq!(bench.flutterwave.taken(Kind::Page, &lost.reference), 1);
+}
+
+#[tokio::test]
+async fn a_final_state_that_comes_late_is_waited_for_and_a_bad_number_fails_for_good() {
+    let bench = Bench::start().await;
+    bench.flutterwave.settle_after(3);
+    let (mut charge, _) = bench.pay(1, "orange_cm").await;
+    let (mut transfer, _) = bench.send(2, "mtn_gh", PAYS).await;
+    for _ in 0..2 {
+        assert!(is_open(&bench.asked(&mut charge).await));
+        assert!(is_open(&bench.asked(&mut transfer).await));
+    }
+    for attempt in [&mut charge, &mut transfer] {
+        assert!(paid(&bench.asked(attempt).await).is_some());
+    }
+    bench.flutterwave.settle_after(0);
+    bench.flutterwave.empty_wallet("KES");
+    let (mut refused, _) = bench.pay_from(3, "mtn_gh", &format!("+{BAD_NUMBER}")).await;
+    assert!(bench.flutterwave.go_on(&refused.reference));
+    let (mut nobody, _) = bench.send(4, "mtn_gh", &format!("+{BAD_NUMBER}")).await;
+    let (mut broke, _) = bench.send(5, "mpesa_ke", "0708374149").await;
+    for (attempt, why) in [
+        (&mut refused, (DeclineReason::PayerDeclined, false)),
+        (&mut nobody, (DeclineReason::InvalidAccount, false)),
+        (&mut broke, (DeclineReason::MerchantFunds, true)),
+    ] {
+        let ended = bench.asked(attempt).await;
+        assert_eq!(reason(&ended), Some(why), "{ended:?}");
+        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 0);
+    }
+}
+
+#[tokio::test]
+async fn the_same_transfer_twice_is_one_and_the_second_call_says_what_became_of_it() {
+    let bench = Bench::start().await;
+    let (first, _) = bench.send(1, "mtn_gh", PAYS).await;
+    let (_, again) = bench.send(1, "mtn_gh", PAYS).await;
+    assert!(paid(&again.unwrap()).is_some());
+    assert_eq!(bench.flutterwave.taken(Kind::Transfer, &first.reference), 1);
+    assert_eq!(bench.flutterwave.books.times(&first.reference), 1);
+}
+
+#[tokio::test]
+async fn a_refund_is_never_more_than_was_paid_and_is_followed_to_its_end() {
+    let bench = Bench::start().await;
+    let (paid_by, _) = bench.pay(1, "card_ghs").await;
+    bench.flutterwave.card(&paid_by.reference, GOOD_CARD);
+    let mut refund = Attempt::new(2, "card_ghs", Direction::Collect);
+    let ask = |minor| {
+        let amount = Money::from_minor(minor, "GHS", 2);
+        json!({ "reference": "r-1", "of": paid_by.reference, "method": "card_ghs", "amount": amount })
+    };
+    let begun: Outcome = bench
+        .driver
+        .call(Operation::Refund, &ask(60_050), &mut refund.state)
+        .await
+        .unwrap();
+    assert!(is_open(&begun), "{begun:?}");
+    assert_eq!(
+        paid(&bench.asked(&mut refund).await),
+        Some(&Amount::decimal("600.5", "GHS"))
+    );
+    let mut state = Value::Null;
+    let too_much: Outcome = bench
+        .driver
+        .call(Operation::Refund, &ask(60_050), &mut state)
+        .await
+        .unwrap();
+    assert_eq!(
+        reason(&too_much),
+        Some((DeclineReason::AmountOutOfRange, false))
+    );
+}
+
+#[tokio::test]
+async fn every_callback_is_a_hint_about_our_reference_and_a_forged_one_is_refused() {
+    let bench = Bench::start().await;
+    let (charge, _) = bench.pay(1, "mpesa_ke").await;
+    bench.flutterwave.sign();
+    let (mut transfer, _) = bench.send(2, "mtn_gh", PAYS).await;
+    bench.asked(&mut transfer).await;
+    for attempt in [&charge, &transfer] {
+        let letter = bench.flutterwave.letters(&attempt.reference).remove(0);
+        let mut forged = letter.clone();
+        forged
+            .headers
+            .retain(|(name, _)| name != "flutterwave-signature");
+        for (name, value) in &mut forged.headers {
+            if name == "verif-hash" {
+                value.push('x');
+            }
+        }
+        let hint = CallbackResult::hint().about(&attempt.reference);
+        for (letter, is_ours) in [(letter, true), (forged, false)] {
+            let mut state = Value::Null;
+            let news = letter.as_callback("/callbacks/con_1", None);
+            let called = bench.driver.call(Operation::Callback, &news, &mut state);
+            let result: CallbackResult = called.await.unwrap();
+            if is_ours {
+                assert_eq!(result, hint);
+            } else {
+                assert!(result.refused.is_some() && result.reference.is_none());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_key_is_checked_without_touching_anything() {
+    let bench = Bench::start().await;
+    let check = async |driver: &Driver<Flutterwave>| -> ConfigCheck {
+        let mut state = Value::Null;
+        let called = driver.call(Operation::CheckConfig, &Value::Null, &mut state);
+        called.await.unwrap()
+    };
+    assert_eq!(
+        check(&bench.driver).await,
+        ConfigCheck::Works { account: None }
+    );
+    let mut config = bench.flutterwave.config();
+    config["secret_key"] = json!("FLWSECK_TEST-another-X");
+    let stranger = Driver::<Flutterwave>::new(config);
+    assert!(matches!(
+        check(&stranger).await,
+        ConfigCheck::Refused { .. }
+    ));
+    let attempt = Attempt::new(1, "card_usd", Direction::Collect);
+    let (ask, mut state) = (attempt.payment(PAYS), Value::Null);
+    let called = stranger.call(Operation::Collect, &ask, &mut state);
+    let refused: Outcome = called.await.unwrap();
+    assert_eq!(reason(&refused), Some((DeclineReason::Misconfigured, true)));
+}

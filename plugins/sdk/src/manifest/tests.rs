@@ -1,0 +1,135 @@
+//! What the engine refuses in a manifest, and with which words.
+
+use serde_json::json;
+
+use super::*;
+
+fn sample() -> Value {
+    json!({
+        "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme Pay",
+        "methods": [{"code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"], "min": "100"}],
+        "operations": ["collect", "query"],
+        "hosts": {"sandbox": ["sandbox.acme.example"], "live": ["api.acme.example", "*.acme.example:8443"]},
+        "config": {
+            "type": "object", "required": ["key"],
+            "properties": {"key": {"type": "string", "writeOnly": true}, "shop": {"type": "string"}}
+        },
+        "some_later_field": 1
+    })
+}
+
+fn parsed(manifest: &Value) -> Result<Manifest, ManifestError> {
+    Manifest::parse(manifest.to_string().as_bytes())
+}
+
+#[test]
+fn a_good_manifest_reads_and_names_its_secrets() {
+    let manifest = parsed(&sample()).unwrap();
+    assert_eq!(manifest.secret_fields(), ["key"]);
+    let ended_by_a_compiler = format!("{}\n\0", sample());
+    assert_eq!(
+        Manifest::parse(ended_by_a_compiler.as_bytes()).unwrap(),
+        manifest
+    );
+}
+
+/// Each lie, in the place of what a good manifest says, is refused with these words.
+fn assert_refused<const N: usize>(lies: [(&str, Value, &str); N]) {
+    for (place, lie, refusal) in lies {
+        let mut manifest = sample();
+        *manifest.pointer_mut(place).unwrap() = lie;
+        let error = parsed(&manifest).expect_err(place).to_string();
+        assert!(error.contains(refusal), "{place}: {error}");
+    }
+}
+
+#[test]
+fn a_manifest_that_lies_about_what_it_is_is_refused_with_what_to_do() {
+    assert_refused([
+        ("/abi", json!(2), "is for ABI 2, and this engine has ABI 1"),
+        (
+            "/name",
+            json!("../../etc/passwd"),
+            "names the gateway `../../etc/passwd`",
+        ),
+        ("/name", json!("Acme"), "begins with a letter"),
+        ("/name", json!(""), "names the gateway ``"),
+        ("/version", json!("one"), "write three numbers"),
+        ("/title", json!(" "), "needs a `title`"),
+        (
+            "/operations",
+            json!(["query"]),
+            "does not list that operation",
+        ),
+        (
+            "/operations",
+            json!(["collect", "payout", "query"]),
+            "has no method for it",
+        ),
+        ("/operations", json!(["collect"]), "does not list `query`"),
+        (
+            "/operations",
+            json!(["collect", "query", "steal"]),
+            "does not read as a manifest",
+        ),
+        (
+            "/operations",
+            json!(["collect", "query", "callback"]),
+            "needs both or none",
+        ),
+    ]);
+}
+
+#[test]
+fn a_manifest_that_lies_about_what_it_has_is_refused_with_what_to_do() {
+    assert_refused([
+        ("/methods", json!([]), "has no method for it"),
+        (
+            "/methods/0/code",
+            json!("acme/xof"),
+            "has the method code `acme/xof`",
+        ),
+        (
+            "/methods/0/currency",
+            json!("xof"),
+            "three letters of ISO 4217",
+        ),
+        ("/methods/0/countries", json!([]), "two letters of ISO 3166"),
+        ("/methods/0/min", json!("1e3"), "no decimal"),
+        (
+            "/hosts/live/0",
+            json!("https://api.acme.example/"),
+            "without scheme or path",
+        ),
+        (
+            "/hosts/live/0",
+            json!("user@acme.example"),
+            "without scheme or path",
+        ),
+        (
+            "/config/type",
+            json!("array"),
+            "no JSON Schema of type `object`",
+        ),
+        (
+            "/config/properties/key/type",
+            json!("array"),
+            "not string, integer or boolean",
+        ),
+        ("/config/required/0", json!("pin"), "does not describe it"),
+    ]);
+    let mut twice = sample();
+    let method = twice["methods"][0].clone();
+    twice["methods"].as_array_mut().unwrap().push(method);
+    assert!(parsed(&twice).unwrap_err().to_string().contains("twice"));
+    let mut needy = sample();
+    needy["needs"] = json!(["threads"]);
+    assert!(
+        parsed(&needy)
+            .unwrap_err()
+            .to_string()
+            .contains("upgrade the engine")
+    );
+    assert!(Manifest::parse(b"\xff").is_err());
+    assert!(Manifest::parse(b"").is_err());
+}

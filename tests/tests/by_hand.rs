@@ -1,0 +1,232 @@
+//! What an operator does by hand, through the operator API, with the test gateway behind it.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+use switchyard::operations::Draining;
+use switchyard::operator;
+use switchyard_tests::eventually;
+use switchyard_tests::merchant::{Merchant, Reply};
+
+/// Stays pending, as a payment and as a payout.
+const PAYMENT_STAYS: &str = "4149518162";
+const PAYOUT_STAYS: &str = "4149518163";
+
+struct World {
+    merchant: Merchant,
+}
+
+impl World {
+    async fn open() -> anyhow::Result<Self> {
+        let mut merchant = Merchant::with(|_| {}).await?;
+        let routes = operator::routes(merchant.state.clone(), Draining::default());
+        let routes = axum::Router::new()
+            .nest("/operator/v1", routes)
+            .with_state(merchant.state.clone());
+        merchant.router = merchant.router.merge(routes);
+        Ok(Self { merchant })
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Reply> {
+        let token = self.merchant.bench.keys.operator_token.expose();
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/operator/v1{path}"))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json");
+        let body = match body {
+            Value::Null => Body::empty(),
+            body => Body::from(body.to_string()),
+        };
+        self.merchant.ask(request.body(body)?).await
+    }
+
+    /// `data` of a good answer.
+    async fn done(&self, method: &str, path: &str, body: Value) -> anyhow::Result<Value> {
+        let reply = self.ask(method, path, &body).await?;
+        anyhow::ensure!(reply.status == 200, "{method} {path}: {}", reply.text);
+        Ok(reply.body["data"].clone())
+    }
+
+    async fn refused(&self, path: &str, body: Value) -> anyhow::Result<(u16, Vec<String>)> {
+        Ok(self.ask("POST", path, &body).await?.refusal())
+    }
+
+    async fn pending_payment(&self) -> anyhow::Result<String> {
+        let id = self.merchant.payment().await?;
+        self.merchant.pay(&id, PAYMENT_STAYS).await?;
+        self.comes_to(&id, "pending").await?;
+        Ok(id)
+    }
+
+    async fn comes_to(&self, id: &str, status: &str) -> anyhow::Result<Value> {
+        let path = format!("/transactions/{id}");
+        eventually(status, Duration::from_secs(20), async || {
+            let shown = self.done("GET", &path, Value::Null).await?;
+            let there = shown["status"] == status && shown["state"] != "awaiting_gateway";
+            Ok(there.then_some(shown))
+        })
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_asks_the_provider_at_once_and_says_what_came() -> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.pending_payment().await?;
+    world.merchant.bench.clock.advance(Duration::from_secs(3));
+    let path = format!("/transactions/{id}/check");
+    let checked = world.done("POST", &path, json!({})).await?;
+    assert_eq!(
+        (&checked["asked"], &checked["answered"], &checked["status"]),
+        (&json!(true), &json!(true), &json!("pending"))
+    );
+    let acts = checked["timeline"].as_array().context("a timeline")?;
+    let act = acts.iter().find(|step| step["event"]["act"] == "checked");
+    let act = act.context("the check is on the timeline")?;
+    assert_eq!(act["event"]["operator"]["name"], "development");
+    let again = world.done("POST", &path, json!({})).await?;
+    assert_eq!(again["asked"], false, "a second press asks nobody");
+    let nobody = world.merchant.payment().await?;
+    let refused = world
+        .refused(&format!("/transactions/{nobody}/check"), json!({}))
+        .await?;
+    assert_eq!(refused, (409, vec!["transition_refused -".to_owned()]));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pending_payment_is_settled_once_and_its_end_never_changes() -> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.pending_payment().await?;
+    let path = format!("/transactions/{id}/resolve");
+    let unfit = |field: &str| (422, vec![format!("field_invalid {field}")]);
+    for (body, refused) in [
+        (json!({"outcome": "failed", "note": " "}), unfit("note")),
+        (
+            json!({"outcome": "failed", "note": "x", "amount": 25}),
+            unfit("amount"),
+        ),
+        (
+            json!({"outcome": "succeeded", "note": "x", "amount": "25.001"}),
+            unfit("amount"),
+        ),
+        (json!({"outcome": "perhaps", "note": "x"}), unfit("-")),
+        (
+            json!({"outcome": "never_sent", "note": "x"}),
+            (409, vec!["transition_refused -".to_owned()]),
+        ),
+        (
+            json!({"outcome": "succeeded", "note": "x", "amount": 24.99}),
+            (409, vec!["transition_refused -".to_owned()]),
+        ),
+    ] {
+        assert_eq!(world.refused(&path, body.clone()).await?, refused, "{body}");
+    }
+    let note = "in the provider's books";
+    let settled = json!({"outcome": "succeeded", "note": note, "provider_id": "P-9"});
+    let settled = world.done("POST", &path, settled).await?;
+    assert_eq!(settled["status"], "success");
+    assert_eq!(settled["attempts"][0]["provider_id"], "P-9");
+    assert!(settled["timeline"].to_string().contains(note));
+    let seen = world
+        .merchant
+        .get(&format!("/v1/payments/{id}/verify"))
+        .await?;
+    assert_eq!(seen.body["data"]["status"], "success");
+    let twice = world
+        .refused(&path, json!({"outcome": "failed", "note": "x"}))
+        .await?;
+    assert_eq!(twice, (409, vec!["transition_refused -".to_owned()]));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.merchant.payout(PAYOUT_STAYS).await?;
+    world.comes_to(&id, "pending").await?;
+    let open = |query: &str| format!("/cases?{query}");
+    assert_eq!(
+        world.done("GET", &open(""), Value::Null).await?["cases"],
+        json!([])
+    );
+    let days = Duration::from_secs(3 * 24 * 3_600 + 1);
+    world.merchant.bench.clock.advance(days);
+    let case = eventually("a case", Duration::from_secs(20), async || {
+        let cases = world.done("GET", &open(""), Value::Null).await?;
+        Ok(cases["cases"].get(0).cloned())
+    })
+    .await?;
+    assert_eq!(
+        (&case["reason"], &case["state"], &case["transaction"]["id"]),
+        (&json!("no_final_answer"), &json!("open"), &json!(id))
+    );
+    let case_id = case["id"].as_str().context("an id")?;
+    for (query, count) in [
+        ("reason=amount_differs", 0),
+        ("environment=live", 0),
+        ("environment=sandbox", 1),
+        ("opened_before=2026-11-20", 0),
+        ("state=closed", 0),
+        ("limit=1", 1),
+        (&format!("before={case_id}"), 0),
+    ] {
+        let found = world.done("GET", &open(query), Value::Null).await?;
+        let found = found["cases"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, count, "{query}");
+    }
+    let note = json!({"note": "looked into the books"});
+    let close = format!("/cases/{case_id}/close");
+    assert_eq!(world.refused(&close, note.clone()).await?.0, 409);
+    let resolve = format!("/transactions/{id}/resolve");
+    let failed =
+        json!({"outcome": "failed", "note": "never arrived", "message": "The account is closed."});
+    let failed = world.done("POST", &resolve, failed).await?;
+    assert_eq!(
+        (
+            &failed["status"],
+            &failed["failure_message"],
+            &failed["open_cases"]
+        ),
+        (
+            &json!("failed"),
+            &json!("The account is closed."),
+            &json!(0)
+        )
+    );
+    let shown = world
+        .done("GET", &format!("/cases/{case_id}"), Value::Null)
+        .await?;
+    assert_eq!(shown["closed"]["note"], "never arrived");
+    assert_eq!(shown["closed"]["by"]["name"], "development");
+    assert_eq!(shown["transaction"]["id"], json!(id));
+    let closed = world
+        .done("GET", &open("state=closed"), Value::Null)
+        .await?;
+    assert_eq!(closed["cases"][0]["id"], case_id);
+    assert_eq!(
+        world.done("GET", &open(""), Value::Null).await?["cases"],
+        json!([])
+    );
+    assert_eq!(world.refused(&close, note).await?.0, 409, "closed before");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_cancels_a_payment_that_no_provider_has() -> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.merchant.payment().await?;
+    let path = format!("/transactions/{id}/cancel");
+    let note = json!({"note": "ordered twice"});
+    let cancelled = world.done("POST", &path, note.clone()).await?;
+    assert_eq!(cancelled["status"], "cancelled");
+    assert!(cancelled["timeline"].to_string().contains("ordered twice"));
+    let pending = world.pending_payment().await?;
+    let path = format!("/transactions/{pending}/cancel");
+    assert_eq!(world.refused(&path, note).await?.0, 409);
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Callbacks of providers: the races, the forgeries, the kill. In-process engines where time has to move, a real server for HTTP.
+
+mod bench;
+mod races;
+mod server;
+mod waiting;

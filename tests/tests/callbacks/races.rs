@@ -1,0 +1,175 @@
+//! Redirect, answer, poll and callback come in any order, and twice, and contradict each other.
+
+use serde_json::json;
+use switchyard_engine::callback::CallbackState;
+use switchyard_engine::transaction::{CaseReason, Status};
+
+use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, news};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_success_ends_a_payment_that_waits() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    bench.send(&bench.news(id, "success").await?).await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(
+        callbacks[0].state,
+        CallbackState::Matched,
+        "{:?}",
+        callbacks[0]
+    );
+    assert_eq!(callbacks[0].trusted, Some(true));
+    let paid = bench.transaction(id).await?;
+    assert_eq!(paid.status(), Status::Success);
+    assert_eq!(paid.attempts[0].captured, Some(paid.amount));
+    assert_eq!(bench.asked(id).await?, 0, "nobody had to be asked");
+    let about = bench.merchant.bench.engine.callbacks_about(id).await?;
+    assert_eq!(about.len(), 1, "it is on the timeline");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_callback_many_times_counts_once() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let news = bench.news(id, "success").await?;
+    for _ in 0..20 {
+        bench.send(&news).await?;
+    }
+    bench.dealt_with(20).await?;
+    let paid = bench.transaction(id).await?;
+    assert_eq!((paid.status(), paid.attempts.len()), (Status::Success, 1));
+    assert!(paid.cases.is_empty());
+    let timeline = bench.merchant.bench.engine.timeline(id).await?;
+    bench.send(&news).await?;
+    bench.dealt_with(21).await?;
+    assert_eq!(bench.merchant.bench.engine.timeline(id).await?, timeline);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_that_comes_after_the_end_changes_nothing() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    bench.send(&bench.news(id, "success").await?).await?;
+    bench.dealt_with(1).await?;
+    bench.send(&bench.news(id, "pending").await?).await?;
+    bench.dealt_with(2).await?;
+    let paid = bench.transaction(id).await?;
+    assert_eq!(paid.status(), Status::Success);
+    assert!(paid.cases.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contradiction_of_the_end_opens_a_case_and_changes_nothing() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let paid = bench.paying(PAYS).await?;
+    let declined = bench.paying(DECLINES).await?;
+    bench.send(&bench.news(paid, "failed").await?).await?;
+    bench.send(&bench.news(declined, "success").await?).await?;
+    bench.dealt_with(2).await?;
+    for (id, status, reason) in [
+        (paid, Status::Success, CaseReason::SuccessContradicted),
+        (declined, Status::Failed, CaseReason::MoneyAfterTheEnd),
+    ] {
+        let found = bench.transaction(id).await?;
+        assert_eq!(found.status(), status);
+        let reasons: Vec<_> = found.cases.iter().map(|case| case.reason).collect();
+        assert_eq!(reasons, [reason]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_callback_changes_nothing_and_is_kept() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let before = bench.transaction(id).await?;
+    let news = bench.news(id, "success").await?.to_string();
+    bench.send_raw(news.clone(), None).await?;
+    bench.send_raw(news.clone(), Some("another key")).await?;
+    bench.send_raw("{".to_owned(), Some(SECRET)).await?;
+    let callbacks = bench.dealt_with(3).await?;
+    for forged in &callbacks {
+        assert_eq!(forged.state, CallbackState::Refused, "{forged:?}");
+        assert_eq!(forged.transaction, None);
+    }
+    assert_eq!(bench.transaction(id).await?, before);
+    assert_eq!(
+        bench.callbacks(Some(CallbackState::Refused)).await?.len(),
+        3
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn less_money_or_other_money_or_another_charge_is_no_success() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let reference = bench.reference(id).await?;
+    let mut other_currency = news(&reference, "success");
+    other_currency["currency"] = json!("XOF");
+    let mut other_charge = news(&reference, "success");
+    other_charge["id"] = json!("demo-of-somebody-else");
+    bench.send(&other_currency).await?;
+    bench.send(&other_charge).await?;
+    bench.dealt_with(2).await?;
+    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    assert!(bench.asked(id).await? >= 1, "the provider is asked instead");
+    let mut too_little = news(&reference, "success");
+    too_little["amount"] = json!(2_499);
+    bench.send(&too_little).await?;
+    bench.dealt_with(3).await?;
+    let waits = bench.transaction(id).await?;
+    assert_eq!(waits.status(), Status::Pending);
+    assert_eq!(waits.cases[0].reason, CaseReason::AmountDiffers);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hint_has_the_provider_asked_and_counts_for_nothing_itself() -> anyhow::Result<()> {
+    let bench = Bench::unsigned().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    bench.send(&bench.news(id, "success").await?).await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(callbacks[0].state, CallbackState::Matched);
+    assert_eq!(callbacks[0].trusted, Some(false));
+    assert_eq!(bench.asked(id).await?, 1);
+    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_hints_at_once_are_one_question() -> anyhow::Result<()> {
+    let bench = Bench::unsigned().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let hint = bench.news(id, "success").await?;
+    for _ in 0..30 {
+        bench.send(&hint).await?;
+    }
+    bench.dealt_with(30).await?;
+    let asked = bench.asked(id).await?;
+    assert!((1..=2).contains(&asked), "{asked} times");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_hints_about_one_payment_are_neither_kept_nor_asked_about() -> anyhow::Result<()>
+{
+    let bench = Bench::unsigned().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let hint = bench.news(id, "success").await?;
+    let kept = switchyard_engine::limits::CALLBACKS_PER_TRANSACTION;
+    for _ in 0..kept {
+        bench.send(&hint).await?;
+    }
+    bench.dealt_with(kept).await?;
+    let asked = bench.asked(id).await?;
+    for _ in 0..50 {
+        bench.send(&hint).await?;
+    }
+    bench.dealt_with(kept).await?;
+    assert_eq!(bench.asked(id).await?, asked);
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Callbacks that come too early: before their transaction, before the answer of our own call, and those whose transaction never comes.
+
+use std::time::Duration;
+
+use serde_json::json;
+use switchyard_engine::callback::CallbackState;
+use switchyard_engine::limits::CALLBACK_AWAITS;
+use switchyard_engine::transaction::{AttemptState, Status};
+use switchyard_tests::eventually;
+
+use crate::bench::{Bench, KEY, SOON, news};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_when_it_appears()
+-> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let early = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500 });
+    bench.send_raw(early.to_string(), Some(KEY)).await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(
+        callbacks[0].state,
+        CallbackState::Unmatched,
+        "{:?}",
+        callbacks[0]
+    );
+    assert!(callbacks[0].awaits);
+    let id = bench.confirmed("pending ch_9").await?;
+    eventually("the callback found it", SOON, async || {
+        let found = bench.transaction(id).await?;
+        Ok((found.status() == Status::Success).then_some(()))
+    })
+    .await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(callbacks[0].state, CallbackState::Matched);
+    assert_eq!(callbacks[0].transaction, Some(id));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_success_that_comes_before_the_answer_of_our_call_counts_at_once() -> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let id = bench.confirmed("never").await?;
+    let away = bench.transaction(id).await?;
+    assert_eq!(away.attempts[0].state, AttemptState::Started);
+    let reference = away.attempts[0].reference;
+    let news = json!({ "reference": reference, "status": "succeeded", "minor": 2_500 });
+    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    bench.dealt_with(1).await?;
+    assert_eq!(bench.transaction(id).await?.status(), Status::Success);
+    // Then our call comes back with nothing to show.
+    let engine = &bench.merchant.bench.engine;
+    eventually("our call came back", SOON, async || {
+        Ok((engine.submissions_away() == 0).then_some(()))
+    })
+    .await?;
+    let paid = bench.transaction(id).await?;
+    assert_eq!((paid.status(), paid.attempts.len()), (Status::Success, 1));
+    assert!(paid.cases.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decline_that_comes_before_the_answer_of_our_call_waits_for_its_end() -> anyhow::Result<()>
+{
+    let bench = Bench::misbehaving().await?;
+    let id = bench.confirmed("never").await?;
+    let reference = bench.reference(id).await?;
+    let news = json!({ "reference": reference, "status": "declined", "minor": 2_500 });
+    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    let engine = &bench.merchant.bench.engine;
+    eventually("it waits", SOON, async || {
+        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
+    })
+    .await?;
+    assert_eq!(engine.submissions_away(), 1);
+    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    bench.dealt_with(1).await?;
+    assert_eq!(
+        engine.submissions_away(),
+        0,
+        "nothing else began before our call had ended"
+    );
+    // Our call's own end came first: it had sent nothing, so the payer may choose again.
+    let after = bench.transaction(id).await?;
+    assert_eq!(
+        (after.attempts.len(), after.attempts[0].state),
+        (1, AttemptState::NotSent)
+    );
+    assert_eq!(after.status(), Status::Pending);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_that_comes_before_the_answer_of_our_call_has_nobody_ask_meanwhile()
+-> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let id = bench.confirmed("never").await?;
+    let reference = bench.reference(id).await?;
+    let news = json!({ "reference": reference, "status": "pending", "minor": 0 });
+    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    eventually("it waits", SOON, async || {
+        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
+    })
+    .await?;
+    // What asked now might hear of a decline, and begin the next attempt while this one may still move money.
+    let engine = &bench.merchant.bench.engine;
+    assert_eq!(engine.submissions_away(), 1);
+    let away = bench.transaction(id).await?;
+    assert_eq!(away.attempts[0].state, AttemptState::Started);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_nothing_stays_where_people_see_it_when_it_has_waited_long_enough()
+-> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let nobody = news("00000000-0000-4000-8000-000000000000", "success");
+    bench.send(&nobody).await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(callbacks[0].state, CallbackState::Unmatched);
+    let clock = &bench.merchant.bench.clock;
+    clock.advance(CALLBACK_AWAITS + Duration::from_secs(1));
+    eventually("it waits no longer", SOON, async || {
+        clock.advance(Duration::from_millis(500));
+        let unmatched = bench.callbacks(Some(CallbackState::Unmatched)).await?;
+        Ok((unmatched.len() == 1 && !unmatched[0].awaits).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let bad = json!({ "status": "", "minor": 1, "do": "fault" });
+    bench.send_raw(bad.to_string(), Some(KEY)).await?;
+    let put_down = async || {
+        bench.merchant.bench.clock.advance(Duration::from_secs(5));
+        let refused = bench.callbacks(Some(CallbackState::Refused)).await?;
+        Ok((!refused.is_empty()).then_some(refused))
+    };
+    let callbacks = eventually("it is put down", SOON, put_down).await?;
+    assert_eq!(
+        callbacks[0].tries + 1,
+        switchyard_engine::limits::CALLBACK_TRIES
+    );
+    let engine = &bench.merchant.bench.engine;
+    engine
+        .retry_callback(bench.connection, callbacks[0].id)
+        .await?;
+    assert!(
+        bench
+            .callbacks(Some(CallbackState::Refused))
+            .await?
+            .is_empty()
+    );
+    eventually("it is put down again", SOON, put_down).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_may_look_at_the_provider_and_may_not_move_money() -> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let id = bench.confirmed("pending ch_9").await?;
+    for (count, does, because) in [
+        // Nobody listens there, which is a stumble like any other; but nothing is refused by the engine.
+        (1, "look", "cannot be reached"),
+        (2, "charge", "may not send requests that can move money"),
+    ] {
+        let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": does });
+        bench.send_raw(news.to_string(), Some(KEY)).await?;
+        let refused = eventually("it is refused", SOON, async || {
+            bench.merchant.bench.clock.advance(Duration::from_secs(5));
+            let mut refused = bench.callbacks(Some(CallbackState::Refused)).await?;
+            Ok((refused.len() == count).then(|| refused.swap_remove(0)))
+        });
+        let note = refused.await?.note.unwrap_or_default();
+        assert!(note.contains(because), "{does}: {note}");
+    }
+    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    Ok(())
+}

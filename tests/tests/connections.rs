@@ -1,0 +1,152 @@
+//! Connections: environments that never meet (P9), and what an operator lets through.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use switchyard_engine::access::{
+    AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
+};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::records::Kind;
+use switchyard_engine::testing::amount;
+use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_tests::merchant::{Merchant, payment};
+
+const PAYS: &str = "4149518161";
+
+async fn connect(merchant: &Merchant, environment: Environment) -> anyhow::Result<Arc<Connection>> {
+    let new = NewConnection {
+        app: merchant.bench.caller().app.id,
+        environment,
+        gateway: "switchyard_demo".to_owned(),
+        account_name: format!("In {environment}"),
+        methods: None,
+        config: json!({}),
+    };
+    Ok(merchant.bench.engine.access.create_connection(new).await?)
+}
+
+async fn paid(merchant: &Merchant, key: &str) -> anyhow::Result<Arc<Transaction>> {
+    let headers = [("authorization", format!("Bearer {key}"))];
+    let headers = headers
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let made = merchant
+        .post_with("/v1/payments/initialize", &payment(), &headers)
+        .await?;
+    anyhow::ensure!(made.status == 201, "{}", made.text);
+    let id = made.body["data"]["id"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    merchant.pay(&id, PAYS).await?;
+    let found = merchant.bench.engine.transaction(id.parse()?).await?;
+    found.ok_or_else(|| anyhow::anyhow!("{id} is there"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_serves_its_own_environment_and_never_the_other() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let sandbox = connect(&merchant, Environment::Sandbox).await?;
+    let refused = paid(&merchant, merchant.live()).await;
+    assert!(
+        refused.is_err(),
+        "a sandbox connection makes no live payment: {refused:?}"
+    );
+    let live = connect(&merchant, Environment::Live).await?;
+    for (key, connection, environment) in [
+        (merchant.secret(), &sandbox, Environment::Sandbox),
+        (merchant.live(), &live, Environment::Live),
+    ] {
+        let paid = paid(&merchant, key).await?;
+        assert_eq!(
+            (paid.status(), paid.environment),
+            (Status::Success, environment)
+        );
+        assert_eq!(paid.attempts[0].candidate.connection, connection.id);
+    }
+    let engine = &merchant.bench.engine;
+    engine.access.delete_connection(sandbox.id).await?;
+    let paid = paid(&merchant, merchant.secret()).await?;
+    assert_ne!(
+        paid.attempts[0].candidate.connection, live.id,
+        "nor a live one a sandbox payment"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_to_a_sandbox_connection_moves_nothing_live() -> anyhow::Result<()> {
+    use switchyard_engine::callback::{CallbackQuery, CallbackRequest, CallbackState};
+    let merchant = Merchant::open().await?;
+    let sandbox = connect(&merchant, Environment::Sandbox).await?;
+    connect(&merchant, Environment::Live).await?;
+    let live = paid(&merchant, merchant.live()).await?;
+    let engine = &merchant.bench.engine;
+    let news = json!({ "reference": live.attempts[0].reference, "status": "failed" });
+    let request = CallbackRequest {
+        method: "POST".to_owned(),
+        path: "/".to_owned(),
+        query: String::new(),
+        headers: Vec::new(),
+        body: news.to_string().into_bytes(),
+        from: None,
+    };
+    engine.receive_callback(sandbox.id, request).await?;
+    let query = CallbackQuery {
+        connection: sandbox.id,
+        state: Some(CallbackState::Unmatched),
+        before: None,
+        limit: 10,
+    };
+    let wait = std::time::Duration::from_secs(20);
+    switchyard_tests::eventually("it belongs to nothing", wait, async || {
+        let unmatched = engine.list_callbacks(&query).await?;
+        Ok((unmatched.len() == 1).then_some(()))
+    })
+    .await?;
+    let after = engine.transaction(live.id).await?;
+    assert_eq!(after.as_deref(), Some(&*live));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn routing_keeps_to_the_limits_of_a_connection() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let connection = connect(&merchant, Environment::Sandbox).await?;
+    let engine = &merchant.bench.engine;
+    let limit = |min: &str, max: &str| AmountLimit {
+        min: Some(min.to_owned()),
+        max: Some(max.to_owned()),
+    };
+    let limits = ConnectionLimits {
+        amounts: [("XOF".to_owned(), limit("100", "2000"))].into(),
+        countries: vec!["BJ".to_owned()],
+    };
+    let change = ConnectionChange {
+        limits: Some(limits),
+        ..ConnectionChange::default()
+    };
+    engine
+        .access
+        .update_connection(connection.id, change)
+        .await?;
+    let app = merchant.bench.caller().app.id;
+    let serves = |method: &str, minor| {
+        let asked = Some(amount(minor, "XOF"));
+        engine.can_serve(app, Environment::Sandbox, Kind::Payment, method, asked)
+    };
+    for (minor, is_served) in [(99, false), (100, true), (2_000, true), (2_001, false)] {
+        assert_eq!(serves("mtn_bj", minor), is_served, "{minor}");
+    }
+    assert!(!serves("mtn_ci", 1_000), "that is another country");
+    let body = json!({ "currency": "XOF", "amount": 50, "methods": ["mtn_bj"] });
+    let mut too_little: Value = payment();
+    too_little["currency"] = body["currency"].clone();
+    too_little["amount"] = body["amount"].clone();
+    too_little["methods"] = body["methods"].clone();
+    let refused = merchant
+        .post("/v1/payments/initialize", &too_little)
+        .await?;
+    assert!((400..500).contains(&refused.status), "{}", refused.text);
+    Ok(())
+}

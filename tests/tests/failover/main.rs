@@ -1,0 +1,9 @@
+//! Fail-over, the breaker and the simulation, through a whole engine and over real HTTP, at a provider with books.
+
+mod breaker;
+mod classes;
+mod http;
+mod provider;
+mod replay;
+mod road;
+mod storm;

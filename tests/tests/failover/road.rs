@@ -1,0 +1,159 @@
+//! An engine with three connections to one provider, whose rule tries them in their order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use switchyard_engine::access::{Caller, NewConnection};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
+use switchyard_engine::records::{Kind, ListQuery, NewCustomer};
+use switchyard_engine::routing::RuleSet;
+use switchyard_engine::testing::{self, START, Wanted, amount, customer};
+use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_tests::programmable_gateway;
+use tempfile::TempDir;
+
+use crate::provider::{NOWHERE, Provider};
+
+pub const METHOD: &str = "programmable_usd";
+
+pub struct Road {
+    pub bench: testing::Bench,
+    pub provider: Provider,
+    /// In the order of their words in a description.
+    pub connections: Vec<ConnectionId>,
+    pub caller: Caller,
+    _folder: TempDir,
+}
+
+impl Road {
+    pub async fn new(connections: usize) -> Self {
+        let folder = TempDir::new().unwrap();
+        let clock = Clock::manual(START);
+        let settings = GatewaySettings {
+            dir: folder.path().join("gateways"),
+            development: true,
+            ..GatewaySettings::default()
+        };
+        let gateways = Gateways::new(settings, clock.clone(), Ids::system()).unwrap();
+        gateways.add(&programmable_gateway()).await.unwrap();
+        let wanted = Wanted {
+            clock,
+            ..Wanted::with(gateways)
+        };
+        let bench = wanted.start().await;
+        let mut road = Self {
+            provider: Provider::start().await,
+            connections: Vec::new(),
+            caller: bench.caller(),
+            bench,
+            _folder: folder,
+        };
+        for slot in 0..connections {
+            road.connect(slot).await;
+        }
+        // What the account says of requests that went out under other credentials proves nothing; these are old enough.
+        road.bench.clock.advance(Duration::from_secs(3_600));
+        let rule = json!({ "strategy": { "type": "priority", "connections": road.connections } });
+        road.rule(json!({ "rules": [rule] })).await;
+        road
+    }
+
+    async fn connect(&mut self, slot: usize) {
+        let connection = NewConnection {
+            app: self.caller.app.id,
+            environment: Environment::Sandbox,
+            gateway: "programmable".into(),
+            account_name: format!("Account {slot}"),
+            methods: None,
+            config: json!({ "url": self.provider.url, "nowhere": NOWHERE, "slot": slot }),
+        };
+        let access = &self.bench.engine.access;
+        let made = access.create_connection(connection).await.unwrap();
+        self.connections.push(made.id);
+        // Ids of one millisecond have no order, and connections are listed by age.
+        self.bench.clock.advance(Duration::from_secs(1));
+    }
+
+    /// Puts rules in force.
+    pub async fn rule(&self, rules: serde_json::Value) {
+        let set: RuleSet = serde_json::from_value(rules).unwrap();
+        let (access, app) = (&self.bench.engine.access, self.caller.app.id);
+        let environment = Environment::Sandbox;
+        access
+            .set_routing(app, environment, set, None)
+            .await
+            .unwrap();
+    }
+
+    /// Begins a payment and confirms it. `words`: what the provider does at each connection.
+    pub async fn pay(&self, words: &str) -> Arc<Transaction> {
+        pay(&self.bench.engine, &self.caller, words).await
+    }
+
+    /// Turns the clock until the payment has ended.
+    pub async fn end(&self, id: TransactionId) -> Arc<Transaction> {
+        for _ in 0..2_000 {
+            let tx = self.bench.engine.transaction(id).await.unwrap().unwrap();
+            if tx.state.is_final() {
+                return tx;
+            }
+            self.bench.clock.advance(Duration::from_secs(5));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{id} does not end");
+    }
+
+    pub async fn count(&self, status: Status) -> u64 {
+        let query = ListQuery {
+            app: self.caller.app.id,
+            environment: Environment::Sandbox,
+            kind: Kind::Payment,
+            status: Some(status),
+            from: None,
+            to: None,
+            limit: 1,
+            page: 1,
+        };
+        self.bench.engine.list(&query).await.unwrap().total
+    }
+
+    /// The slot of the connection that an attempt went to.
+    pub fn slot(&self, connection: ConnectionId) -> usize {
+        let at = self.connections.iter().position(|one| *one == connection);
+        at.unwrap()
+    }
+}
+
+pub async fn pay(
+    engine: &switchyard_engine::engine::Engine,
+    caller: &Caller,
+    words: &str,
+) -> Arc<Transaction> {
+    let new = NewPayment {
+        amount: amount(2_500, "USD"),
+        description: words.to_owned(),
+        return_url: "https://shop.example/return".into(),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        methods: Vec::new(),
+        restriction: None,
+        context: ClientContext::default(),
+    };
+    let payment = engine.initialize_payment(caller, new).await.unwrap();
+    let choice = Choice {
+        method: METHOD.into(),
+        country: None,
+        phone: None,
+        fields: BTreeMap::new(),
+        missing: NewCustomer::default(),
+        context: ClientContext::default(),
+        agreed: None,
+    };
+    engine.confirm(payment.id, choice).await.unwrap()
+}

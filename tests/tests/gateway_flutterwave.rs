@@ -1,0 +1,337 @@
+//! Flutterwave's library in the whole engine, against Flutterwave's simulator: what a merchant sees, and what the provider's books say.
+
+#[path = "../../plugins/flutterwave/tests/simulator/mod.rs"]
+mod simulator;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::callback::{CallbackQuery, CallbackRequest, CallbackState};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::testing::{self, START, Wanted, amount, customer};
+use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, Status, Transaction};
+use switchyard_testkit::{Letter, Mishap};
+use switchyard_tests::{eventually, flutterwave_gateway};
+use tempfile::TempDir;
+
+use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
+
+/// A queue, a call and a commit, on a busy machine.
+const SOON: Duration = Duration::from_secs(30);
+/// More than an answer of the provider stays fresh.
+const LATER: Duration = Duration::from_secs(11);
+
+/// An engine on a clock that the test turns, with one connection: to the simulator.
+struct Bench {
+    flutterwave: Simulator,
+    connection: ConnectionId,
+    merchant: testing::Bench,
+    _folder: TempDir,
+}
+
+/// A payment that was confirmed, and the reference of its attempt.
+struct Paying {
+    id: TransactionId,
+    reference: String,
+}
+
+impl Bench {
+    async fn start() -> anyhow::Result<Self> {
+        let flutterwave = Simulator::start(START.as_micros() / 1_000_000).await;
+        let folder = TempDir::new()?;
+        let clock = Clock::manual(START);
+        let settings = GatewaySettings {
+            dir: folder.path().to_owned(),
+            development: true,
+            ..GatewaySettings::default()
+        };
+        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
+        gateways.add(&flutterwave_gateway()).await?;
+        let wanted = Wanted {
+            clock,
+            ..Wanted::with(gateways)
+        };
+        let merchant = wanted.start().await;
+        let connection = NewConnection {
+            app: merchant.caller().app.id,
+            environment: Environment::Sandbox,
+            gateway: "flutterwave".into(),
+            account_name: "Simulated Ltd".into(),
+            methods: None,
+            config: flutterwave.config(),
+        };
+        let made = merchant.engine.access.create_connection(connection).await?;
+        Ok(Self {
+            flutterwave,
+            connection: made.id,
+            merchant,
+            _folder: folder,
+        })
+    }
+
+    /// A payment of this many cents by this method, once its attempt came back.
+    async fn pay(&self, minor: i64, method: &str, number: &str) -> anyhow::Result<Paying> {
+        let (currency, country) = match method {
+            "bank_transfer_ng" => ("NGN", "NG"),
+            "mpesa_ke" => ("KES", "KE"),
+            _ => ("GHS", "GH"),
+        };
+        let new = NewPayment {
+            amount: amount(minor, currency),
+            description: "Deux cafés".into(),
+            return_url: "https://shop.example/return".into(),
+            customer: customer(),
+            metadata: BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            context: ClientContext::default(),
+        };
+        let engine = &self.merchant.engine;
+        let payment = engine
+            .initialize_payment(&self.merchant.caller(), new)
+            .await?;
+        let phone = (!number.is_empty()).then(|| format!("+{number}"));
+        let fields = phone
+            .iter()
+            .map(|phone| ("msisdn".to_owned(), phone.clone()));
+        let choice = Choice {
+            method: method.into(),
+            country: Some(country.into()),
+            fields: fields.collect(),
+            phone,
+            missing: NewCustomer::default(),
+            agreed: None,
+            context: ClientContext::default(),
+        };
+        engine.confirm(payment.id, choice).await?;
+        let reference = self.reference(payment.id).await?;
+        Ok(Paying {
+            id: payment.id,
+            reference,
+        })
+    }
+
+    /// The reference of its one attempt, when that has left.
+    async fn reference(&self, id: TransactionId) -> anyhow::Result<String> {
+        eventually("the attempt", SOON, || async {
+            let found = self.merchant.engine.transaction(id).await?;
+            let attempt = found.and_then(|found| found.attempts.first().cloned());
+            Ok(attempt.map(|attempt| attempt.reference.to_string()))
+        })
+        .await
+    }
+
+    /// What the payer is shown.
+    async fn action(&self, id: TransactionId) -> anyhow::Result<PayerAction> {
+        eventually("what the payer does next", SOON, || async {
+            let found = self.merchant.engine.transaction(id).await?;
+            let attempt = found.and_then(|found| found.attempts.first().cloned());
+            Ok(attempt.and_then(|attempt| attempt.payer_action))
+        })
+        .await
+    }
+
+    async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
+        let request = CallbackRequest {
+            method: letter.method.clone(),
+            path: format!("/callbacks/{}", self.connection),
+            query: String::new(),
+            headers: letter.headers.clone(),
+            body: letter.body.clone().into_bytes(),
+            from: None,
+        };
+        let engine = &self.merchant.engine;
+        let received = engine.receive_callback(self.connection, request).await;
+        received
+            .map(drop)
+            .map_err(|refused| anyhow::anyhow!("{refused:?}"))
+    }
+
+    /// The newest callback about this reference.
+    async fn letter(&self, reference: &str) -> anyhow::Result<Letter> {
+        eventually("the callback", SOON, || async {
+            Ok(self.flutterwave.letters(reference).pop())
+        })
+        .await
+    }
+
+    /// Turns the clock until this many callbacks have come to rest in this state.
+    async fn rested(&self, state: CallbackState, count: usize) -> anyhow::Result<()> {
+        eventually("the callbacks come to rest", SOON, || async {
+            self.merchant.clock.advance(Duration::from_millis(250));
+            let query = CallbackQuery {
+                connection: self.connection,
+                state: Some(state),
+                before: None,
+                limit: 100,
+            };
+            let found = self.merchant.engine.list_callbacks(&query).await?;
+            Ok((found.len() >= count).then_some(()))
+        })
+        .await
+    }
+
+    /// Waits for this status and asks nobody.
+    async fn becomes(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
+        eventually("the news", SOON, || async {
+            self.merchant.clock.advance(Duration::from_millis(250));
+            let found = self.merchant.engine.transaction(id).await?;
+            Ok(found.filter(|found| found.status() == status))
+        })
+        .await
+    }
+
+    /// Asks as the merchant's server does, until this holds; time passes meanwhile.
+    async fn asks_until(
+        &self,
+        id: TransactionId,
+        holds: impl Fn(&Transaction) -> bool,
+    ) -> anyhow::Result<Arc<Transaction>> {
+        eventually("the end", SOON, || async {
+            self.merchant.clock.advance(LATER);
+            let found = self.merchant.engine.verify(id).await?;
+            Ok(found.filter(|found| holds(found)))
+        })
+        .await
+    }
+
+    async fn ends(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
+        self.asks_until(id, |found| found.status() == status).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_fails_on_flutterwaves_page_and_the_next_one_pays_by_callbacks_that_are_hints()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let paying = bench.pay(2_550, "card_ghs", "").await?;
+    let action = bench.action(paying.id).await?;
+    assert!(
+        matches!(&action, PayerAction::Redirect { url } if url.starts_with("https://checkout.flutterwave.com/")),
+        "{action:?}"
+    );
+    assert!(bench.flutterwave.card(&paying.reference, POOR_CARD));
+    let failure = bench.letter(&paying.reference).await?;
+    assert!(failure.body.contains("\"failed\""));
+    bench.deliver(&failure).await?;
+    bench.rested(CallbackState::Matched, 1).await?;
+    let found = bench.merchant.engine.transaction(paying.id).await?;
+    assert_eq!(found.expect("it is stored").status(), Status::Pending);
+
+    assert!(bench.flutterwave.card(&paying.reference, GOOD_CARD));
+    let success = bench.letter(&paying.reference).await?;
+    for _ in 0..3 {
+        bench.deliver(&success).await?;
+    }
+    let paid = bench.becomes(paying.id, Status::Success).await?;
+    let attempt = &paid.attempts[0];
+    assert_eq!(
+        (
+            paid.attempts.len(),
+            attempt.candidate.gateway_title.as_str()
+        ),
+        (1, "Flutterwave")
+    );
+    assert_eq!(attempt.captured, Some(paid.amount));
+    assert_eq!(bench.flutterwave.books.times(&paying.reference), 1);
+    assert_eq!(bench.flutterwave.books.all()[0].amount, "25.50");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_callback_is_refused_and_a_lying_one_only_makes_the_engine_ask()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let paying = bench.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
+    bench.action(paying.id).await?;
+    assert!(bench.flutterwave.go_on(&paying.reference));
+    let truth = bench.letter(&paying.reference).await?;
+    let mut forged = truth.clone();
+    forged.headers.retain(|(name, _)| name != "verif-hash");
+    bench.deliver(&forged).await?;
+    bench.rested(CallbackState::Refused, 1).await?;
+    // With the right hash, which whoever saw one callback has.
+    let mut lie = truth;
+    lie.body = lie.body.replace("\"failed\"", "\"successful\"");
+    bench.deliver(&lie).await?;
+    let failed = bench.becomes(paying.id, Status::Failed).await?;
+    let decline = format!("{:?}", failed.attempts[0]);
+    assert!(
+        decline.contains("Transaction rejected by customer"),
+        "{decline}"
+    );
+    assert!(bench.flutterwave.books.all().is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let mishaps = &bench.flutterwave.mishaps;
+    mishaps.next("POST", "/v3/charges", Mishap::LoseAnswer);
+    // What is asked meanwhile is not found at first: that proves nothing.
+    bench.flutterwave.hide_for(2);
+    let paying = bench.pay(100_000, "mpesa_ke", "254708374149").await?;
+    let found = bench.merchant.engine.transaction(paying.id).await?;
+    assert_eq!(found.expect("it is stored").status(), Status::Pending);
+    let paid = bench.ends(paying.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 1);
+    assert_eq!(bench.flutterwave.taken(Kind::Charge, &paying.reference), 1);
+    assert_eq!(bench.flutterwave.books.all().len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bank_transfer_of_too_little_is_no_success_and_comes_before_a_person()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let paying = bench.pay(100_000, "bank_transfer_ng", "").await?;
+    let action = bench.action(paying.id).await?;
+    assert!(
+        matches!(&action, PayerAction::Transfer { account, .. } if account == "0067100155"),
+        "{action:?}"
+    );
+    assert!(bench.flutterwave.transfer_in(&paying.reference, "999.99"));
+    let open = bench
+        .asks_until(paying.id, |found| !found.cases.is_empty())
+        .await?;
+    assert_eq!(open.status(), Status::Pending);
+    assert_eq!(open.cases[0].reason, CaseReason::AmountDiffers);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let lie = "{\"status\":\"error\",\"message\":\"Insufficient funds\"}".to_owned();
+    let mishaps = &bench.flutterwave.mishaps;
+    mishaps.next("POST", "/v3/transfers", Mishap::AnswerInstead(500, lie));
+    let new = NewPayout {
+        amount: amount(5_050, "GHS"),
+        description: "Salaire".into(),
+        method: "mtn_gh".into(),
+        recipient: BTreeMap::from([("msisdn".to_owned(), "233551234987".to_owned())]),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        context: ClientContext::default(),
+    };
+    let caller = bench.merchant.caller();
+    let payout = bench
+        .merchant
+        .engine
+        .initialize_payout(&caller, new)
+        .await?;
+    let reference = bench.reference(payout.id).await?;
+    bench.ends(payout.id, Status::Success).await?;
+    assert_eq!(bench.flutterwave.taken(Kind::Transfer, &reference), 1);
+    assert_eq!(bench.flutterwave.books.times(&reference), 1);
+    assert_eq!(bench.flutterwave.books.all()[0].amount, "50.50");
+    Ok(())
+}

@@ -1,0 +1,518 @@
+//! Gateways that do harm, in a process of their own and, where this one lives through it, in process: the engine goes on, another
+//! gateway's payments see nothing of it, and what was open ends by the money rule.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use serde_json::{Value, json};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{
+    Call, CallEnd, GatewaySettings, Gateways, Isolation, Journal, Operation, Recovered, Version,
+    WorkerSettings, recover,
+};
+use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
+use switchyard_engine::store::Store;
+use switchyard_engine::transaction::Outcome;
+use switchyard_tests::gateways::cc;
+use switchyard_tests::server::stage;
+use switchyard_tests::{Server, Setup, demo_gateway, eventually, misbehaving_gateway};
+use tempfile::TempDir;
+
+/// The secret of the connection: it may stand nowhere but in messages and in the request itself.
+const KEY: &str = "sk_test_do_not_show_me";
+const MIB: u64 = 1024 * 1024;
+
+struct Host {
+    gateways: Gateways,
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    folder: TempDir,
+    provider: String,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Host {
+    async fn new(isolation: Isolation) -> Self {
+        let folder = TempDir::new().unwrap();
+        let (clock, ids) = (Clock::wall(), Ids::system());
+        let settings = GatewaySettings {
+            dir: folder.path().join("gateways"),
+            development: true,
+            isolation,
+            worker: WorkerSettings {
+                program: stage().unwrap().join("switchyard"),
+                memory_bytes: 128 * MIB,
+            },
+            ..GatewaySettings::default()
+        };
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
+        let router = Router::new().fallback(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            async { "{}" }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let provider = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self {
+            gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
+            store: Store::memory(),
+            clock,
+            ids,
+            folder,
+            provider,
+            requests,
+        }
+    }
+
+    /// Adds it, or ends its suspension.
+    async fn misbehaving(&self) -> Arc<Version> {
+        self.gateways.add(&self.own_copy()).await.unwrap()
+    }
+
+    /// With a hash of its own, by which its workers are told from those of other tests in this process.
+    fn own_copy(&self) -> PathBuf {
+        let copy = self.folder.path().join("misbehaving.so");
+        if !copy.exists() {
+            let mut bytes = fs::read(misbehaving_gateway()).unwrap();
+            bytes.extend_from_slice(self.folder.path().as_os_str().as_encoded_bytes());
+            fs::write(&copy, bytes).unwrap();
+        }
+        copy
+    }
+
+    /// A collection of 25.00 USD, and whether anything may have been sent of it.
+    async fn collect(&self, gateway: &Arc<Version>, what: &str) -> (CallEnd, Recovered) {
+        let now = self.clock.now();
+        let journal = Journal {
+            store: self.store.clone(),
+            transaction: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
+            attempt: AttemptId::new(self.ids.ulid(now)),
+        };
+        let (transaction, attempt) = (journal.transaction, journal.attempt);
+        let call = Call {
+            gateway: Arc::clone(gateway),
+            operation: Operation::Collect,
+            journal,
+            now,
+            environment: Environment::Sandbox,
+            config: json!({ "url": self.provider, "key": KEY }),
+            config_changed_at: None,
+            state: Value::Null,
+            input: json!({
+                "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "misbehaving_usd",
+                "country": "US", "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
+                "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {"msisdn": "4149518161"}, "description": what,
+                "return_url": null, "callback_url": null, "environment": "sandbox"
+            }),
+        };
+        let end = self.gateways.call(call).await;
+        let recovered = recover(&self.store, transaction, attempt).await.unwrap();
+        (end, recovered)
+    }
+
+    /// What a fault must come to: not sent before the first write, unknown after it. Answers why.
+    async fn fault(&self, gateway: &Arc<Version>, what: &str) -> String {
+        let (end, recovered) = self.collect(gateway, what).await;
+        let why = match (end.outcome, recovered) {
+            (Outcome::NotSent { why }, Recovered::NothingSent) if !what.starts_with("write") => why,
+            (Outcome::Unknown { why }, Recovered::MaybeSent) if what.starts_with("write") => why,
+            other => panic!("{what}: {other:?}"),
+        };
+        assert!(!why.contains(KEY), "{what}: {why}");
+        why
+    }
+
+    async fn works(&self, gateway: &Arc<Version>) {
+        let (end, _) = self.collect(gateway, "write").await;
+        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
+        assert!(is_paid, "{:?}", end.outcome);
+    }
+}
+
+/// Payments through the test gateway, one after the other, until `done`; how many.
+async fn pay_on(host: Arc<Host>, demo: Arc<Version>, done: Arc<AtomicBool>) -> usize {
+    let mut paid = 0;
+    while !done.load(Ordering::SeqCst) {
+        let (end, _) = host.collect(&demo, "").await;
+        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
+        assert!(is_paid, "after {paid} payments: {:?}", end.outcome);
+        paid += 1;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    paid
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_a_gateway_does_in_its_worker_the_engine_and_the_other_gateways_go_on() {
+    let host = Arc::new(Host::new(Isolation::Process).await);
+    let demo = host.gateways.add(&demo_gateway()).await.unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let others = tokio::spawn(pay_on(Arc::clone(&host), demo, Arc::clone(&done)));
+
+    for (harm, how) in [
+        ("abort", "SIGABRT"),
+        ("null", "SIGSEGV"),
+        ("overflow", "SIGABRT"),
+        ("memory", "SIGABRT"),
+        ("exit", "exit status: 0"),
+        ("loop", "longer than a second"),
+        ("late", "longer than a second"),
+    ] {
+        let gateway = host.misbehaving().await;
+        for what in [format!("harm: {harm}"), format!("write, harm: {harm}")] {
+            let why = host.fault(&gateway, &what).await;
+            assert!(why.contains(how), "{what}: {why}");
+            assert!(!gateway.is_suspended(), "{what}");
+        }
+        host.fault(&gateway, &format!("harm: {harm}")).await;
+        assert!(gateway.is_suspended(), "{harm}, three times");
+        let (end, _) = host.collect(&gateway, "write").await;
+        let is_refused = matches!(end.outcome, Outcome::NotSent { .. });
+        assert!(is_refused, "{:?}", end.outcome);
+    }
+    let gateway = host.misbehaving().await;
+    for what in [
+        "panic",
+        "panic bomb",
+        "panic twice",
+        "write and panic",
+        "stall",
+    ] {
+        host.fault(&gateway, what).await;
+    }
+    host.works(&gateway).await;
+
+    done.store(true, Ordering::SeqCst);
+    let paid = others.await.unwrap();
+    assert!(
+        paid > 100,
+        "the test gateway served {paid} payments meanwhile"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
+    let host = Arc::new(Host::new(Isolation::Process).await);
+    let gateway = host.misbehaving().await;
+    let open = |what: &'static str| {
+        let (host, gateway) = (Arc::clone(&host), Arc::clone(&gateway));
+        tokio::spawn(async move { host.fault(&gateway, what).await })
+    };
+    let (before, after) = (open("wait"), open("write and wait"));
+    let asked = || async { Ok((host.requests.load(Ordering::SeqCst) > 0).then_some(())) };
+    eventually("a request", Duration::from_secs(20), asked)
+        .await
+        .unwrap();
+    host.fault(&gateway, "harm: abort").await;
+    for open in [before, after] {
+        let why = open.await.unwrap();
+        assert!(why.contains("its worker ended"), "{why}");
+    }
+    host.works(&gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_whose_end_does_harm_has_its_own_outcome_and_the_next_call_a_new_worker() {
+    let host = Host::new(Isolation::Process).await;
+    let gateway = host.misbehaving().await;
+    for what in ["never, then abort", "never, then loop"] {
+        let first = only_worker(std::process::id(), &gateway.sha256);
+        let why = host.fault(&gateway, what).await;
+        assert!(why.contains("time for this call is over"), "{what}: {why}");
+        eventually("its end", Duration::from_secs(20), || async {
+            Ok((!first.exists()).then_some(()))
+        })
+        .await
+        .unwrap();
+        host.misbehaving().await;
+        host.works(&gateway).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_has_nothing_to_reach_for_and_what_it_prints_breaks_nothing() {
+    let host = Host::new(Isolation::Process).await;
+    let gateway = host.misbehaving().await;
+    let holes = host.fault(&gateway, "harm: walls").await;
+    assert!(holes.ends_with("collect: "), "open: {holes}");
+    let why = host.fault(&gateway, "harm: print").await;
+    assert!(why.contains("did print"), "{why}");
+    host.works(&gateway).await;
+
+    let worker = only_worker(std::process::id(), &gateway.sha256);
+    let line = fs::read(worker.join("cmdline")).unwrap();
+    let expected = format!("switchyard\0gateway-worker\0{}\0", gateway.sha256);
+    assert_eq!(String::from_utf8(line).unwrap(), expected);
+    // Whoever may not look into it, which is all but root, has the proof that it cannot be looked into.
+    if let Ok(environment) = fs::read(worker.join("environ")) {
+        assert!(environment.is_empty(), "{environment:?}");
+    }
+    let status = fs::read_to_string(worker.join("status")).unwrap();
+    let has = |line: &str| status.lines().any(|found| found == line);
+    assert!(has("NoNewPrivs:\t1") && has("Seccomp:\t2"), "{status}");
+    let limits = fs::read_to_string(worker.join("limits")).unwrap();
+    for (name, value) in [
+        ("Max core file size", "0"),
+        ("Max processes", "0"),
+        ("Max open files", "0"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        let hard = line[26..].split_whitespace().nth(1).unwrap();
+        assert_eq!(hard, value, "{line}");
+    }
+    let memory = limits
+        .lines()
+        .find(|line| line.starts_with("Max address space"));
+    assert!(!memory.unwrap().contains("unlimited"));
+    if let Ok(open) = fs::read_dir(worker.join("fd")) {
+        assert_eq!(
+            open.count(),
+            5,
+            "the three standard ones, and its two pipes"
+        );
+    }
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    if let Ok(network) = fs::read_link(worker.join("ns/net")) {
+        assert_ne!(network, own);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_of_one_worker_run_side_by_side() {
+    let host = Arc::new(Host::new(Isolation::Process).await);
+    let gateway = host.misbehaving().await;
+    let since = tokio::time::Instant::now();
+    let calls: Vec<_> = (0..50)
+        .map(|number| {
+            let (host, gateway) = (Arc::clone(&host), Arc::clone(&gateway));
+            let what = if number % 2 == 0 {
+                "write and wait"
+            } else {
+                "wait"
+            };
+            tokio::spawn(async move { host.collect(&gateway, what).await.0.outcome })
+        })
+        .collect();
+    for call in calls {
+        let outcome = call.await.unwrap();
+        assert!(matches!(outcome, Outcome::Succeeded { .. }), "{outcome:?}");
+    }
+    let took = since.elapsed();
+    assert!(
+        took < Duration::from_secs(25),
+        "50 waits of a second each took {took:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nonsense_is_a_fault_in_a_worker_as_it_is_in_process() {
+    for isolation in [Isolation::Process, Isolation::InProcess] {
+        let host = Host::new(isolation).await;
+        for (number, sentence) in [
+            (1, "code 77"),
+            (2, "cannot be understood"),
+            (3, "left nothing to go on with"),
+            (4, "more than 4194304 bytes"),
+            (5, "waits for nothing"),
+        ] {
+            let library = nonsense(host.folder.path(), number);
+            let gateway = host.gateways.add(&library).await.unwrap();
+            let why = host.fault(&gateway, "nonsense").await;
+            assert!(why.contains(sentence), "{isolation:?}: {why}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_loading_shows_is_refused_from_a_worker_too() {
+    let host = Host::new(Isolation::Process).await;
+    for (number, sentence) in [
+        (11, "says ABI 2"),
+        (12, "an entry table of 16 bytes"),
+        (13, "cannot be loaded"),
+        (14, "while it loaded"),
+    ] {
+        let library = nonsense(host.folder.path(), number);
+        let refused = host.gateways.add(&library).await.expect_err(sentence);
+        let refused = refused.to_string();
+        assert!(refused.contains(sentence), "{refused}");
+    }
+    assert!(host.gateways.list().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn in_process_a_panic_and_a_late_answer_end_by_the_money_rule_and_a_late_one_suspends() {
+    let host = Host::new(Isolation::InProcess).await;
+    let gateway = host.misbehaving().await;
+    for what in ["panic", "panic bomb", "write and panic", "stall"] {
+        host.fault(&gateway, what).await;
+    }
+    assert!(!gateway.is_suspended());
+    host.fault(&gateway, "write, harm: late").await;
+    assert!(gateway.is_suspended());
+    assert_eq!(workers(std::process::id(), &gateway.sha256).len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn auto_trusts_what_came_with_the_release_and_nothing_else() {
+    let host = Host::new(Isolation::Process).await;
+    let library = host.own_copy();
+    let hash = host.gateways.inspect(&library).unwrap().sha256;
+    let own = std::process::id();
+    for (bundled, expected) in [(hash.clone(), 0), ("0".repeat(64), 1)] {
+        let settings = GatewaySettings {
+            dir: host.folder.path().join(&bundled),
+            isolation: Isolation::Auto,
+            bundled: [bundled].into(),
+            worker: WorkerSettings {
+                program: stage().unwrap().join("switchyard"),
+                ..WorkerSettings::default()
+            },
+            ..GatewaySettings::default()
+        };
+        let gateways = Gateways::new(settings, Clock::wall(), Ids::system()).unwrap();
+        gateways.add(&library).await.unwrap();
+        assert_eq!(workers(own, &hash).len(), expected);
+    }
+    let is_gone = || async { Ok(workers(own, &hash).is_empty().then_some(())) };
+    eventually(
+        "the end of the worker with its engine",
+        Duration::from_secs(20),
+        is_gone,
+    )
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn workers_end_with_the_engine_even_when_it_is_killed() {
+    let isolation = ("SWITCHYARD_GATEWAYS__ISOLATION", "process");
+    let mut server = Server::start(Setup {
+        settings: vec![isolation],
+        ..Setup::default()
+    })
+    .await
+    .unwrap();
+    let ours = worker_of_child(std::process::id());
+    assert!(!ours.is_empty(), "each gateway has a worker");
+    server.kill().await.unwrap();
+    eventually(
+        "the end of the workers",
+        Duration::from_secs(20),
+        || async { Ok(ours.iter().all(|worker| !worker.exists()).then_some(())) },
+    )
+    .await
+    .unwrap();
+    server.up().await.unwrap();
+    server.stop().await.unwrap();
+    assert_eq!(worker_of_child(std::process::id()).len(), 0);
+}
+
+/// The workers of the servers that this process has started.
+fn worker_of_child(parent: u32) -> Vec<PathBuf> {
+    let servers = children(parent);
+    servers
+        .iter()
+        .filter_map(|server| server.file_name()?.to_str()?.parse().ok())
+        .flat_map(|server| workers(server, ""))
+        .collect()
+}
+
+/// The folders in `/proc` of the workers for a library.
+fn workers(parent: u32, sha256: &str) -> Vec<PathBuf> {
+    let is_worker = |process: &PathBuf| {
+        let line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+        line.contains("gateway-worker") && line.contains(sha256)
+    };
+    children(parent).into_iter().filter(is_worker).collect()
+}
+
+fn only_worker(parent: u32, sha256: &str) -> PathBuf {
+    let found = workers(parent, sha256);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+fn children(parent: u32) -> Vec<PathBuf> {
+    let is_child = |process: &PathBuf| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let is_dead = status.contains("\nState:\tZ");
+        status.contains(&format!("\nPPid:\t{parent}\n")) && !is_dead
+    };
+    let processes = fs::read_dir("/proc")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    processes.filter(is_child).collect()
+}
+
+/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when it is loaded.
+fn nonsense(folder: &Path, number: u32) -> PathBuf {
+    let folder = folder.join(number.to_string());
+    fs::create_dir_all(&folder).unwrap();
+    let manifest = json!({
+        "name": "nonsense", "version": format!("1.0.{number}"), "abi": 1, "title": "Nonsense", "operations": ["collect", "query"],
+        "methods": [{"code": "misbehaving_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
+    });
+    fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();
+    let source = folder.join("gateway.c");
+    fs::write(&source, NONSENSE).unwrap();
+    let kind = format!("-DKIND={number}");
+    cc(&source, &folder, "nonsense", &["-Wno-unused", &kind]).unwrap()
+}
+
+const NONSENSE: &str = r#"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+typedef struct { const uint8_t *ptr; size_t len; } gw_bytes;
+typedef struct { void *ctx; void (*put)(void *ctx, gw_bytes part); } gw_sink;
+typedef struct {
+  uint32_t abi_major;
+  uint32_t size;
+  int32_t (*begin)(gw_bytes message, gw_sink answer, void **call);
+  int32_t (*resume)(void *call, gw_bytes message, gw_sink answer);
+  void (*end)(void *call);
+} gw_plugin_v1;
+__asm__(".pushsection .gateway,\"a\"\n.incbin \"gateway.json\"\n.popsection");
+static int dummy;
+static const uint8_t zeros[65536];
+static void say(gw_sink answer, const char *text) {
+  gw_bytes part = { (const uint8_t *)text, strlen(text) };
+  answer.put(answer.ctx, part);
+}
+static int32_t begin(gw_bytes message, gw_sink answer, void **call) {
+  *call = KIND == 3 ? NULL : &dummy;
+  switch (KIND) {
+    case 1: return 77;
+    case 2: say(answer, "<html>"); return 0;
+    case 3: say(answer, "{\"do\":[]}"); return 1;
+    case 4:
+      for (int i = 0; i < 100; i++) {
+        gw_bytes part = { zeros, sizeof zeros };
+        answer.put(answer.ctx, part);
+      }
+      return 0;
+    default: say(answer, "{\"do\":[]}"); return 1;
+  }
+}
+static int32_t resume(void *call, gw_bytes message, gw_sink answer) { return 2; }
+static void end(void *call) { (void)call; }
+#if KIND == 13
+extern int not_there(void);
+int (*there)(void) = not_there;
+#endif
+#if KIND == 14
+__attribute__((constructor)) static void crash(void) { __builtin_trap(); }
+#endif
+__attribute__((visibility("default"))) const gw_plugin_v1 gateway_plugin_v1 = {
+  .abi_major = KIND == 11 ? 2 : 1, .size = KIND == 12 ? 16 : sizeof(gw_plugin_v1),
+  .begin = begin, .resume = resume, .end = end,
+};
+"#;

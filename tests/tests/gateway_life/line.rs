@@ -1,0 +1,177 @@
+//! `switchyard gateway …` against a real server, and what is there after a restart.
+
+use std::path::Path;
+use std::process::Output;
+use std::time::Duration;
+
+use anyhow::ensure;
+use serde_json::Value;
+use switchyard_tests::{Server, Setup, demo_as, eventually};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+async fn run(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
+    let dev = server.dev();
+    let mut command = Command::new(switchyard_tests::server::stage()?.join("switchyard"));
+    command.args([
+        "--url",
+        &dev.base_url,
+        "--token",
+        &dev.operator_token,
+        "gateway",
+    ]);
+    Ok(command.args(words).output().await?)
+}
+
+/// What it prints when it works.
+async fn said(server: &Server, words: &[&str]) -> anyhow::Result<String> {
+    let output = run(server, words).await?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{words:?}: {errors}");
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_takes_a_gateway_through_its_life_and_a_restart_finds_it_where_it_was()
+-> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let mut server = Server::start(Setup::default()).await?;
+    let next = demo_as(folder.path(), "switchyard_demo", 7)?;
+    let next = text(&next);
+
+    let list = said(&server, &["list"]).await?;
+    assert!(
+        list.starts_with("NAME") && list.contains("switchyard_demo  1.0.0    serving"),
+        "{list}"
+    );
+    let seen = said(&server, &["inspect", next]).await?;
+    for line in [
+        "switchyard_demo 1.0.7: ",
+        "replaces       1.0.0 (",
+        "consent        not needed",
+    ] {
+        assert!(seen.contains(line), "{line}: {seen}");
+    }
+    let upgraded = said(&server, &["upgrade", next, "--why", "new and shiny"]).await?;
+    assert!(
+        upgraded.contains("serving at 1.0.7, 0 calls running, 0 attempts open"),
+        "{upgraded}"
+    );
+    for line in ["upgraded     1.0.7 ", "  by development: new and shiny"] {
+        assert!(upgraded.contains(line), "{line}: {upgraded}");
+    }
+
+    let back = said(
+        &server,
+        &["rollback", "switchyard_demo", "--why", "too shiny"],
+    )
+    .await?;
+    assert!(back.contains("serving at 1.0.0"), "{back}");
+    server.stop().await?;
+    server.up().await?;
+    let shown = said(&server, &["show", "switchyard_demo"]).await?;
+    assert!(
+        shown.contains("serving at 1.0.0") && shown.contains("too shiny"),
+        "{shown}"
+    );
+    let forward: Value = {
+        let shown: Value =
+            serde_json::from_str(&said(&server, &["show", "switchyard_demo", "--json"]).await?)?;
+        let hash = shown["data"]["versions"][0]["sha256"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let words = ["rollback", "switchyard_demo", "--to", &hash[..12], "--json"];
+        serde_json::from_str(&said(&server, &words).await?)?
+    };
+    assert_eq!(forward["data"]["version"], "1.0.7");
+    held_and_out(&mut server).await
+}
+
+async fn held_and_out(server: &mut Server) -> anyhow::Result<()> {
+    // Killed, not stopped: what was answered is there.
+    server.kill().await?;
+    server.up().await?;
+    assert!(said(server, &["list"]).await?.contains("1.0.7    serving"));
+
+    let held = said(
+        server,
+        &["quarantine", "switchyard_demo", "--why", "a bad day"],
+    )
+    .await?;
+    assert!(
+        held.contains("To bring it back: switchyard gateway restore switchyard_demo"),
+        "{held}"
+    );
+    server.kill().await?;
+    server.up().await?;
+    let list = said(server, &["list"]).await?;
+    assert!(
+        list.contains("quarantined") && list.contains("a bad day"),
+        "{list}"
+    );
+    said(server, &["restore", "switchyard_demo"]).await?;
+    let drained = said(server, &["drain", "switchyard_demo", "--wait"]).await?;
+    assert!(drained.contains("drained at 1.0.7"), "{drained}");
+    said(server, &["remove", "switchyard_demo"]).await?;
+    let failed = run(server, &["remove", "switchyard_demo"]).await?;
+    let errors = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(
+        !failed.status.success() && errors.contains("was removed"),
+        "{errors}"
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_put_into_the_folder_is_taken_while_the_server_runs() -> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let watched = folder.path().join("watched");
+    std::fs::create_dir(&watched)?;
+    let setup = Setup {
+        gateways: Some(watched.clone()),
+        ..Setup::default()
+    };
+    let server = Server::start(setup).await?;
+    assert!(
+        said(&server, &["list"])
+            .await?
+            .contains("No gateway was taken on yet")
+    );
+    std::fs::write(watched.join("broken.so"), b"no gateway")?;
+    std::fs::copy(
+        demo_as(folder.path(), "switchyard_demo", 1)?,
+        watched.join("demo.so"),
+    )?;
+    let within = Duration::from_secs(60);
+    let list = eventually("both files are dealt with", within, || async {
+        let list = said(&server, &["list"]).await?;
+        Ok((list.contains("1.0.1") && list.contains("refused")).then_some(list))
+    });
+    let list = list.await?;
+    assert!(list.contains("broken.so  is refused: "), "{list}");
+    std::fs::copy(
+        demo_as(folder.path(), "switchyard_demo", 2)?,
+        watched.join("demo.so"),
+    )?;
+    eventually("the changed file is an upgrade", within, || async {
+        Ok(said(&server, &["list"])
+            .await?
+            .contains("1.0.2")
+            .then_some(()))
+    })
+    .await?;
+    std::fs::remove_file(watched.join("demo.so"))?;
+    eventually("the vanished file is told of", within, || async {
+        let list = said(&server, &["list"]).await?;
+        Ok((list.contains("demo.so  is gone") && list.contains("serving")).then_some(()))
+    })
+    .await?;
+    let refusals = server.log().matches("A gateway is left out").count();
+    assert_eq!(refusals, 1, "said once, not at every look");
+    Ok(())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap_or_default()
+}

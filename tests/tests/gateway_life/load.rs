@@ -1,0 +1,319 @@
+//! Gateways are added, upgraded, rolled back and removed while payments and payouts go through them, and nobody notices.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use switchyard_tests::client::{payment, payout};
+use switchyard_tests::{Client, PAYS, STAYS_PENDING, Server, Setup, demo_as};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+const ROUNDS: usize = 100;
+/// Changes of a round: add, upgrade, roll back, drain, remove, restore, remove.
+const CHANGES: usize = 7;
+const CLIENTS: usize = 8;
+/// Transactions that end between two changes, at the least.
+const BETWEEN: usize = 5;
+const GATEWAYS: [&str; 2] = ["switchyard_demo", "understudy_demo"];
+
+/// What the clients did.
+#[derive(Default)]
+struct Tally {
+    /// Payments that have to be successful, payments that have to be pending, and payouts that have to be successful at the end.
+    ended: [AtomicUsize; 3],
+    stop: AtomicBool,
+}
+
+impl Tally {
+    fn note(&self, what: usize) {
+        self.ended[what].fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn payments(&self) -> usize {
+        self.ended[0].load(Ordering::SeqCst)
+    }
+
+    fn waiting(&self) -> usize {
+        self.ended[1].load(Ordering::SeqCst)
+    }
+
+    fn payouts(&self) -> usize {
+        self.ended[2].load(Ordering::SeqCst)
+    }
+
+    fn done(&self) -> usize {
+        self.payments() + self.waiting() + self.payouts()
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    async fn more(&self, count: usize) {
+        let enough = self.done() + count;
+        while self.done() < enough && !self.is_over() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// One client: payments that are paid by form and payouts in turn, until it is told to stop. Any refusal is an error.
+async fn client(merchant: Client, payer: Client, tally: Arc<Tally>) -> anyhow::Result<()> {
+    for turn in 0_usize.. {
+        if tally.is_over() {
+            break;
+        }
+        if turn % 2 == 1 {
+            let body = payout("Salary", PAYS);
+            let made = merchant.post("/v1/payouts/initialize", &body);
+            made.await?.expect(201)?;
+            tally.note(2);
+            continue;
+        }
+        let body = payment("A teapot");
+        let made = merchant.post("/v1/payments/initialize", &body);
+        let id = made.await?.expect(201)?.data("id")?.to_owned();
+        // Every tenth payment stays with its provider, on the version that it began on.
+        let stays = turn % 20 == 0;
+        pay(&payer, &id, if stays { STAYS_PENDING } else { PAYS }).await?;
+        tally.note(usize::from(stays));
+    }
+    Ok(())
+}
+
+/// As a payer with nothing but forms.
+async fn pay(payer: &Client, id: &str, number: &str) -> anyhow::Result<()> {
+    let fields = [
+        ("country", "US"),
+        ("method", "switchyard_payment_demo"),
+        ("msisdn", number),
+    ];
+    let sent = payer
+        .post_form(&format!("/checkout/{id}/details"), &fields)
+        .await?;
+    let next = location(&sent)?;
+    let (_, answers) = next.split_once("?a=").context(next.clone())?;
+    let sent = payer
+        .post_form(&format!("/checkout/{id}/confirm"), &[("a", answers)])
+        .await?;
+    let next = location(&sent)?;
+    ensure!(!next.contains("?a="), "not confirmed: {next}");
+    Ok(())
+}
+
+fn location(response: &reqwest::Response) -> anyhow::Result<String> {
+    let location = response.headers().get("location");
+    let location = location.with_context(|| format!("no location: {response:?}"))?;
+    Ok(location.to_str()?.to_owned())
+}
+
+/// The operator, with a handful of versions of two gateways.
+struct Operator {
+    client: Client,
+    files: BTreeMap<(&'static str, u8), Vec<u8>>,
+}
+
+impl Operator {
+    fn new(client: Client, folder: &Path) -> anyhow::Result<Self> {
+        let mut files = BTreeMap::new();
+        for name in GATEWAYS {
+            for patch in 1..=9 {
+                let file: PathBuf = demo_as(folder, name, patch)?;
+                files.insert((name, patch), std::fs::read(file)?);
+            }
+        }
+        Ok(Self { client, files })
+    }
+
+    async fn add(&self, name: &'static str, patch: u8) -> anyhow::Result<()> {
+        let file = self.files[&(name, patch)].clone();
+        let added = self.client.upload("/operator/v1/gateways", file);
+        added.await?.expect(201)?;
+        Ok(())
+    }
+
+    async fn say(&self, name: &str, what: &str) -> anyhow::Result<()> {
+        let path = format!("/operator/v1/gateways/{name}/{what}");
+        self.client.post(&path, &json!({})).await?.expect(200)?;
+        Ok(())
+    }
+
+    /// Both gateways come, change and go, and at each moment one of them serves. It begins and ends with the first alone.
+    async fn round(&self, number: usize, tally: &Tally) -> anyhow::Result<()> {
+        let [lead, understudy] = GATEWAYS;
+        let patch = |offset: usize| [1, 2, 3][(number + offset) % 3];
+        self.add(understudy, patch(0)).await?;
+        tally.more(BETWEEN).await;
+        self.add(lead, patch(0)).await?;
+        tally.more(BETWEEN).await;
+        self.add(lead, patch(1)).await?;
+        tally.more(BETWEEN).await;
+        self.say(lead, "rollback").await?;
+        tally.more(BETWEEN).await;
+        self.say(lead, "drain").await?;
+        tally.more(BETWEEN).await;
+        self.say(lead, "remove").await?;
+        tally.more(BETWEEN).await;
+        self.say(lead, "restore").await?;
+        self.say(understudy, "remove").await?;
+        tally.more(BETWEEN).await;
+        Ok(())
+    }
+}
+
+/// Resident memory of the server, in kB.
+fn resident(server: &Server) -> anyhow::Result<u64> {
+    let process = server.process().context("it runs")?;
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    Ok(number.context("VmRSS")?.parse()?)
+}
+
+/// The least of some looks: what the allocator has not given back yet is nobody's.
+async fn settled(server: &Server) -> anyhow::Result<u64> {
+    let mut least = u64::MAX;
+    for _ in 0..15 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        least = least.min(resident(server)?);
+    }
+    Ok(least)
+}
+
+async fn connect(server: &Server) -> anyhow::Result<()> {
+    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    for gateway in GATEWAYS {
+        let connection =
+            json!({ "environment": "sandbox", "gateway": gateway, "account_name": gateway });
+        server
+            .operator()
+            .post(&path, &connection)
+            .await?
+            .expect(201)?;
+    }
+    Ok(())
+}
+
+/// Each transaction ends as its number says: none failed, and none is lost.
+async fn ended_well(server: &Server, tally: &Tally) -> anyhow::Result<()> {
+    let merchant = server.merchant();
+    let merchant = &merchant;
+    let count = |kind: &'static str, status: &'static str| async move {
+        let found = merchant
+            .get(&format!("/v1/{kind}?status={status}&limit=1"))
+            .await?
+            .expect(200)?;
+        let total = found.body.pointer("/meta/total").and_then(Value::as_u64);
+        total.with_context(|| found.body.to_string())
+    };
+    for (kind, paid, pending) in [
+        ("payments", tally.payments(), tally.waiting()),
+        ("payouts", tally.payouts(), 0),
+    ] {
+        let within = Duration::from_secs(60);
+        let (paid, pending) = (paid as u64, pending as u64);
+        switchyard_tests::eventually(&format!("{kind} are paid"), within, || async {
+            let lost = count(kind, "failed").await?;
+            ensure!(lost == 0, "{lost} {kind} failed");
+            let found = (count(kind, "success").await?, count(kind, "pending").await?);
+            Ok((found == (paid, pending)).then_some(()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_rounds_of_changes_under_load_fail_nobody_and_cost_no_memory()
+-> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let settings = vec![
+        ("SWITCHYARD_ACTORS__IDLE_AFTER", "1s"),
+        ("SWITCHYARD_STORE__CACHE", "8MiB"),
+        ("SWITCHYARD_LOG__LEVEL", "warn"),
+    ];
+    let server = Server::start(Setup {
+        settings,
+        ..Setup::default()
+    })
+    .await?;
+    let operator = Operator::new(server.operator(), folder.path())?;
+    operator.add(GATEWAYS[1], 1).await?;
+    connect(&server).await?;
+    operator.say(GATEWAYS[1], "remove").await?;
+
+    let tally = Arc::new(Tally::default());
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let stop = tally.clone();
+            let work = client(server.merchant(), server.stranger(), tally.clone());
+            tokio::spawn(async move {
+                let done = work.await;
+                if done.is_err() {
+                    stop.stop.store(true, Ordering::SeqCst);
+                }
+                done
+            })
+        })
+        .collect();
+
+    // Every version is loaded once before anything counts.
+    for round in 0..3 {
+        operator.round(round, &tally).await?;
+    }
+    let (begun, since) = (tally.done(), Instant::now());
+    for round in 0..ROUNDS {
+        if tally.is_over() {
+            break;
+        }
+        operator.round(round, &tally).await?;
+    }
+    let (took, ended) = (since.elapsed(), tally.done() - begun);
+    tally.stop.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.await??;
+    }
+    let rate = ended as u128 * 1_000 / took.as_millis().max(1);
+    println!(
+        "{ROUNDS} rounds of {CHANGES} changes in {took:?}: {ended} transactions, {rate} a second"
+    );
+    ended_well(&server, &tally).await?;
+    ensure!(
+        ended >= ROUNDS * CHANGES * BETWEEN,
+        "too little load to prove anything"
+    );
+    costs_no_memory(&server, &operator, &tally).await
+}
+
+/// The same once more without load, whose own rows fill the store's memory: what is measured is what changes cost.
+async fn costs_no_memory(
+    server: &Server,
+    operator: &Operator,
+    still: &Tally,
+) -> anyhow::Result<()> {
+    for round in 0..10 {
+        operator.round(round, still).await?;
+    }
+    let before = settled(server).await?;
+    for round in 0..ROUNDS {
+        operator.round(round, still).await?;
+    }
+    let after = settled(server).await?;
+    for patch in 4..=9 {
+        operator.add(GATEWAYS[0], patch).await?;
+    }
+    let new = resident(server)?.saturating_sub(after) / 6;
+    println!(
+        "resident before {before} kB, after {ROUNDS} rounds {after} kB; about {new} kB for each new version"
+    );
+    ensure!(
+        after * 100 <= before * 105,
+        "memory grew from {before} kB to {after} kB"
+    );
+    Ok(())
+}

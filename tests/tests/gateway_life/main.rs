@@ -1,0 +1,5 @@
+//! The life of a gateway from outside: by the operator API, by the command line, and under load.
+
+mod line;
+mod load;
+mod operator;

@@ -1,0 +1,290 @@
+//! pawaPay's library in the whole engine, against pawaPay's simulator: what a merchant sees, and what the provider's books say.
+
+#[path = "../../plugins/pawapay/tests/simulator/mod.rs"]
+mod simulator;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::callback::CallbackRequest;
+use switchyard_engine::clock::Clock;
+use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::testing::{self, START, Wanted, amount, customer};
+use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_testkit::{Letter, Mishap};
+use switchyard_tests::{eventually, pawapay_gateway};
+use tempfile::TempDir;
+
+use simulator::{Kind, Scheme, Simulator};
+
+const PAYS: &str = "22951345789";
+const REFUSES: &str = "22951345039";
+/// A queue, a call and a commit, on a busy machine.
+const SOON: Duration = Duration::from_secs(30);
+/// More than an answer of the provider stays fresh.
+const LATER: Duration = Duration::from_secs(11);
+
+/// An engine on a clock that the test turns, with one connection: to the simulator.
+struct Bench {
+    pawapay: Simulator,
+    connection: ConnectionId,
+    merchant: testing::Bench,
+    _folder: TempDir,
+}
+
+impl Bench {
+    async fn start() -> anyhow::Result<Self> {
+        let pawapay = Simulator::start(START.as_micros() / 1_000_000).await;
+        let folder = TempDir::new()?;
+        let clock = Clock::manual(START);
+        let settings = GatewaySettings {
+            dir: folder.path().to_owned(),
+            development: true,
+            ..GatewaySettings::default()
+        };
+        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
+        gateways.add(&pawapay_gateway()).await?;
+        let wanted = Wanted {
+            clock,
+            ..Wanted::with(gateways)
+        };
+        let merchant = wanted.start().await;
+        let connection = NewConnection {
+            app: merchant.caller().app.id,
+            environment: Environment::Sandbox,
+            gateway: "pawapay".into(),
+            account_name: "Simulated Ltd".into(),
+            methods: None,
+            config: pawapay.config(),
+        };
+        let made = merchant.engine.access.create_connection(connection).await?;
+        Ok(Self {
+            pawapay,
+            connection: made.id,
+            merchant,
+            _folder: folder,
+        })
+    }
+
+    /// A payment of 1000 XOF that the payer confirmed from `number`, once its attempt came back.
+    async fn pay(&self, number: &str) -> anyhow::Result<Arc<Transaction>> {
+        let new = NewPayment {
+            amount: amount(1_000, "XOF"),
+            description: "Deux cafés".into(),
+            return_url: "https://shop.example/return".into(),
+            customer: customer(),
+            metadata: BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            context: ClientContext::default(),
+        };
+        let engine = &self.merchant.engine;
+        let caller = self.merchant.caller();
+        let payment = engine.initialize_payment(&caller, new).await?;
+        let choice = Choice {
+            method: "mtn_bj".into(),
+            country: Some("BJ".into()),
+            phone: Some(format!("+{number}")),
+            fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
+            missing: NewCustomer::default(),
+            context: ClientContext::default(),
+            agreed: None,
+        };
+        engine.confirm(payment.id, choice).await?;
+        self.reference(payment.id).await?;
+        Ok(payment)
+    }
+
+    /// The reference of its one attempt, when that has left.
+    async fn reference(&self, id: TransactionId) -> anyhow::Result<String> {
+        eventually("the attempt", SOON, || async {
+            let found = self.merchant.engine.transaction(id).await?;
+            let attempt = found.and_then(|found| found.attempts.first().cloned());
+            Ok(attempt.map(|attempt| attempt.reference.to_string()))
+        })
+        .await
+    }
+
+    /// Has pawaPay sign its callbacks for this connection's address.
+    fn signed_callbacks(&self) {
+        let public_url = &self.merchant.engine.settings.public_url;
+        let url = format!("{public_url}/callbacks/{}", self.connection);
+        self.pawapay.sign(&url, Some(Scheme::EcdsaP256));
+    }
+
+    async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
+        let request = CallbackRequest {
+            method: letter.method.clone(),
+            path: format!("/callbacks/{}", self.connection),
+            query: String::new(),
+            headers: letter.headers.clone(),
+            body: letter.body.clone().into_bytes(),
+            from: None,
+        };
+        let engine = &self.merchant.engine;
+        let received = engine.receive_callback(self.connection, request).await;
+        received
+            .map(drop)
+            .map_err(|refused| anyhow::anyhow!("{refused:?}"))
+    }
+
+    /// Waits for this status and asks nobody.
+    async fn becomes(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
+        eventually("the news", SOON, || async {
+            self.merchant.clock.advance(Duration::from_millis(250));
+            let found = self.merchant.engine.transaction(id).await?;
+            Ok(found.filter(|found| found.status() == status))
+        })
+        .await
+    }
+
+    /// Asks as the merchant's server does, until it has this status; time passes meanwhile.
+    async fn ends(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
+        eventually("the end", SOON, || async {
+            self.merchant.clock.advance(LATER);
+            let found = self.merchant.engine.verify(id).await?;
+            Ok(found.filter(|found| found.status() == status))
+        })
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_by_mobile_money_succeeds_and_is_in_the_books_once() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench.pawapay.settle_after(2);
+    let payment = bench.pay(PAYS).await?;
+    let paid = bench.ends(payment.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 1);
+    let attempt = &paid.attempts[0];
+    assert_eq!(attempt.candidate.gateway_title, "pawaPay");
+    let reference = attempt.reference.to_string();
+    assert_eq!(bench.pawapay.books.times(&reference), 1);
+    assert_eq!(bench.pawapay.books.all().len(), 1);
+    let movement = bench.pawapay.books.all().remove(0);
+    assert_eq!(
+        (movement.amount.as_str(), movement.account.as_str()),
+        ("1000", PAYS)
+    );
+    let sent = bench.pawapay.transfer(Kind::Deposit, &reference);
+    let sent = sent.expect("it was made under our reference").request;
+    assert_eq!(sent["customerMessage"], "Deux cafes");
+    assert_eq!(sent["clientReferenceId"], payment.id.to_string());
+    assert!(
+        attempt
+            .provider_id
+            .as_deref()
+            .is_some_and(|id| id.starts_with("MP"))
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_the_payer_ends_the_payment_with_pawapays_own_code() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let payment = bench.pay(REFUSES).await?;
+    let failed = bench.ends(payment.id, Status::Failed).await?;
+    let decline = format!("{:?}", failed.attempts[0]);
+    assert!(decline.contains("PAYMENT_NOT_APPROVED"), "{decline}");
+    assert!(bench.pawapay.books.all().is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench
+        .pawapay
+        .mishaps
+        .next("POST", "/v2/deposits", Mishap::LoseAnswer);
+    // What is asked meanwhile is not found at first: that proves nothing.
+    bench.pawapay.hide_for(2);
+    let payment = bench.pay(PAYS).await?;
+    let found = bench.merchant.engine.transaction(payment.id).await?;
+    assert_eq!(found.expect("it is stored").status(), Status::Pending);
+    let paid = bench.ends(payment.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 1);
+    assert_eq!(bench.pawapay.count(Kind::Deposit), 1);
+    assert_eq!(bench.pawapay.books.times_of_account(PAYS), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let lie = Mishap::AnswerInstead(
+        500,
+        "{\"failureReason\":{\"failureCode\":\"UNKNOWN_ERROR\"}}".into(),
+    );
+    bench.pawapay.mishaps.next("POST", "/v2/payouts", lie);
+    let new = NewPayout {
+        amount: amount(5_000, "XOF"),
+        description: "Salaire".into(),
+        method: "mtn_bj".into(),
+        recipient: BTreeMap::from([("msisdn".to_owned(), PAYS.to_owned())]),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        context: ClientContext::default(),
+    };
+    let caller = bench.merchant.caller();
+    let payout = bench
+        .merchant
+        .engine
+        .initialize_payout(&caller, new)
+        .await?;
+    let reference = bench.reference(payout.id).await?;
+    bench.ends(payout.id, Status::Success).await?;
+    assert_eq!(bench.pawapay.count(Kind::Payout), 1);
+    assert_eq!(bench.pawapay.books.times(&reference), 1);
+    assert_eq!(bench.pawapay.books.all()[0].amount, "5000");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signed_callback_is_believed_though_the_answer_was_lost_and_nobody_finds_the_payment()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench.signed_callbacks();
+    bench
+        .pawapay
+        .mishaps
+        .next("POST", "/v2/deposits", Mishap::LoseAnswer);
+    // Asking would not settle it: only the callback can.
+    bench.pawapay.hide_for(u32::MAX);
+    let payment = bench.pay(PAYS).await?;
+    let reference = bench.reference(payment.id).await?;
+    let letter = eventually("the callback", SOON, || async {
+        Ok(bench.pawapay.letters(&reference).pop())
+    })
+    .await?;
+    for _ in 0..3 {
+        bench.deliver(&letter).await?;
+    }
+    let paid = bench.becomes(payment.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 1);
+    assert_eq!(bench.pawapay.books.times_of_account(PAYS), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_callback_only_makes_the_engine_ask() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench.signed_callbacks();
+    let payment = bench.pay(REFUSES).await?;
+    let reference = bench.reference(payment.id).await?;
+    let mut letter = eventually("the callback", SOON, || async {
+        Ok(bench.pawapay.letters(&reference).pop())
+    })
+    .await?;
+    letter.body = letter.body.replace("FAILED", "COMPLETED");
+    bench.deliver(&letter).await?;
+    bench.becomes(payment.id, Status::Failed).await?;
+    assert!(bench.pawapay.books.all().is_empty());
+    Ok(())
+}

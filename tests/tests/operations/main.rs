@@ -1,0 +1,8 @@
+//! The program as an operator lives with it: a disk that is full or read-only, an end under load, what the log and the metrics say,
+//! and what it makes of bytes on a bare socket.
+
+mod disk;
+mod ending;
+mod log;
+mod metrics;
+mod sockets;

@@ -1,0 +1,175 @@
+//! `/metrics`, item by item: what an operator watches is there, and moves.
+
+use std::time::Duration;
+
+use switchyard_tests::client::payout;
+use switchyard_tests::{Client, Manner, PAYS, Receiver, Server, Setup, eventually};
+
+/// For payouts the test gateway's numbers mean something else (decisions 5).
+const IS_DECLINED: &str = switchyard_tests::STAYS_PENDING;
+
+/// The values of one name whose labels hold all of `labels`, added up; nothing when there is none.
+fn value(page: &str, name: &str, labels: &[&str]) -> Option<f64> {
+    let values = page.lines().filter_map(|line| {
+        let (series, value) = line.rsplit_once(' ')?;
+        let (found, of) = series.split_once('{').unwrap_or((series, ""));
+        let fits = found == name && labels.iter().all(|label| of.contains(label));
+        value.parse::<f64>().ok().filter(|_| fits)
+    });
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum())
+}
+
+async fn page(operator: &Client) -> anyhow::Result<String> {
+    operator.page("/metrics").await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_that_an_operator_watches_is_there_and_moves() -> anyhow::Result<()> {
+    let receiver = Receiver::start().await?;
+    receiver.always(Manner::Status(500));
+    let server = Server::start(Setup::default()).await?;
+    server
+        .add_webhook(&receiver.url(), "whsec_of_these_tests")
+        .await?;
+    let merchant = server.merchant();
+    for number in [PAYS, PAYS, IS_DECLINED] {
+        let made = merchant
+            .post("/v1/payouts/initialize", &payout("Salary", number))
+            .await?;
+        made.expect(201)?;
+    }
+    let path = "/v1/payouts/po_nothing";
+    merchant.get(path).await?.expect(404)?;
+    let operator = server.operator();
+    let read = eventually(
+        "all of it was counted",
+        Duration::from_secs(30),
+        async || {
+            let read = page(&operator).await?;
+            let ended = value(&read, "switchyard_gateway_calls_total", &[]);
+            let attempts = value(&read, "switchyard_webhook_attempts_total", &[]);
+            let is_all = ended >= Some(3.0) && attempts >= Some(3.0);
+            Ok(is_all.then_some(read))
+        },
+    )
+    .await?;
+    for (what, name, labels, least) in WATCHED {
+        let found = value(&read, name, labels);
+        assert!(
+            found.is_some_and(|value| value >= *least),
+            "{what}: {name} {labels:?} is {found:?}, at least {least} was expected in\n{read}"
+        );
+    }
+    for word in ["po_", "4149518161", "ada@example.com"] {
+        assert!(
+            !read.contains(word),
+            "no transaction and nobody is named: {word}"
+        );
+    }
+    Ok(())
+}
+
+type Watched = (&'static str, &'static str, &'static [&'static str], f64);
+
+/// What it is, its name, some of its labels, and the least that it has come to.
+const WATCHED: &[Watched] = &[
+    (
+        "requests",
+        "switchyard_http_requests_total",
+        &[
+            "method=\"POST\"",
+            "route=\"/v1/payouts/initialize\"",
+            "status=\"201\"",
+        ],
+        3.0,
+    ),
+    (
+        "requests that were refused",
+        "switchyard_http_requests_total",
+        &["route=\"/v1/payouts/{payoutId}\"", "status=\"404\""],
+        1.0,
+    ),
+    (
+        "time of requests",
+        "switchyard_http_request_seconds_bucket",
+        &["route=\"/v1/payouts/initialize\"", "le=\"+Inf\""],
+        3.0,
+    ),
+    ("commits", "switchyard_store_commits_total", &[], 6.0),
+    ("flushes", "switchyard_store_batches_total", &[], 1.0),
+    (
+        "batch sizes",
+        "switchyard_store_batch_commits_bucket",
+        &["le=\"1024\""],
+        1.0,
+    ),
+    (
+        "batch sizes, added up",
+        "switchyard_store_batch_commits_sum",
+        &[],
+        6.0,
+    ),
+    (
+        "the largest batch",
+        "switchyard_store_largest_batch",
+        &[],
+        1.0,
+    ),
+    ("the store's queue", "switchyard_store_queue", &[], 0.0),
+    (
+        "whether the store writes",
+        "switchyard_store_available",
+        &[],
+        1.0,
+    ),
+    ("actors", "switchyard_actors_live", &[], 0.0),
+    (
+        "calls that are away",
+        "switchyard_submissions_away",
+        &[],
+        0.0,
+    ),
+    (
+        "gateway calls that succeeded",
+        "switchyard_gateway_calls_total",
+        &["operation=\"payout\"", "outcome=\"succeeded\""],
+        2.0,
+    ),
+    (
+        "gateway calls that were declined",
+        "switchyard_gateway_calls_total",
+        &["operation=\"payout\"", "outcome=\"declined\""],
+        1.0,
+    ),
+    (
+        "time of gateway calls",
+        "switchyard_gateway_call_seconds_count",
+        &[],
+        3.0,
+    ),
+    (
+        "depth of the outbox",
+        "switchyard_outbox_depth",
+        &["kind=\"webhook\""],
+        3.0,
+    ),
+    (
+        "age of the outbox",
+        "switchyard_outbox_oldest_seconds",
+        &["kind=\"webhook\""],
+        0.0,
+    ),
+    (
+        "webhooks that were refused",
+        "switchyard_webhook_attempts_total",
+        &[],
+        3.0,
+    ),
+    (
+        "delay of webhooks",
+        "switchyard_webhook_delay_seconds_bucket",
+        &["le=\"+Inf\""],
+        3.0,
+    ),
+];
