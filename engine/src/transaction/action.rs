@@ -81,6 +81,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptNotSent { .. }
         | Event::AttemptDeclined { .. }
         | Event::AttemptSucceeded { .. }
+        | Event::QueryPlanned { .. }
         | Event::CodeAnswered { .. }
         | Event::OperatorActed { .. }
         | Event::AttemptAllowed

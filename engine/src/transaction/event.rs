@@ -60,6 +60,11 @@ pub enum Event {
         scheduled: bool,
         next_query_at: Timestamp,
     },
+    /// The provider has nothing new to say, and is to be asked again when its gateway wants it.
+    QueryPlanned {
+        attempt: AttemptId,
+        next_query_at: Timestamp,
+    },
     /// The engine stopped before anything of the submission had left: it is made again, under the same reference.
     SubmissionResumed {
         attempt: AttemptId,

@@ -62,6 +62,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         | Event::AttemptDeclined { attempt, .. }
         | Event::AttemptSucceeded { attempt, .. }
         | Event::QueryStarted { attempt, .. }
+        | Event::QueryPlanned { attempt, .. }
         | Event::CodeSubmitted { attempt }
         | Event::CodeAnswered { attempt, .. }
         | Event::CallOffStarted { attempt, .. } => {
@@ -147,6 +148,9 @@ fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp
             attempt.last_query_at = Some(now);
             attempt.next_query_at = Some(*next_query_at);
             attempt.queries = attempt.queries.saturating_add(u32::from(*scheduled));
+        }
+        Event::QueryPlanned { next_query_at, .. } => {
+            attempt.next_query_at = Some(*next_query_at);
         }
         Event::CodeSubmitted { .. } => {
             attempt.codes = attempt.codes.saturating_add(1);

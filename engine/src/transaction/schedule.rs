@@ -17,6 +17,8 @@ const FIRST: [Duration; 8] = [
 ];
 const HOURLY: Duration = Duration::from_secs(60 * 60);
 const DAILY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often a gateway may have an attempt asked about in the time since the attempt began.
+const QUERIES_AN_AGE: u32 = 60;
 /// How old an attempt without a final answer is when a person has to look.
 pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// How long a typed code may be away before the payer may type it again: longer than any call lasts.
@@ -35,6 +37,16 @@ pub fn wait_after(asked: u32, age: Duration) -> Duration {
         None if age < CASE_AFTER => HOURLY,
         None => DAILY,
     }
+}
+
+/// How long after an answer the provider is asked again, when the gateway said `wanted`. It is asked as it wants, but never more often
+/// than sixty times in the age of the attempt so far: an hour's news is a minute late at most, and three days of a gateway that is
+/// always in a hurry are some hundred queries, not fifty thousand. Daily once a case is open.
+pub fn wait_as_wanted(wanted: Duration, age: Duration) -> Duration {
+    if age >= CASE_AFTER {
+        return DAILY;
+    }
+    wanted.max(age / QUERIES_AN_AGE).min(HOURLY)
 }
 
 /// How long a payout waits before its next dispatch, when `rounds` of them have reached nobody.

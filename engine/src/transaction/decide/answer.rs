@@ -58,7 +58,7 @@ pub(super) fn decide(
     })
 }
 
-/// The provider has it, and has not finished. The same word again is not written again.
+/// The provider has it, and has not finished. The same word again is not written again; when to ask the next time is, if it differs.
 fn still_pending(
     attempt: &Attempt,
     outcome: Outcome,
@@ -81,21 +81,27 @@ fn still_pending(
         && gateway_state
             .as_ref()
             .is_none_or(|state| *state == attempt.gateway_state);
+    let age = age(attempt, context);
+    let wanted = poll_after.map(|after| context.now.plus(schedule::wait_as_wanted(after, age)));
     if unchanged {
-        return Vec::new();
+        let planned = wanted.filter(|wanted| Some(*wanted) != attempt.next_query_at);
+        let planned = planned.map(|next_query_at| Event::QueryPlanned {
+            attempt: attempt.id,
+            next_query_at,
+        });
+        return planned.into_iter().collect();
     }
-    let planned = attempt.next_query_at.unwrap_or_else(|| {
-        context
-            .now
-            .plus(schedule::wait_after(attempt.queries, age(attempt, context)))
-    });
+    let planned = || {
+        let wait = schedule::wait_after(attempt.queries, age);
+        attempt.next_query_at.unwrap_or(context.now.plus(wait))
+    };
     vec![Event::AttemptPending {
         attempt: attempt.id,
         provider_id,
         provider_status,
         payer_action,
         gateway_state,
-        next_query_at: poll_after.map_or(planned, |after| context.now.plus(after)),
+        next_query_at: wanted.unwrap_or_else(planned),
     }]
 }
 

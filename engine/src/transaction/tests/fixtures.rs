@@ -215,6 +215,16 @@ pub fn pending() -> Outcome {
     }
 }
 
+/// Pending, and to be asked about again after so many seconds.
+pub fn pending_for(seconds: u64) -> Outcome {
+    Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: None,
+        poll_after: Some(Duration::from_secs(seconds)),
+        provider_status: None,
+    }
+}
+
 pub fn unknown() -> Outcome {
     Outcome::Unknown {
         why: "time-out after the request was written".to_owned(),

@@ -1,5 +1,7 @@
 //! Whole stories, told as a merchant or an operator would.
 
+use std::time::Duration;
+
 use super::fixtures::*;
 use crate::transaction::*;
 
@@ -117,6 +119,51 @@ fn an_unknown_outcome_is_asked_about_after_5_15_30_seconds_and_so_on() {
         world.answer(unknown()).unwrap();
     }
     assert_eq!(waits, [5, 15, 30, 60, 120, 300, 600, 1800, 3600, 3600]);
+}
+
+#[test]
+fn a_gateway_that_stays_pending_is_asked_again_when_it_says() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let mut waits = Vec::new();
+    for _ in 0..10 {
+        world.answer(pending_for(30)).unwrap();
+        let at = world.tx.wake_at().unwrap();
+        waits.push(at.since(world.now).as_secs());
+        world.now = at;
+        world.apply(Command::Wake).unwrap();
+    }
+    assert_eq!(waits, [30; 10], "whatever the schedule would do");
+    world.answer(pending_for(90)).unwrap();
+    assert_eq!(world.tx.wake_at().unwrap().since(world.now).as_secs(), 90);
+    let events = world.apply(Command::Wake).unwrap();
+    assert_eq!(events, 0, "and not sooner");
+}
+
+#[test]
+fn a_gateway_that_is_impatient_for_days_is_asked_less_and_less_often() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let began = world.now;
+    let mut asked = 0;
+    let mut waited = Duration::ZERO;
+    while world.now.since(began) < schedule::CASE_AFTER {
+        world.answer(pending_for(5)).unwrap();
+        let at = world.tx.wake_at().unwrap();
+        waited = at.since(world.now);
+        world.now = at;
+        world.apply(Command::Wake).unwrap();
+        asked += 1;
+    }
+    assert!(
+        (400..500).contains(&asked),
+        "asked {asked} times in three days"
+    );
+    assert_eq!(waited.as_secs(), 3600, "hourly in the end, as the schedule");
+    world.answer(pending_for(5)).unwrap();
+    let daily = world.tx.wake_at().unwrap().since(world.now);
+    assert_eq!(daily.as_secs(), 24 * 3600, "a person has it");
+    assert_eq!(world.tx.cases.len(), 1);
 }
 
 #[test]

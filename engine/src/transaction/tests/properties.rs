@@ -29,7 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..4_u128).prop_map(Step::Confirm),
         (0..4_u128).prop_map(Step::Dispatch),
-        (0..4_usize, 0..7_u8, any::<bool>())
+        (0..4_usize, 0..8_u8, any::<bool>())
             .prop_map(|(which, outcome, soft)| Step::Answer(which, outcome, soft)),
         any::<bool>().prop_map(Step::Recover),
         Just(Step::Wake),
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::Process),
         Just(Step::CallOff),
         (0..3_u32).prop_map(Step::Code),
-        (0..7_u8).prop_map(Step::CodeAnswer),
+        (0..8_u8).prop_map(Step::CodeAnswer),
         Just(Step::Check),
         (0..4_u8).prop_map(Step::Resolve),
         (0..2_usize).prop_map(Step::CloseCase),
@@ -110,6 +110,7 @@ fn some_outcome(which: u8, soft: bool) -> Outcome {
         3 => not_sent(),
         4 => unknown(),
         5 => enter_code("wrong"),
+        6 => pending_for(30),
         _ => pending(),
     }
 }
