@@ -206,8 +206,7 @@ async fn meet(
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
-    let currency = attempt.amount.currency().code();
-    let verdict = match said.outcome(currency, found.transaction) {
+    let verdict = match said.outcome(found.transaction) {
         // What cannot be understood, or speaks of another charge than ours, is a reason to ask and no more.
         Some(Outcome::Unknown { why }) => hint(engine, callback, &tx, attempt, &why).await?,
         Some(_) if found.is_trusted && is_another => {

@@ -131,15 +131,10 @@ impl CallbackSaid {
         Some(self.redactor.sentence(id))
     }
 
-    /// The outcome that it names, by the same money rule as that of a query in `currency`. `None`: it names none.
-    pub fn outcome(&self, currency: &str, transaction: TransactionId) -> Option<Outcome> {
+    /// The outcome that it names, by the same money rule as that of a query. `None`: it names none.
+    pub fn outcome(&self, transaction: TransactionId) -> Option<Outcome> {
         let said = self.result.outcome.clone()?;
-        Some(outcome::translate(
-            said,
-            Some(currency),
-            transaction,
-            &self.redactor,
-        ))
+        Some(outcome::translate(said, transaction, &self.redactor))
     }
 }
 

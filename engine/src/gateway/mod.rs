@@ -277,10 +277,7 @@ impl Gateways {
                 self.not_found(final_after, config_changed_at, &journal, why)
                     .await
             }
-            Ok(said) => {
-                let currency = input.pointer("/amount/currency").and_then(Value::as_str);
-                outcome::translate(said, currency, journal.transaction, &redactor)
-            }
+            Ok(said) => outcome::translate(said, journal.transaction, &redactor),
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
         measure(&gateway, operation, since.elapsed());

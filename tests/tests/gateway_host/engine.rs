@@ -11,10 +11,10 @@ use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{self, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
-use switchyard_tests::{c_gateway, demo_gateway, eventually};
+use switchyard_engine::transaction::{CaseReason, ClientContext, Status, Transaction};
+use switchyard_tests::{c_gateway, demo_gateway, eventually, misbehaving_gateway};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, KEY};
 use crate::provider::Provider;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,6 +70,36 @@ async fn a_payment_is_paid_through_the_gateway_in_c() {
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(paid.attempts[0].candidate.gateway_title, "Example in C");
     assert_eq!(provider.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_success_in_another_currency_opens_a_case_at_once_and_ends_nothing() {
+    let bench = Bench::new();
+    bench.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let engine = started(&bench.gateways).await;
+    let connection = NewConnection {
+        app: engine.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "misbehaving".into(),
+        account_name: "In XOF".into(),
+        methods: None,
+        config: json!({ "url": "http://127.0.0.1:1", "key": KEY }),
+    };
+    let access = &engine.engine.access;
+    access.create_connection(connection).await.unwrap();
+    let payment = payment_for(&engine, "USD", "other currency").await;
+    let choice = choice("misbehaving_usd", "4149518161");
+    let paid = engine.engine.confirm(payment.id, choice).await.unwrap();
+    assert_eq!(
+        paid.status(),
+        Status::Pending,
+        "neither success nor failure"
+    );
+    assert!(paid.has_open_attempt());
+    assert_eq!(paid.cases.len(), 1);
+    assert_eq!(paid.cases[0].reason, CaseReason::AmountDiffers);
+    let said = &paid.cases[0].detail;
+    assert!(said.contains("25") && said.contains("XOF"), "{said}");
 }
 
 async fn started(gateways: &Gateways) -> testing::Bench {
