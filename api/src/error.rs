@@ -130,6 +130,7 @@ codes! {
     GatewayRefused = "gateway_refused", ValidationError, UNPROCESSABLE_ENTITY;
     GatewayNeedsConsent = "gateway_needs_consent", Conflict, CONFLICT;
     GatewayStateConflict = "gateway_state_conflict", Conflict, CONFLICT;
+    ConnectionInUse = "connection_in_use", Conflict, CONFLICT;
 
     // Our side.
     ServiceUnavailable = "service_unavailable", Unavailable, SERVICE_UNAVAILABLE;

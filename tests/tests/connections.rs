@@ -3,15 +3,18 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use switchyard_engine::access::{
-    AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
+    AccessError, AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
 };
 use switchyard_engine::environment::Environment;
 use switchyard_engine::records::Kind;
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_engine::transaction::{
+    AttemptState, Operator, Resolution, Status, Transaction, Verdict,
+};
 use switchyard_tests::merchant::{Merchant, payment};
 
 const PAYS: &str = "4149518161";
+const STAYS_PENDING: &str = "4149518162";
 
 async fn connect(merchant: &Merchant, environment: Environment) -> anyhow::Result<Arc<Connection>> {
     let new = NewConnection {
@@ -25,7 +28,24 @@ async fn connect(merchant: &Merchant, environment: Environment) -> anyhow::Resul
     Ok(merchant.bench.engine.access.create_connection(new).await?)
 }
 
+/// Two connections, in the order in which they are tried.
+async fn two(
+    merchant: &Merchant,
+    environment: Environment,
+) -> anyhow::Result<[Arc<Connection>; 2]> {
+    let mut both = [
+        connect(merchant, environment).await?,
+        connect(merchant, environment).await?,
+    ];
+    both.sort_by_key(|connection| connection.id);
+    Ok(both)
+}
+
 async fn paid(merchant: &Merchant, key: &str) -> anyhow::Result<Arc<Transaction>> {
+    paid_by(merchant, key, PAYS).await
+}
+
+async fn paid_by(merchant: &Merchant, key: &str, number: &str) -> anyhow::Result<Arc<Transaction>> {
     let headers = [("authorization", format!("Bearer {key}"))];
     let headers = headers
         .each_ref()
@@ -38,7 +58,7 @@ async fn paid(merchant: &Merchant, key: &str) -> anyhow::Result<Arc<Transaction>
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    merchant.pay(&id, PAYS).await?;
+    merchant.pay(&id, number).await?;
     let found = merchant.bench.engine.transaction(id.parse()?).await?;
     found.ok_or_else(|| anyhow::anyhow!("{id} is there"))
 }
@@ -65,12 +85,74 @@ async fn a_connection_serves_its_own_environment_and_never_the_other() -> anyhow
         assert_eq!(paid.attempts[0].candidate.connection, connection.id);
     }
     let engine = &merchant.bench.engine;
-    engine.access.delete_connection(sandbox.id).await?;
+    engine.delete_connection(sandbox.id).await?;
     let paid = paid(&merchant, merchant.secret()).await?;
     assert_ne!(
         paid.attempts[0].candidate.connection, live.id,
         "nor a live one a sandbox payment"
     );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let [connection, other] = two(&merchant, Environment::Sandbox).await?;
+    let engine = &merchant.bench.engine;
+    let open = paid_by(&merchant, merchant.secret(), STAYS_PENDING).await?;
+    assert_eq!(open.attempts[0].candidate.connection, connection.id);
+    let refused = engine.delete_connection(connection.id).await;
+    let refused = refused.expect_err("only its credentials can ask about the attempt");
+    let why = refused.to_string();
+    assert!(matches!(refused, AccessError::OpenAttempts(_)), "{why}");
+    assert!(why.contains("(1)") && why.contains("disable it"), "{why}");
+    assert!(engine.access.connection(connection.id).is_some());
+    let another = paid(&merchant, merchant.secret()).await?;
+    assert_eq!(
+        another.attempts[0].candidate.connection, connection.id,
+        "a refused deletion leaves it as it was"
+    );
+    engine.delete_connection(other.id).await?;
+
+    let settled = Resolution {
+        attempt: None,
+        verdict: Verdict::Failed { message: None },
+    };
+    let ada = Operator {
+        name: "Ada".to_owned(),
+        token: None,
+    };
+    let note = "seen in the provider's books".to_owned();
+    engine.resolve(open.id, ada, note, settled).await?;
+    engine.delete_connection(connection.id).await?;
+    assert!(engine.access.connection(connection.id).is_none());
+    let gone = engine.delete_connection(connection.id).await;
+    assert!(matches!(gone, Err(AccessError::NotFound { .. })));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_begins_while_its_connection_is_being_deleted_goes_elsewhere() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let [closing, other] = two(&merchant, Environment::Live).await?;
+    let access = &merchant.bench.engine.access;
+    let deletion = access.begin_deletion(closing.id).await?;
+    let paid = paid(&merchant, merchant.live()).await?;
+    let went: Vec<_> = paid
+        .attempts
+        .iter()
+        .map(|attempt| (attempt.candidate.connection, attempt.state))
+        .collect();
+    assert_eq!(
+        went,
+        [
+            (closing.id, AttemptState::NotSent),
+            (other.id, AttemptState::Succeeded)
+        ],
+        "nothing is stranded, and nobody noticed"
+    );
+    deletion.commit().await?;
+    assert!(access.connection(closing.id).is_none());
     Ok(())
 }
 

@@ -148,7 +148,7 @@ pub async fn update(
 }
 
 pub async fn remove(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
-    state.engine.access.delete_connection(id).await?;
+    state.engine.delete_connection(id).await?;
     done("Connection deleted successfully")
 }
 

@@ -1,6 +1,7 @@
 //! A gateway with one app's credentials, in one environment.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -171,17 +172,39 @@ impl Access {
         put(gate, changed).await
     }
 
-    /// Deletes a connection with its credentials. Transactions that went through it keep its id; an attempt that is still open
-    /// there can no longer be asked about, so disable first and delete when nothing is open.
-    pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
+    /// Begins to delete a connection: from now on nothing new is submitted through it, until the deletion is committed or dropped.
+    /// Who wants it deleted looks for open attempts in between: what is not found then cannot come any more.
+    pub async fn begin_deletion(&self, id: ConnectionId) -> Result<Deletion, AccessError> {
         let gate = self.gate().await;
         let connection = self
             .connection(id)
             .ok_or_else(|| AccessError::not_found("connection", id))?;
-        let mut batch = Batch::new();
-        rows::delete(&mut batch, Kind::Connection, id);
-        gate.commit(batch, move |set| set.remove_connection(&connection))
-            .await
+        self.closing(|closing| closing.insert(id));
+        let closed = Closed {
+            access: self.clone(),
+            connection: id,
+        };
+        Ok(Deletion {
+            gate,
+            connection,
+            closed,
+        })
+    }
+
+    /// Whether nothing is submitted through a connection now: it is switched off, or being deleted.
+    pub(crate) fn is_closed(&self, id: ConnectionId) -> bool {
+        let is_off = |connection: Arc<Connection>| !connection.is_enabled;
+        self.connection(id).is_some_and(is_off) || self.closing(|closing| closing.contains(&id))
+    }
+
+    fn closing<T>(&self, look: impl FnOnce(&mut BTreeSet<ConnectionId>) -> T) -> T {
+        look(
+            &mut self
+                .0
+                .closing
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     fn seal_config(
@@ -200,6 +223,44 @@ impl Access {
             ));
         }
         Ok(self.0.vault.seal(account, CONFIG, text.as_bytes())?)
+    }
+}
+
+/// A connection that is being deleted.
+pub struct Deletion {
+    gate: Gate,
+    connection: Arc<Connection>,
+    closed: Closed,
+}
+
+/// Held while nothing is submitted through a connection.
+struct Closed {
+    access: Access,
+    connection: ConnectionId,
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        let connection = self.connection;
+        self.access.closing(|closing| closing.remove(&connection));
+    }
+}
+
+impl Deletion {
+    /// Deletes the connection with its credentials. Transactions that went through it keep its id.
+    pub async fn commit(self) -> Result<(), AccessError> {
+        let Self {
+            gate,
+            connection,
+            closed,
+        } = self;
+        let mut batch = Batch::new();
+        rows::delete(&mut batch, Kind::Connection, connection.id);
+        gate.commit(batch, move |set| {
+            set.remove_connection(&connection);
+            drop(closed);
+        })
+        .await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why the access room refuses.
 
 use super::vault::VaultError;
+use crate::gateway::Count;
 use crate::routing::RuleError;
 use crate::store::{CommitError, StoreError};
 
@@ -23,6 +24,11 @@ pub enum AccessError {
     TooManyKeys(usize),
     #[error("an app has at most {0} connections: delete one that is no longer used first")]
     TooManyConnections(usize),
+    #[error(
+        "attempts are still open at this connection ({0}), and nobody else can ask about them: disable it, wait until they have ended or \
+         settle them by hand, and delete it then"
+    )]
+    OpenAttempts(Count),
     #[error(
         "this was changed by someone else at the same moment: read it again and repeat the change"
     )]

@@ -26,6 +26,7 @@ mod vault;
 mod webhook;
 mod webhook_options;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -33,7 +34,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use self::account::Account;
 pub use self::app::{App, AppChange, AppSettings, NewApp};
-pub use self::connection::{Connection, ConnectionChange, NewConnection};
+pub use self::connection::{Connection, ConnectionChange, Deletion, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
@@ -53,7 +54,7 @@ use self::rows::Kind;
 use self::set::Set;
 use self::token::TokenForm;
 use crate::clock::Clock;
-use crate::ids::{AppId, Ids, KeyId};
+use crate::ids::{AppId, ConnectionId, Ids, KeyId};
 use crate::store::{Batch, CommitError, Store};
 
 /// The access room. Cloning gives another handle on the same set.
@@ -68,6 +69,8 @@ struct Inner {
     options: Options,
     limiter: RateLimiter,
     set: RwLock<Set>,
+    /// Connections through which nothing is submitted while it is decided whether they are deleted.
+    closing: std::sync::Mutex<BTreeSet<ConnectionId>>,
     /// Held from reading what a change depends on until it is made: changes happen one at a time.
     gate: Arc<Mutex<()>>,
 }
@@ -148,6 +151,7 @@ impl Access {
             ids,
             options,
             set: RwLock::new(set),
+            closing: std::sync::Mutex::default(),
             gate: Arc::default(),
         })))
     }

@@ -171,8 +171,7 @@ async fn ask_gateway(
             candidate.gateway
         ));
     };
-    let connection = engine.access.connection(candidate.connection);
-    if operation.submits() && connection.is_some_and(|connection| !connection.is_enabled) {
+    if operation.submits() && engine.access.is_closed(candidate.connection) {
         return unsent("The connection was switched off meanwhile.".to_owned());
     }
     let config = match engine.connection_config(tx, attempt) {

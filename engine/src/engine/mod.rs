@@ -4,6 +4,7 @@
 
 mod availability;
 mod confirm;
+mod connections;
 mod error;
 mod initialize;
 mod lookups;

@@ -112,6 +112,9 @@ pub(super) fn email(app: AppId, environment: Environment, email: &str) -> Vec<u8
     key
 }
 
+/// All open attempts.
+pub(super) const OPEN_PREFIX: [u8; 1] = [OPEN];
+
 /// `g<hash of the gateway>\0`, which the transaction follows: what is open on one version of a gateway lies together.
 pub(super) fn open_prefix(gateway_hash: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(gateway_hash.len() + 2 + TRANSACTION_BYTES);

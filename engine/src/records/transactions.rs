@@ -1,12 +1,15 @@
 //! A transaction's own rows: the snapshot, its events, its timer and its line in the list.
 
 use super::{RecordError, cases, keys, names};
-use crate::ids::TransactionId;
+use crate::ids::{ConnectionId, TransactionId};
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Recorded, Transaction};
 
 /// Events of one transaction that are shown at most; the schedule makes some 35 a year of one that never ends.
 const TIMELINE_EVENTS: usize = 10_000;
+
+/// Rows of the index of open attempts that are read at once.
+const OPEN_PAGE: usize = 2_000;
 
 /// One step: what the transaction was, what it is, and what happened in between.
 pub struct Step<'a> {
@@ -59,30 +62,32 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Which version of a gateway has an open attempt of a transaction.
-fn open_at(tx: &Transaction) -> Option<&str> {
+/// Which version of a gateway has an open attempt of a transaction, and at which connection.
+fn open_at(tx: &Transaction) -> Option<(&str, ConnectionId)> {
     let attempt = tx.current_attempt().filter(|_| tx.has_open_attempt())?;
-    Some(&attempt.candidate.gateway_hash)
+    let candidate = &attempt.candidate;
+    Some((&candidate.gateway_hash, candidate.connection))
 }
 
-/// Keeps the index of open attempts: it tells whether a version of a gateway is still needed.
+/// Keeps the index of open attempts: it tells whether a version of a gateway, or a connection, is still needed.
 fn write_open(batch: &mut Batch, step: &Step<'_>) {
     let id = step.after.id;
     let (old, new) = (step.before.and_then(open_at), open_at(step.after));
     if old == new {
         return;
     }
-    if let Some(hash) = old {
+    if let Some((hash, _)) = old {
         batch.delete(Table::Index, keys::open(hash, id));
     }
-    if let Some(hash) = new {
-        batch.put(Table::Index, keys::open(hash, id), []);
+    if let Some((hash, connection)) = new {
+        let connection = connection.ulid().to_bytes();
+        batch.put(Table::Index, keys::open(hash, id), connection);
     }
 }
 
 /// Forgets the open attempt of a transaction that is being deleted.
 pub(super) fn delete_open(batch: &mut Batch, tx: &Transaction) {
-    if let Some(hash) = open_at(tx) {
+    if let Some((hash, _)) = open_at(tx) {
         batch.delete(Table::Index, keys::open(hash, tx.id));
     }
 }
@@ -93,6 +98,32 @@ pub async fn open_attempts(store: &Store, hash: &str, limit: usize) -> Result<us
     let end = keys::after(&prefix);
     let rows = store.scan(Table::Index, &prefix, &end, Direction::Forward, limit);
     Ok(rows.await?.len())
+}
+
+/// How many transactions have an open attempt at a connection; `limit` when there are more. Reads one small row for each attempt that
+/// is open anywhere: a question that operators ask, not payments.
+pub async fn open_attempts_at(
+    store: &Store,
+    connection: ConnectionId,
+    limit: usize,
+) -> Result<usize, StoreError> {
+    let end = keys::after(&keys::OPEN_PREFIX);
+    let mut start = keys::OPEN_PREFIX.to_vec();
+    let connection = connection.ulid().to_bytes();
+    let mut count = 0;
+    loop {
+        let rows = store
+            .scan(Table::Index, &start, &end, Direction::Forward, OPEN_PAGE)
+            .await?;
+        count += rows.iter().filter(|(_, at)| *at == connection).count();
+        match rows.last() {
+            Some((key, _)) if rows.len() == OPEN_PAGE && count < limit => {
+                start = [&key[..], &[0]].concat();
+            }
+            _ => return Ok(count.min(limit)),
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 /// The transaction as it is stored.

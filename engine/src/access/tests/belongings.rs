@@ -136,7 +136,13 @@ async fn a_connection_belongs_to_one_environment_and_its_config_is_sealed() {
         (false, live.config.clone())
     );
     assert_eq!(changed.config_changed_at, live.created_at);
-    access.delete_connection(live.id).await.unwrap();
+    access
+        .begin_deletion(live.id)
+        .await
+        .unwrap()
+        .commit()
+        .await
+        .unwrap();
     assert_eq!(access.connection(live.id), None);
 }
 

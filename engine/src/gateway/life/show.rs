@@ -1,5 +1,6 @@
 //! A gateway as operators see it: all its versions side by side, with what still runs on each.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -35,6 +36,13 @@ pub struct VersionView {
 pub struct Count {
     pub count: usize,
     pub is_at_least: bool,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let least = if self.is_at_least { "at least " } else { "" };
+        write!(f, "{least}{}", self.count)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
