@@ -13,6 +13,7 @@ pub mod egress;
 pub mod engine;
 pub mod environment;
 pub mod exchange;
+pub mod format;
 pub mod gateway;
 pub mod idempotency;
 pub mod ids;

@@ -61,6 +61,7 @@ impl Wanted {
             requests_per_minute: self.requests_per_minute,
             ..Options::default()
         };
+        crate::format::bring_up_to_date(&self.store).await.unwrap();
         let access = Access::load(
             self.store.clone(),
             vault,

@@ -22,6 +22,7 @@ use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::format::bring_up_to_date;
 use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::mail::MailSettings;
@@ -162,6 +163,7 @@ async fn start_engine(
 ) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
     let clock = Clock::wall();
     let store = Store::open(&store_settings(settings))?;
+    bring_up_to_date(&store).await?;
     let options = access_options(settings);
     let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;
     let keys = match settings.development {

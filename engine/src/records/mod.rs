@@ -6,6 +6,7 @@
 
 mod cases;
 mod customers;
+mod index;
 mod keys;
 mod list;
 mod names;
@@ -15,6 +16,8 @@ mod transactions;
 
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases};
 pub use customers::{NewCustomer, Registered, register};
+pub use index::IndexError;
+pub(crate) use index::index_all;
 pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
 pub use names::{Name, attempt_named};

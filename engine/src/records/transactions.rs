@@ -46,11 +46,7 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
             batch.put(Table::Timer, keys::timer(at, after.id), []);
         }
     }
-    write_open(batch, step);
-    for (name, attempt) in names::new_names(step.before, after) {
-        batch.put(Table::Index, name.key(), names::row(after.id, attempt));
-    }
-    cases::write(batch, step.before, after);
+    write_indexes(batch, step.before, after);
     let status = after.status();
     if step.before.is_none_or(|before| before.status() != status) {
         batch.put(
@@ -62,6 +58,15 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     Ok(())
 }
 
+/// The rows by which a transaction is found otherwise than by its id: those of `after`, where they differ from those of `before`.
+pub(super) fn write_indexes(batch: &mut Batch, before: Option<&Transaction>, after: &Transaction) {
+    write_open(batch, before, after);
+    for (name, attempt) in names::new_names(before, after) {
+        batch.put(Table::Index, name.key(), names::row(after.id, attempt));
+    }
+    cases::write(batch, before, after);
+}
+
 /// Which version of a gateway has an open attempt of a transaction, and at which connection.
 fn open_at(tx: &Transaction) -> Option<(&str, ConnectionId)> {
     let attempt = tx.current_attempt().filter(|_| tx.has_open_attempt())?;
@@ -70,9 +75,9 @@ fn open_at(tx: &Transaction) -> Option<(&str, ConnectionId)> {
 }
 
 /// Keeps the index of open attempts: it tells whether a version of a gateway, or a connection, is still needed.
-fn write_open(batch: &mut Batch, step: &Step<'_>) {
-    let id = step.after.id;
-    let (old, new) = (step.before.and_then(open_at), open_at(step.after));
+fn write_open(batch: &mut Batch, before: Option<&Transaction>, after: &Transaction) {
+    let id = after.id;
+    let (old, new) = (before.and_then(open_at), open_at(after));
     if old == new {
         return;
     }

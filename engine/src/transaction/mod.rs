@@ -25,7 +25,7 @@ mod outcome;
 mod schedule;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use action::{Action, MailTo, actions};
 pub use attempt::{Attempt, AttemptState, CallOff, Candidate, Conversion, Price};

@@ -1,7 +1,7 @@
 //! The core's tests: a table of every command in every state, histories in the words of the domain, and properties over random ones.
 
 mod codes;
-mod fixtures;
+pub(crate) mod fixtures;
 mod histories;
 mod matrix;
 mod operators;
