@@ -3,11 +3,13 @@
 //! Each step is done before the engine starts, while nobody else writes; it may be cut short at any moment, and is then done again from
 //! its beginning. The number is written last.
 
+use crate::gateway::{self, NoNumber};
 use crate::records::{self, IndexError};
 use crate::store::{Batch, CommitError, Store, StoreError, Table};
 
 /// 1: transactions have all their indexes, and the index of open attempts tells the connection.
-const FORMAT: u64 = 1;
+/// 2: sandbox and live have each their own count of the numbers that gateways take.
+const FORMAT: u64 = 2;
 const KEY: &[u8] = b"format";
 
 /// Why a store cannot be used as it is.
@@ -25,6 +27,8 @@ pub enum FormatError {
     Write(#[from] CommitError),
     #[error("the transactions of an earlier program could not be indexed")]
     Index(#[from] IndexError),
+    #[error("the numbers that gateways take could not be parted by environment")]
+    Numbers(#[from] NoNumber),
 }
 
 /// Brings a store of an earlier program into the form that this one works with. Call it before the engine starts.
@@ -43,9 +47,14 @@ pub async fn bring_up_to_date(store: &Store) -> Result<(), FormatError> {
     if found > FORMAT {
         return Err(FormatError::Newer(found));
     }
-    let count = records::index_all(store).await?;
-    if count > 0 {
-        tracing::info!(count, "The transactions of an earlier version are indexed.");
+    if found < 1 {
+        let count = records::index_all(store).await?;
+        if count > 0 {
+            tracing::info!(count, "The transactions of an earlier version are indexed.");
+        }
+    }
+    if found < 2 {
+        gateway::part_counters(store).await?;
     }
     let mut batch = Batch::new();
     batch.put(Table::Meta, KEY, FORMAT.to_be_bytes());

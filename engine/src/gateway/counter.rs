@@ -1,12 +1,19 @@
-//! Numbers that gateways take in turn: durable before they are given, never given twice. A crypto gateway derives a fresh address
-//! from each.
+//! Numbers that gateways take in turn: durable before they are given, never given twice in one environment. A crypto gateway derives a
+//! fresh address from each. Sandbox and live count each for itself.
 
+use crate::environment::Environment;
 use crate::limits::GATEWAY_SERIES_BYTES;
-use crate::store::{Batch, CommitError, Store, StoreError, Table};
+use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table, prefix_end};
+
+/// Live counts on in the rows of the time when there was one count for both.
+const LIVE: &str = "counter/";
+const SANDBOX: &str = "counter_sandbox/";
+/// Series that are read when the counts are parted: more than any installation has accounts.
+const SERIES: usize = 100_000;
 
 /// Why no number could be given. Nothing was taken, or a number was lost; none is given twice.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoNumber {
+pub enum NoNumber {
     #[error("a series is named with 1 to {GATEWAY_SERIES_BYTES} bytes")]
     Name,
     #[error("the store's row of this series cannot be read: restore the store from a backup")]
@@ -19,12 +26,21 @@ pub(super) enum NoNumber {
     Commit(#[from] CommitError),
 }
 
-/// The next number of a gateway's series, from 0.
-pub(super) async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, NoNumber> {
+/// The next number of a gateway's series in `environment`, from 0.
+pub(super) async fn next(
+    store: &Store,
+    environment: Environment,
+    gateway: &str,
+    series: &str,
+) -> Result<u64, NoNumber> {
     if series.is_empty() || series.len() > GATEWAY_SERIES_BYTES {
         return Err(NoNumber::Name);
     }
-    let key = format!("counter/{gateway}/{series}").into_bytes();
+    let counts = match environment {
+        Environment::Live => LIVE,
+        Environment::Sandbox => SANDBOX,
+    };
+    let key = format!("{counts}{gateway}/{series}").into_bytes();
     loop {
         let row = store.get(Table::Meta, &key).await?;
         let number = match &row {
@@ -49,9 +65,50 @@ pub(super) async fn next(store: &Store, gateway: &str, series: &str) -> Result<u
     }
 }
 
+/// Parts the counts of a store in which sandbox and live took their numbers from the same one: both go on from where it stands, so that
+/// neither gives a number twice that it has given.
+pub(crate) async fn part(store: &Store) -> Result<(), NoNumber> {
+    let (from, to) = (LIVE.as_bytes(), prefix_end(LIVE.as_bytes()));
+    let rows = store.scan(Table::Meta, from, &to, Direction::Forward, SERIES);
+    let mut batch = Batch::new();
+    for (key, number) in rows.await? {
+        let key = [SANDBOX.as_bytes(), &key[LIVE.len()..]].concat();
+        batch.put(Table::Meta, key, number);
+    }
+    Ok(store.commit(batch).await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, NoNumber> {
+        super::next(store, Environment::Live, gateway, series).await
+    }
+
+    #[tokio::test]
+    async fn sandbox_takes_no_number_of_live_and_neither_gives_one_twice_after_the_parting() {
+        let store = Store::memory();
+        let [live, sandbox] = [Environment::Live, Environment::Sandbox]
+            .map(|environment| (store.clone(), environment));
+        let taken = async |(store, environment): &(Store, Environment)| {
+            super::next(store, *environment, "acme", "xpub")
+                .await
+                .unwrap()
+        };
+        assert_eq!((taken(&live).await, taken(&live).await), (0, 1));
+        assert_eq!(taken(&sandbox).await, 0);
+        assert_eq!(taken(&live).await, 2, "nor is one passed over");
+
+        // As a program left it that counted both together.
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, "counter/acme/xpub", 7_u64.to_be_bytes());
+        batch.delete(Table::Meta, "counter_sandbox/acme/xpub");
+        store.commit(batch).await.unwrap();
+        part(&store).await.unwrap();
+        assert_eq!((taken(&live).await, taken(&live).await), (7, 8));
+        assert_eq!(taken(&sandbox).await, 7);
+    }
 
     #[tokio::test]
     async fn a_number_is_given_once_however_many_ask_at_the_same_time() {

@@ -210,7 +210,7 @@ impl Drive<'_> {
         let Some(store) = self.scribe.store() else {
             return refused("a check of the configuration takes no numbers".to_owned());
         };
-        match counter::next(store, self.version.name(), series).await {
+        match counter::next(store, self.environment, self.version.name(), series).await {
             Ok(value) => EffectResult::Counter { value },
             Err(error) => refused(error.to_string()),
         }

@@ -42,6 +42,8 @@ pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
 
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
+pub use self::counter::NoNumber;
+pub(crate) use self::counter::part as part_counters;
 use self::drive::{Drive, NoOutcome};
 use self::egress::Egress;
 use self::home::Home;

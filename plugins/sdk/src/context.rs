@@ -138,8 +138,8 @@ impl Context {
     }
 
     /// The next number of a series, from 0: durable, and never given twice, whatever connection asks. All connections of this
-    /// gateway share the series of a name, so name it after what the numbers must be unique for. List `counter` in the
-    /// manifest's `needs`.
+    /// gateway in one environment share the series of a name, so name it after what the numbers must be unique for; sandbox and live
+    /// count each for itself. List `counter` in the manifest's `needs`.
     pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
         let series = series.into();
         match self.perform(Effect::CounterNext { series }).await {
