@@ -1,19 +1,20 @@
 //! The engine that is measured: the default store on a real disk, a wall clock, no rate limit.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
 use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation};
-use switchyard_engine::ids::Ids;
+use switchyard_engine::ids::{Ids, PaymentId, TransactionId};
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{Engine as StoreEngine, Store, StoreSettings};
+use switchyard_engine::store::{Direction, Engine as StoreEngine, Store, StoreSettings, Table};
 use switchyard_engine::testing::{Bench, Wanted, amount};
 use switchyard_engine::transaction::ClientContext;
+use ulid::Ulid;
 
 /// Starts an engine on the store in `path`.
 pub async fn start(path: &Path) -> Result<Bench> {
@@ -47,13 +48,8 @@ pub async fn start_with_gateways(
     settings: EngineSettings,
     gateways: Gateways,
 ) -> Result<Bench> {
-    let store = Store::open(&StoreSettings {
-        engine: StoreEngine::Fjall,
-        path: path.join("store"),
-        cache_bytes: 64 << 20,
-    })?;
     let wanted = Wanted {
-        store,
+        store: store(path)?,
         clock: Clock::wall(),
         settings,
         ..Wanted::with(gateways)
@@ -61,10 +57,18 @@ pub async fn start_with_gateways(
     Ok(wanted.start().await)
 }
 
+/// The default store in `path`.
+pub fn store(path: &Path) -> Result<Store> {
+    let settings = StoreSettings {
+        engine: StoreEngine::Fjall,
+        path: path.join("store"),
+        cache_bytes: 64 << 20,
+    };
+    Ok(Store::open(&settings)?)
+}
+
 /// The test gateway, which was built beside this program.
 pub async fn gateways(store: &Path, isolation: Isolation) -> Result<Gateways> {
-    let program = std::env::current_exe()?;
-    let library = program.with_file_name("libgateway_demo.so");
     let settings = GatewaySettings {
         dir: store.join("gateways"),
         development: true,
@@ -72,14 +76,35 @@ pub async fn gateways(store: &Path, isolation: Isolation) -> Result<Gateways> {
         ..GatewaySettings::default()
     };
     let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
-    gateways.add(&library).await.with_context(|| {
-        format!(
-            "build it first: cargo build --release -p gateway-demo ({})",
-            library.display()
-        )
-    })?;
+    gateways.add(&built("libgateway_demo.so")?).await?;
     Ok(gateways)
 }
+
+/// Something that was built beside this program.
+pub fn built(name: &str) -> Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    ensure!(
+        path.is_file(),
+        "{name} is not built: `cargo xtask bench` builds all that is measured"
+    );
+    Ok(path)
+}
+
+/// A folder on the disk that is measured: beside this program, since the system's folder for such things may be memory. It goes away
+/// with the measurement.
+pub fn folder() -> Result<tempfile::TempDir> {
+    let program = std::env::current_exe()?;
+    let beside = program.parent().unwrap_or(Path::new("."));
+    Ok(tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(std::env::var_os(FOLDER).map_or_else(|| beside.to_owned(), PathBuf::from))?)
+}
+
+/// The variable that names the folder for a part's files, which is deleted even when the part is killed.
+pub const FOLDER: &str = "SWITCHYARD_BENCH_FOLDER";
+
+/// The byte of the master key of the engines that are measured, in hexadecimal.
+pub const MASTER_KEY: &str = "11";
 
 /// Stores `count` waiting payments, as fast as it goes. Their customers are numbered from `first`.
 pub async fn fill(bench: &Bench, count: u64, first: u64) -> Result<()> {
@@ -129,4 +154,28 @@ pub fn resident_mib() -> Result<f64> {
         .unwrap_or("0 kB");
     let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
     Ok(kib / 1_024.0)
+}
+
+/// The ids of all payments that wait, from their timers: a moment, a letter for the kind, and the id's sixteen bytes.
+pub async fn stored(store: &Store) -> Result<Vec<TransactionId>> {
+    const PAGE: usize = 1_000;
+    let (mut ids, mut from) = (Vec::new(), Vec::new());
+    loop {
+        let scan = store.scan(
+            Table::Timer,
+            &from,
+            &[u8::MAX; 32],
+            Direction::Forward,
+            PAGE,
+        );
+        let page = scan.await?;
+        for (key, _) in &page {
+            let id = key.get(9..).unwrap_or_default().try_into()?;
+            ids.push(TransactionId::Payment(PaymentId::new(Ulid::from_bytes(id))));
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE => from = [last.as_slice(), &[0]].concat(),
+            _ => return Ok(ids),
+        }
+    }
 }

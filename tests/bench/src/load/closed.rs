@@ -1,0 +1,41 @@
+//! A closed loop: each client begins anew as soon as it is done. What comes of it is the most that the machine does.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::{Load, Work, micros};
+
+/// `clients` do it for `time`.
+///
+/// # Errors
+/// With the first that fails.
+pub async fn closed(work: &impl Work, clients: u64, time: Duration) -> Result<Load> {
+    let start = Instant::now();
+    let end = start + time;
+    let mut loops = JoinSet::new();
+    for client in 0..clients {
+        let work = work.clone();
+        loops.spawn(async move {
+            let mut line = work.begin().await?;
+            let mut latencies = Vec::new();
+            let mut number = client << 40;
+            while Instant::now() < end {
+                let begun = Instant::now();
+                work.once(&mut line, number).await?;
+                latencies.push(micros(begun.elapsed()));
+                number += 1;
+            }
+            anyhow::Ok(latencies)
+        });
+    }
+    let mut load = Load::default();
+    while let Some(done) = loops.join_next().await {
+        load.latencies.extend(done??);
+    }
+    load.seconds = start.elapsed().as_secs_f64();
+    load.latencies.sort_unstable();
+    Ok(load)
+}

@@ -1,0 +1,95 @@
+//! Whole payments through a gateway: from `initialize` until it has succeeded, at the engine, without HTTP; every commit durable.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use switchyard_engine::access::Caller;
+use switchyard_engine::engine::{Choice, Engine, EngineSettings};
+use switchyard_engine::gateway::Isolation;
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::testing::Bench;
+use switchyard_engine::transaction::{ClientContext, State};
+
+use super::{PLACES, Scale};
+use crate::figure::{Figure, Sheet, Unit, median};
+use crate::load::{CLIENTS, Work, closed};
+use crate::subject;
+
+pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
+    let dir = subject::folder()?;
+    let mut places = Vec::new();
+    for (isolation, place) in PLACES {
+        let path = dir.path().join(place);
+        std::fs::create_dir_all(&path)?;
+        places.push((engine(&path, isolation).await?, place, Vec::new()));
+    }
+    // The first round of each only warms up.
+    for round in 0..=scale.count(3, 1) {
+        for (bench, _, rates) in &mut places {
+            let time = scale.time(Duration::from_secs(4));
+            let load = closed(&Payer::of(bench), CLIENTS, time).await?;
+            if round > 0 {
+                rates.push(load.per_second());
+            }
+        }
+    }
+    for (_, place, rates) in places {
+        let what = format!("payments through a gateway {place}, without HTTP");
+        sheet.note(&Figure::new(what, median(rates), Unit::PerSecond))?;
+    }
+    Ok(())
+}
+
+/// An engine on a store of its own, that keeps there what happens to its gateways.
+pub async fn engine(path: &Path, isolation: Isolation) -> Result<Bench> {
+    let gateways = subject::gateways(path, isolation).await?;
+    let bench = subject::start_with_gateways(path, EngineSettings::default(), gateways).await?;
+    bench.engine.gateways.keep_in(&bench.engine.store).await?;
+    Ok(bench)
+}
+
+/// Pays at the engine.
+#[derive(Clone)]
+pub struct Payer {
+    engine: Engine,
+    caller: Caller,
+}
+
+impl Payer {
+    pub fn of(bench: &Bench) -> Self {
+        Self {
+            engine: bench.engine.clone(),
+            caller: bench.caller(),
+        }
+    }
+}
+
+impl Work for Payer {
+    type Line = ();
+
+    async fn begin(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn once(&self, (): &mut (), number: u64) -> Result<()> {
+        let new = subject::payment(number);
+        let made = self.engine.initialize_payment(&self.caller, new).await?;
+        let end = self.engine.confirm(made.id, choice()).await?;
+        ensure!(end.state == State::Succeeded, "not paid: {:?}", end.state);
+        Ok(())
+    }
+}
+
+fn choice() -> Choice {
+    Choice {
+        method: "switchyard_payment_demo".to_owned(),
+        country: Some("US".to_owned()),
+        phone: Some("4149518161".to_owned()),
+        fields: BTreeMap::from([("msisdn".to_owned(), "4149518161".to_owned())]),
+        missing: NewCustomer::default(),
+        context: ClientContext::default(),
+        agreed: None,
+    }
+}

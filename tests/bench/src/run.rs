@@ -1,0 +1,104 @@
+//! Runs the parts, each in a process of its own, and reports what they came to. A part that fails or hangs does not keep the others from
+//! being measured.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum as _;
+use tokio::process::Command;
+use tokio::time::Instant;
+
+use crate::figure::{Figure, Sheet};
+use crate::parts::{Part, Scale};
+use crate::report::{self, Measured};
+use crate::subject;
+
+/// Far longer than any part takes. What is measured by then counts.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// What a part that was told to give up gets to end what it started.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Measures the parts, prints the table, and writes the page if there is a file for it.
+///
+/// # Errors
+/// When a part failed. Not when a bar is missed: a figure is a figure.
+pub async fn all(parts: &[Part], scale: Scale, file: Option<&Path>) -> Result<()> {
+    let parts = if parts.is_empty() {
+        Part::value_variants()
+    } else {
+        parts
+    };
+    let mut measured = Vec::new();
+    for part in parts {
+        eprintln!("{}: {}", part.name(), part.does());
+        measured.push(apart(*part, scale).await);
+    }
+    println!("\n{}", report::table(&measured));
+    if let Some(file) = file {
+        std::fs::write(file, report::page(&measured))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let failed = measured.iter().filter(|part| part.failed.is_some());
+    let failed: Vec<_> = failed.map(|part| part.part.name()).collect();
+    if !failed.is_empty() {
+        bail!("could not be measured: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// One part in a process of its own.
+async fn apart(part: Part, scale: Scale) -> Measured {
+    let begun = Instant::now();
+    let mut figures = Vec::new();
+    let end = in_process(part, scale, &mut figures).await;
+    let failed = end.err().map(|error| format!("{error:#}"));
+    if let Some(why) = &failed {
+        eprintln!("  FAILED: {why}");
+    }
+    Measured {
+        part,
+        figures,
+        took: begun.elapsed(),
+        failed,
+    }
+}
+
+async fn in_process(part: Part, scale: Scale, figures: &mut Vec<Figure>) -> Result<()> {
+    let folder = subject::folder()?;
+    let sheet = folder.path().join("figures");
+    let mut child = Command::new(std::env::current_exe()?)
+        .args(["measure", &part.name()])
+        .arg(&sheet)
+        .args(scale.tiny.then_some("--tiny"))
+        .env(subject::FOLDER, folder.path())
+        .kill_on_drop(true)
+        .spawn()?;
+    let ended = tokio::time::timeout(PATIENCE + GRACE, child.wait()).await;
+    for line in std::fs::read_to_string(&sheet).unwrap_or_default().lines() {
+        figures.push(serde_json::from_str(line)?);
+    }
+    match ended {
+        Ok(status) if status.as_ref().is_ok_and(std::process::ExitStatus::success) => Ok(()),
+        Ok(_) => {
+            let why = std::fs::read_to_string(folder.path().join("why"));
+            bail!(why.unwrap_or_else(|_| "it ended without a word".to_owned()))
+        }
+        Err(_) => {
+            child.kill().await?;
+            bail!("it hung, and was killed")
+        }
+    }
+}
+
+/// In the part's own process.
+pub async fn one(part: Part, figures: &Path, scale: Scale) -> Result<()> {
+    let mut sheet = Sheet::new(File::create(figures)?);
+    let measured = tokio::time::timeout(PATIENCE, part.measure(scale, &mut sheet)).await;
+    let end = measured.unwrap_or_else(|_| bail!("it took longer than {PATIENCE:?}"));
+    if let Err(error) = &end {
+        std::fs::write(figures.with_file_name("why"), format!("{error:#}"))?;
+    }
+    end
+}

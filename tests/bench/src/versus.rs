@@ -1,0 +1,74 @@
+//! Ours and a limit, in turns: what disturbs the machine disturbs both, and the median of the rounds hears little of it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::figure::{Bar, Figure, Sheet, Unit, median};
+use crate::load::{CLIENTS, Load, Work, closed, open};
+use crate::parts::Scale;
+
+/// What is compared, and what is said of it.
+pub struct Versus<'a, Ours, Bare> {
+    pub what: &'a str,
+    pub ours: Ours,
+    pub limit: &'a str,
+    pub bare: Bare,
+    pub bar: Option<Bar>,
+    /// How many a second are offered in the open loops.
+    pub rates: [u64; 2],
+}
+
+impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
+    /// The most that both do in closed loops, then how long both take at the fixed rates.
+    pub async fn measure(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+        self.most(scale, sheet).await?;
+        let rates = if scale.tiny { [20, 50] } else { self.rates };
+        for rate in rates {
+            self.at_rate(rate, scale, sheet).await?;
+        }
+        Ok(())
+    }
+
+    async fn most(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+        let round = scale.time(Duration::from_secs(4));
+        let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        // The first round of each only warms up.
+        for round_number in 0..=scale.count(5, 1) {
+            let one = closed(&self.bare, CLIENTS, round).await?;
+            let other = closed(&self.ours, CLIENTS, round).await?;
+            if round_number > 0 {
+                ratios.push(other.per_second() / one.per_second());
+                bare.push(one);
+                ours.push(other);
+            }
+        }
+        let each = |loads: &[Load], of: fn(&Load) -> f64| median(loads.iter().map(of).collect());
+        let ratio = median(ratios);
+        let what = format!("{}, {CLIENTS} at once, the most", self.what);
+        let mut figure = Figure::new(what, each(&ours, Load::per_second), Unit::PerSecond);
+        figure = figure.beside(self.limit, each(&bare, Load::per_second), ratio);
+        figure.bar = self.bar;
+        sheet.note(&figure)?;
+        let p99 = |load: &Load| load.percentile_ms(0.99);
+        let (ours, bare) = (each(&ours, p99), each(&bare, p99));
+        let figure = Figure::new(format!("{}, at that: p99", self.what), ours, Unit::Millis);
+        sheet.note(&figure.beside(self.limit, bare, ours / bare))
+    }
+
+    async fn at_rate(&self, rate: u64, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+        let round = scale.time(Duration::from_secs(4));
+        let (mut ours, mut bare) = (Load::default(), Load::default());
+        for _ in 0..scale.count(2, 1) {
+            bare = bare.join(open(&self.bare, rate, round).await?.whole()?);
+            ours = ours.join(open(&self.ours, rate, round).await?.whole()?);
+        }
+        for (name, share) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+            let what = format!("{}, {rate} offered a second: {name}", self.what);
+            let (ours, bare) = (ours.percentile_ms(share), bare.percentile_ms(share));
+            let figure = Figure::new(what, ours, Unit::Millis);
+            sheet.note(&figure.beside(self.limit, bare, ours / bare))?;
+        }
+        Ok(())
+    }
+}
