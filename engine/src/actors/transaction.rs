@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 
 use super::commit::{NotCommitted, Step, commit};
 use super::{Snapshot, calls};
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, Plan};
 use crate::gateway::{self, Recovered};
 use crate::ids::{AttemptId, CaseId, TransactionId};
 use crate::limits::TRANSACTION_MAILBOX;
@@ -172,6 +172,19 @@ async fn step(
     let Some(command) = with_what_the_core_cannot_know(engine, tx, command).await? else {
         return Ok(None);
     };
+    let plan = Plan::of(tx, &command);
+    let made = make(engine, tx, command).await;
+    if let Some(plan) = plan {
+        engine.planned(&plan, matches!(made, Ok(Some(_))));
+    }
+    made
+}
+
+async fn make(
+    engine: &Engine,
+    tx: &Arc<Transaction>,
+    command: Command,
+) -> Result<Option<Arc<Transaction>>, Failed> {
     let now = engine.clock.now();
     let code = match &command {
         Command::SubmitCode { code, .. } => Some(code.clone()),

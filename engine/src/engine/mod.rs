@@ -30,7 +30,7 @@ pub use error::EngineError;
 pub use initialize::{NewPayment, NewPayout};
 pub use operator::Checked;
 pub use prospect::Prospect;
-pub(crate) use route::Purpose;
+pub(crate) use route::{Plan, Purpose};
 pub use settings::EngineSettings;
 pub use simulate::{Imagined, Replay, Replayed, Share, Traffic};
 

@@ -7,7 +7,9 @@ use crate::gateway::Operation;
 use crate::ids::ConnectionId;
 use crate::money::Amount;
 use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Turn, Verdict};
-use crate::transaction::{Attempt, Kind, Outcome, Restriction, Route, Transaction};
+use crate::transaction::{
+    Attempt, Command, Counted, Kind, Outcome, Restriction, Route, Transaction,
+};
 
 /// What a plan is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,29 @@ pub(crate) enum Purpose {
     Look,
     /// A transaction goes there now. Only such a plan may become a probe.
     Go,
+}
+
+/// What the breakers counted of the route in a command.
+pub(crate) struct Plan {
+    kind: Kind,
+    method: String,
+    counted: Vec<Counted>,
+}
+
+impl Plan {
+    /// `None`: the command brings no route, or no breaker was asked for it.
+    pub(crate) fn of(tx: &Transaction, command: &Command) -> Option<Self> {
+        let (method, route) = match command {
+            Command::Confirm(confirm) => (&confirm.method, &confirm.route),
+            Command::Dispatch(route) => (&tx.payout()?.method, route),
+            _ => return None,
+        };
+        (!route.counted.is_empty()).then(|| Self {
+            kind: Kind::of(tx.id),
+            method: method.clone(),
+            counted: route.counted.clone(),
+        })
+    }
 }
 
 impl Engine {
@@ -73,9 +98,34 @@ impl Engine {
         let rules = self.access.routing(tx.app, tx.environment);
         let in_force = rules.as_deref().map(|rules| rules.in_force());
         let heard = |connection| self.heard(connection, kind, method);
-        routing::plan(offers, &asked, in_force, heard, |connection| {
-            purpose == Purpose::Go && self.grant_probe(connection, kind, method)
-        })
+        let mut counted = Vec::new();
+        let route = routing::plan(offers, &asked, in_force, heard, |connection| {
+            if purpose == Purpose::Look {
+                return false;
+            }
+            let key = key(connection, kind, method);
+            let now = self.clock.now();
+            let is_probe = self.health.locked(|health| health.grant(&key, now));
+            counted.push(Counted {
+                connection,
+                is_probe,
+            });
+            is_probe
+        });
+        Route { counted, ..route }
+    }
+
+    /// Tells the breakers that counted a plan whether an attempt began by it: only what went there is a probe.
+    pub(crate) fn planned(&self, plan: &Plan, has_begun: bool) {
+        for counted in &plan.counted {
+            if !has_begun {
+                let key = key(counted.connection, plan.kind, &plan.method);
+                self.health
+                    .locked(|health| health.take_back(&key, counted.is_probe));
+            } else if counted.is_probe {
+                metrics::counter!("switchyard_breaker_probes_total").increment(1);
+            }
+        }
     }
 
     /// The country of a method that has one: then nobody need say it.
@@ -94,16 +144,6 @@ impl Engine {
     pub(super) fn heard(&self, connection: ConnectionId, kind: Kind, method: &str) -> Heard {
         self.health
             .locked(|health| health.heard(&key(connection, kind, method), self.clock.now()))
-    }
-
-    fn grant_probe(&self, connection: ConnectionId, kind: Kind, method: &str) -> bool {
-        let granted = self
-            .health
-            .locked(|health| health.grant(&key(connection, kind, method), self.clock.now()));
-        if granted {
-            metrics::counter!("switchyard_breaker_probes_total").increment(1);
-        }
-        granted
     }
 
     /// The health of all connections that were called since the start.

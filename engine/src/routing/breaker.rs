@@ -41,6 +41,8 @@ struct Trial {
     plans: u64,
     probes: u64,
     last_probe: Timestamp,
+    /// The last probe before that one.
+    probe_before: Timestamp,
     good_in_a_row: u32,
 }
 
@@ -106,9 +108,21 @@ impl Breaker {
         let granted = within_share || now.since(trial.last_probe) >= PROBE_PATIENCE;
         if granted {
             trial.probes += 1;
-            trial.last_probe = now;
+            trial.probe_before = std::mem::replace(&mut trial.last_probe, now);
         }
         granted
+    }
+
+    /// Forgets a plan by which no attempt began, and the probe that it would have been.
+    pub fn take_back(&mut self, was_probe: bool) {
+        let Some(trial) = &mut self.trial else {
+            return;
+        };
+        trial.plans = trial.plans.saturating_sub(1);
+        if was_probe {
+            trial.probes = trial.probes.saturating_sub(1);
+            trial.last_probe = trial.probe_before;
+        }
     }
 
     fn is_sick(&self, now: Timestamp) -> bool {
@@ -124,6 +138,7 @@ impl Breaker {
             plans: 0,
             probes: 0,
             last_probe: now,
+            probe_before: now,
             good_in_a_row: 0,
         });
         Turn::Opened

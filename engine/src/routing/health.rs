@@ -93,6 +93,17 @@ impl Health {
         known.is_some_and(|condition| condition.breaker.grant(now))
     }
 
+    /// Forgets a plan by which no attempt began.
+    pub fn take_back(&mut self, key: &Key, was_probe: bool) {
+        let known = match self.young.get_mut(key) {
+            Some(condition) => Some(condition),
+            None => self.old.get_mut(key),
+        };
+        if let Some(condition) = known {
+            condition.breaker.take_back(was_probe);
+        }
+    }
+
     /// All that is known, in the order of the keys.
     pub fn all(&self, now: Timestamp) -> Vec<(Key, Heard)> {
         let both = self.young.iter().chain(&self.old);

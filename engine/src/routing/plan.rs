@@ -70,6 +70,7 @@ pub fn plan(
     Route {
         candidates: placed.into_iter().map(|placed| placed.candidate).collect(),
         decision,
+        counted: Vec::new(),
     }
 }
 

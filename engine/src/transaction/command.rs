@@ -11,7 +11,7 @@ use super::operator::ByOperator;
 use super::outcome::Outcome;
 use super::state::Status;
 use crate::clock::Timestamp;
-use crate::ids::{AttemptId, CaseId};
+use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::secret::Secret;
 
 /// One thing that somebody or something wants of a transaction.
@@ -87,6 +87,16 @@ pub struct Confirm {
 pub struct Route {
     pub candidates: Vec<Candidate>,
     pub decision: Decision,
+    /// The open breakers that counted this plan. They forget it if no attempt begins by it.
+    pub counted: Vec<Counted>,
+}
+
+/// A plan that an open breaker counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub connection: ConnectionId,
+    /// It goes there all the same, to see whether the provider has healed.
+    pub is_probe: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

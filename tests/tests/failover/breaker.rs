@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchyard_engine::routing::Heard;
 use switchyard_engine::transaction::Status;
 
-use crate::road::Road;
+use crate::road::{Road, choice};
 
 impl Road {
     fn heard(&self, slot: usize) -> Heard {
@@ -13,6 +13,33 @@ impl Road {
         let found = health.find(|(key, _)| key.connection == self.connections[slot]);
         found.map_or_else(Heard::default, |(_, heard)| heard)
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_payment_that_begins_counts_for_a_breakers_probes() {
+    let road = Road::new(2).await;
+    let mut paid = road.pay("sick ok").await;
+    while !road.heard(0).numbers.open {
+        paid = road.pay("sick ok").await;
+    }
+    // The payer's browser goes back and confirms again, again and again.
+    let method = crate::road::METHOD;
+    for _ in 0..30 {
+        let again = road.bench.engine.confirm(paid.id, choice(method)).await;
+        assert!(again.is_err(), "it has begun already");
+    }
+    let mut probes = Vec::new();
+    for _ in 0..20 {
+        let tx = road.pay("ok ok").await;
+        let because = &tx.attempts[0].decision.chosen_because;
+        probes.push(because.starts_with("a probe"));
+    }
+    let at = probes.iter().position(|is_probe| *is_probe);
+    assert_eq!(
+        at,
+        Some(19),
+        "the twentieth payment is the probe: {probes:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -146,14 +146,17 @@ pub async fn pay(
         context: ClientContext::default(),
     };
     let payment = engine.initialize_payment(caller, new).await.unwrap();
-    let choice = Choice {
-        method: METHOD.into(),
+    engine.confirm(payment.id, choice(METHOD)).await.unwrap()
+}
+
+pub fn choice(method: &str) -> Choice {
+    Choice {
+        method: method.into(),
         country: None,
         phone: None,
         fields: BTreeMap::new(),
         missing: NewCustomer::default(),
         context: ClientContext::default(),
         agreed: None,
-    };
-    engine.confirm(payment.id, choice).await.unwrap()
+    }
 }

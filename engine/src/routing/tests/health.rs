@@ -105,6 +105,10 @@ fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
     assert!(!health.grant(&key(), at(5 * 60_000)));
     assert!(health.grant(&key(), at(14 * 60_000)));
     assert!(!health.grant(&key(), at(15 * 60_000)));
+    // A plan by which nothing began is no plan, and its probe none.
+    health.take_back(&key(), false);
+    health.take_back(&key(), true);
+    assert!(health.grant(&key(), at(15 * 60_000)));
     // Faults with more than ten minutes between them are no row.
     let mut health = Health::new(100);
     for hour in 0..20 {

@@ -155,7 +155,7 @@ pub fn candidate(number: u128) -> Candidate {
 pub fn route(candidates: u128) -> Route {
     Route {
         candidates: (0..candidates).map(candidate).collect(),
-        decision: Decision::default(),
+        ..Route::default()
     }
 }
 
