@@ -29,6 +29,8 @@ pub struct Wanted {
     pub clock: Clock,
     pub gateways: Gateways,
     pub settings: EngineSettings,
+    /// Where rates of exchange are fetched, and how often.
+    pub feed: FeedSettings,
     /// Requests in any 60 s for each key; 0: no limit.
     pub requests_per_minute: u32,
     /// The keys of an earlier engine on the same store.
@@ -42,6 +44,7 @@ impl Wanted {
             clock: Clock::manual(START),
             gateways,
             settings: EngineSettings::default(),
+            feed: FeedSettings::default(),
             requests_per_minute: 0,
             keys: None,
         }
@@ -72,14 +75,9 @@ impl Wanted {
         .await
         .unwrap();
         let keys = access.seed_development(self.keys).await.unwrap().keys;
-        let exchange = Exchange::load(
-            self.store.clone(),
-            self.clock.clone(),
-            FeedSettings::default(),
-            true,
-        )
-        .await
-        .unwrap();
+        let exchange = Exchange::load(self.store.clone(), self.clock.clone(), self.feed, true)
+            .await
+            .unwrap();
         let directory = Arc::new(Directory::new(&self.settings.service_code));
         let engine = Engine::start(Equipment {
             store: self.store,

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use actix::Addr;
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
+use tokio::task::AbortHandle;
 
 pub use confirm::Choice;
 pub use error::EngineError;
@@ -77,6 +78,8 @@ pub struct Parts {
     health: route::SharedHealth,
     pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
     scheduler: std::sync::OnceLock<Addr<Scheduler>>,
+    /// The task that fetches rates of exchange.
+    fetching: AbortHandle,
     stopping: AtomicBool,
     #[cfg(test)]
     pub(crate) faults: crate::actors::Faults,
@@ -115,7 +118,9 @@ impl Engine {
         let house = House::start()?;
         let webhooks = start_webhooks(&with, &house)?;
         let mails = start_mails(&with, &house)?;
+        let fetching = Handle::current().spawn(with.exchange.clone().keep_fetching());
         let engine = Self(Arc::new(Parts {
+            fetching: fetching.abort_handle(),
             store: with.store,
             access: with.access,
             gateways: with.gateways,
@@ -141,9 +146,6 @@ impl Engine {
         }));
         let _ = engine.scheduler.set(start_scheduler(&engine));
         callback::start(&engine);
-        engine
-            .runtime
-            .spawn(engine.exchange.clone().keep_fetching());
         Ok(engine)
     }
 
@@ -151,6 +153,7 @@ impl Engine {
     /// and the store is closed. What did not come back is found again at the next start.
     pub async fn stop(&self, grace: std::time::Duration) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
         while self.running.count() > 0 {
@@ -226,4 +229,35 @@ fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
         settings: with.settings.mail.clone(),
     };
     Mails::start(equipment, house.arbiter()).map_err(std::io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::exchange::FeedSettings;
+    use crate::testing::Wanted;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn no_rates_are_fetched_any_more_once_the_engine_has_stopped() {
+        let gateways = crate::gateway::Gateways::default();
+        let wanted = Wanted {
+            feed: FeedSettings {
+                url: Some("http://127.0.0.1:1/rates".parse().unwrap()),
+                ..FeedSettings::default()
+            },
+            ..Wanted::with(gateways)
+        };
+        let bench = wanted.start().await;
+        let fetching = bench.engine.fetching.clone();
+        assert!(!fetching.is_finished());
+        bench.engine.stop(Duration::from_secs(10)).await;
+        let ended = async {
+            while !fetching.is_finished() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+        assert!(ended.is_ok(), "it goes on asking for rates");
+    }
 }
