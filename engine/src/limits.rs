@@ -82,7 +82,8 @@ pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
 pub const GATEWAY_FOLDER_LOOK: Duration = Duration::from_secs(2);
 /// Files of the folder that are looked at. More than this is another folder.
 pub const GATEWAY_FOLDER_FILES: usize = 200;
-/// Versions of one gateway that its record names, and changes that it tells of; the oldest go first. Their copies stay.
+/// Versions of one gateway that its record names, and changes that it tells of; the oldest go first. Their copies stay, and a row for
+/// each says what was granted to it and what holds it back.
 pub const GATEWAY_VERSIONS: usize = 200;
 pub const GATEWAY_CHANGES: usize = 200;
 /// Open attempts of one version that are counted. Beyond it the answer is "at least".

@@ -66,9 +66,9 @@ impl Gateways {
             consent: how.to_owned(),
             quarantine: None,
         };
-        record.adopt(kept, &by, now);
+        let past = record.adopt(kept, &by, now);
         let change = record.changes.back().cloned();
-        life.keep(record).await?;
+        life.keep_with(record, past).await?;
         version.grant(hosts);
         version.set_quarantine(None);
         version.set_draining(false);

@@ -39,6 +39,7 @@ pub use self::propose::Proposal;
 pub use self::record::{Kept, Record};
 pub use self::show::{Count, Overview, State, VersionView};
 use crate::clock::Timestamp;
+use crate::gateway::version::Quarantine;
 use crate::store::Store;
 
 /// Who wants a change, and why.
@@ -74,6 +75,8 @@ pub(super) struct Life {
 #[derive(Default)]
 struct Book {
     records: BTreeMap<String, Record>,
+    /// Versions that a record has no room for any more, by name and hash. Their copies stay, so an attempt may still call for one.
+    past: BTreeMap<(String, String), Kept>,
     /// Hashes that an operator trusts beforehand.
     pins: BTreeMap<String, Pin>,
     folder: Option<PathBuf>,
@@ -102,12 +105,132 @@ impl Life {
         self.record(name).ok_or_else(missing)
     }
 
+    /// What was granted to a version, and what holds it back: also of one that its record has no room for any more.
+    fn remembered(&self, name: &str, sha256: &str) -> Option<Kept> {
+        let book = self.book();
+        let recorded = book
+            .records
+            .get(name)
+            .and_then(|record| record.version(sha256));
+        let past = || book.past.get(&(name.to_owned(), sha256.to_owned()));
+        recorded.or_else(past).cloned()
+    }
+
     /// Makes a changed record durable, and only then the one that holds.
     async fn keep(&self, record: Record) -> Result<(), LifeError> {
+        self.keep_with(record, Vec::new()).await
+    }
+
+    /// The same, and in the same commit what it has no room for any more.
+    async fn keep_with(&self, record: Record, past: Vec<Kept>) -> Result<(), LifeError> {
         if let Some(store) = self.store.get() {
-            rows::write(store, &record).await?;
+            rows::write(store, &record, &past).await?;
         }
-        self.book().records.insert(record.name.clone(), record);
+        let mut book = self.book();
+        for kept in past {
+            book.past
+                .insert((record.name.clone(), kept.sha256.clone()), kept);
+        }
+        book.records.insert(record.name.clone(), record);
         Ok(())
+    }
+
+    /// A version that came, went from its record and is put into quarantine now. `None`: nothing is known of it.
+    async fn quarantine_past(
+        &self,
+        name: &str,
+        sha256: &str,
+        quarantine: &Quarantine,
+    ) -> Result<Option<()>, LifeError> {
+        let key = (name.to_owned(), sha256.to_owned());
+        let Some(known) = self.book().past.get(&key).cloned() else {
+            return Ok(None);
+        };
+        let kept = Kept {
+            quarantine: Some(quarantine.clone()),
+            ..known
+        };
+        if let Some(store) = self.store.get() {
+            rows::write_past(store, name, &kept).await?;
+        }
+        self.book().past.insert(key, kept);
+        Ok(Some(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_gateway::manifest::Hosts;
+
+    use super::*;
+    use crate::limits::GATEWAY_VERSIONS;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1);
+
+    fn kept(number: usize) -> Kept {
+        Kept {
+            sha256: format!("{number:064}"),
+            version: format!("1.0.{number}"),
+            title: "A".to_owned(),
+            bytes: 1,
+            hosts: Hosts {
+                sandbox: Vec::new(),
+                live: vec![format!("{number}.acme.example")],
+            },
+            consented_by: "ada".to_owned(),
+            consented_at: NOW,
+            consent: "asked".to_owned(),
+            quarantine: None,
+        }
+    }
+
+    fn quarantine(reason: &str) -> Quarantine {
+        Quarantine {
+            reason: reason.to_owned(),
+            at: NOW,
+            by: "engine".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_granted_and_a_quarantine_outlive_a_versions_place_in_its_record() {
+        let store = Store::memory();
+        let life = Life::default();
+        assert!(life.store.set(store.clone()).is_ok());
+        let mut record = Record::new("a");
+        for number in 0..GATEWAY_VERSIONS + 2 {
+            let past = record.adopt(kept(number), &By::new("ada"), NOW);
+            if number == 0 {
+                let sha256 = kept(0).sha256;
+                record
+                    .quarantine(&sha256, &quarantine("it panics"), NOW)
+                    .unwrap();
+            }
+            life.keep_with(record.clone(), past).await.unwrap();
+        }
+        let late = quarantine("it stalls");
+        let sha256 = kept(1).sha256;
+        let known = life.quarantine_past("a", &sha256, &late).await.unwrap();
+        assert!(known.is_some());
+
+        let restarted = Life::default();
+        let mut book = Book::default();
+        rows::read(&store, &mut book).await.unwrap();
+        *restarted.book() = book;
+        for (number, reason) in [(0, "it panics"), (1, "it stalls")] {
+            let sha256 = kept(number).sha256;
+            assert!(
+                record.version(&sha256).is_none(),
+                "its record has no room for it"
+            );
+            let found = restarted.remembered("a", &sha256).unwrap();
+            assert_eq!(found.hosts, kept(number).hosts);
+            assert_eq!(found.quarantine.unwrap().reason, reason);
+        }
+        // Taken on once more, it is a version like any other.
+        let past = record.adopt(kept(0), &By::new("ada"), NOW);
+        life.keep_with(record, past).await.unwrap();
+        let found = life.remembered("a", &kept(0).sha256).unwrap();
+        assert_eq!(found.quarantine, None);
     }
 }

@@ -62,6 +62,17 @@ impl Gateways {
         quarantine: &Quarantine,
     ) -> Result<(), LifeError> {
         let mut record = self.0.life.found(name)?;
+        let is_past = record.version(sha256).is_none();
+        if is_past
+            && self
+                .0
+                .life
+                .quarantine_past(name, sha256, quarantine)
+                .await?
+                .is_some()
+        {
+            return Ok(());
+        }
         record.quarantine(sha256, quarantine, self.0.clock.now())?;
         let change = record.changes.back().cloned();
         self.0.life.keep(record).await?;

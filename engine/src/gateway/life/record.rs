@@ -82,8 +82,9 @@ impl Record {
         }
     }
 
-    /// A version comes and is current from now on. That is a fresh start: what stood in its way before is over.
-    pub(super) fn adopt(&mut self, kept: Kept, by: &By<'_>, now: Timestamp) {
+    /// A version comes and is current from now on. That is a fresh start: what stood in its way before is over. Answers the versions
+    /// for which there is no room any more.
+    pub(super) fn adopt(&mut self, kept: Kept, by: &By<'_>, now: Timestamp) -> Vec<Kept> {
         let what = match self.versions.is_empty() {
             true => What::Added,
             false => What::Upgraded,
@@ -103,7 +104,7 @@ impl Record {
         }
         self.is_draining = false;
         self.note(what, Some(&sha256), by, now);
-        self.forget_the_oldest();
+        self.without_the_oldest()
     }
 
     /// The version before this one is current again, or the one that is asked for.
@@ -239,7 +240,8 @@ impl Record {
         }
     }
 
-    fn forget_the_oldest(&mut self) {
+    fn without_the_oldest(&mut self) -> Vec<Kept> {
+        let mut past = Vec::new();
         while self.versions.len() > GATEWAY_VERSIONS {
             let current = self.current.clone();
             let Some(oldest) = self
@@ -247,13 +249,15 @@ impl Record {
                 .iter()
                 .position(|kept| Some(&kept.sha256) != current.as_ref())
             else {
-                return;
+                break;
             };
             let gone = self.versions.remove(oldest);
             self.previous.retain(|earlier| *earlier != gone.sha256);
+            past.push(gone);
         }
         let surplus = self.previous.len().saturating_sub(GATEWAY_VERSIONS);
         self.previous.drain(..surplus);
+        past
     }
 }
 

@@ -25,6 +25,7 @@ impl Gateways {
         {
             let mut kept = life.book();
             kept.records.extend(book.records);
+            kept.past.extend(book.past);
             kept.pins.extend(book.pins);
             kept.files.extend(book.files);
         }
@@ -87,11 +88,10 @@ impl Gateways {
             return Err(Refused::Damaged { path: kept });
         }
         let version = self.0.open(&kept, &inspected)?;
-        let record = self.0.life.record(name);
-        if let Some(known) = record.as_ref().and_then(|record| record.version(sha256)) {
-            version.grant(known.hosts.clone());
+        if let Some(known) = self.0.life.remembered(name, sha256) {
+            version.grant(known.hosts);
             if known.quarantine.is_some() {
-                version.set_quarantine(known.quarantine.clone());
+                version.set_quarantine(known.quarantine);
             }
         }
         Ok(version)
