@@ -190,6 +190,9 @@ pub const CALLBACKS_AT_ONCE: u32 = 2_000;
 pub const CALLBACKS_WAITING_BYTES: u64 = 64 * 1024 * 1024;
 /// Callbacks of one connection that are given to its gateway at the same time, so that a slow one holds up only itself.
 pub const CALLBACKS_UNDER_WAY: usize = 8;
+/// Callbacks that wait in memory for the end of our own call about their attempt. What goes beyond is read once more after that call
+/// must have ended.
+pub const CALLBACKS_AFTER_OUR_CALL: usize = 10_000;
 /// Callbacks of one connection that are kept although they belong to nothing, that were refused, and that meant nothing. The oldest go
 /// first; they are counted for ever, and whatever a lost one said is learnt from the next query.
 pub const CALLBACKS_UNMATCHED: usize = 2_000;

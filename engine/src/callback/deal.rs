@@ -1,26 +1,47 @@
 //! Deals with one callback, and stores what became of it. What it does before that is done again when the process dies in between: each
 //! part of it is harmless twice.
 
+use std::time::Duration;
+
 use super::row::{self, Callback, CallbackState, Which};
-use super::verdict::{self, Verdict};
+use super::verdict::{self, Heard, Verdict};
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
 use crate::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
 use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
 
-/// Deals with a callback that is due.
-pub(super) async fn with(engine: &Engine, which: Which) -> Result<(), EngineError> {
+/// When a callback is taken up that waits for the end of our own call, if nobody has told of that end: later than any call lasts. Its
+/// gateway is asked once more then.
+const OUR_CALL: Duration = Duration::from_secs(90);
+
+/// Deals with a callback that is due. Answers what was heard of it when it has to wait for the end of our own call.
+pub(super) async fn with(engine: &Engine, which: Which) -> Result<Option<Heard>, EngineError> {
     let Some(before) = row::load(&engine.store, which).await? else {
-        return Ok(());
+        return Ok(None);
     };
     let is_due = before
         .next_try_at
         .is_some_and(|at| at <= engine.clock.now());
     if before.state != CallbackState::Waiting || !is_due {
-        return Ok(());
+        return Ok(None);
     }
     let mut after = before.clone();
     let verdict = verdict::reach(engine, &mut after).await?;
+    conclude(engine, &before, after, verdict).await
+}
+
+/// Goes on with one after our own call has come back, without asking its gateway once more.
+pub(super) async fn after_our_call(
+    engine: &Engine,
+    which: Which,
+    heard: Heard,
+) -> Result<Option<Heard>, EngineError> {
+    let waiting = |callback: &Callback| callback.state == CallbackState::Waiting;
+    let Some(before) = row::load(&engine.store, which).await?.filter(waiting) else {
+        return Ok(None);
+    };
+    let mut after = before.clone();
+    let verdict = verdict::after_our_call(engine, &mut after, heard).await?;
     conclude(engine, &before, after, verdict).await
 }
 
@@ -31,7 +52,8 @@ pub(super) async fn stumbled(engine: &Engine, which: Which) -> Result<(), Engine
     };
     let why = "The engine failed inside; the log says where.".to_owned();
     let verdict = verdict::stumble(engine, &before, why);
-    conclude(engine, &before, before.clone(), verdict).await
+    conclude(engine, &before, before.clone(), verdict).await?;
+    Ok(())
 }
 
 async fn conclude(
@@ -39,16 +61,22 @@ async fn conclude(
     before: &Callback,
     mut after: Callback,
     verdict: Verdict,
-) -> Result<(), EngineError> {
+) -> Result<Option<Heard>, EngineError> {
     let mut batch = Batch::new();
     let result = result_of(&verdict, &after);
-    let mut kept = None;
+    let (mut kept, mut heard) = (None, None);
     match verdict {
         Verdict::Forget => row::delete(&mut batch, before),
         Verdict::Later { at, note } => {
             after.next_try_at = Some(at);
             after.note = Some(note);
             row::write(&mut batch, Some(before), &after);
+        }
+        Verdict::AfterOurCall(waits) => {
+            after.next_try_at = Some(engine.clock.now().plus(OUR_CALL));
+            after.note = Some("Our own call to the provider has not come back.".to_owned());
+            row::write(&mut batch, Some(before), &after);
+            heard = Some(*waits);
         }
         Verdict::Again { at, note } => {
             after.next_try_at = Some(at);
@@ -75,11 +103,11 @@ async fn conclude(
     }
     match engine.store.commit(batch).await {
         // Its transaction has appeared, or an operator was faster: it is looked at anew.
-        Err(CommitError::Conflict) => return Ok(()),
+        Err(CommitError::Conflict) => return Ok(None),
         stored => stored?,
     }
     let Some(result) = result else {
-        return Ok(());
+        return Ok(heard);
     };
     metrics::counter!("switchyard_callbacks_total", "gateway" => before.gateway.clone(), "result" => result)
         .increment(1);
@@ -87,13 +115,13 @@ async fn conclude(
     if let Some(state) = kept {
         make_room(engine, before.connection, state).await?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The word for the metric, when it is over.
 fn result_of(verdict: &Verdict, after: &Callback) -> Option<&'static str> {
     match verdict {
-        Verdict::Later { .. } | Verdict::Again { .. } => None,
+        Verdict::Later { .. } | Verdict::Again { .. } | Verdict::AfterOurCall(_) => None,
         Verdict::Forget => Some("forgotten"),
         Verdict::End { state, .. } => Some(match state {
             CallbackState::Matched if after.trusted == Some(true) => "verified",

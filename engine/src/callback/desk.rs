@@ -5,20 +5,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::row::{CallbackState, Which};
 use crate::clock::Timestamp;
 use crate::ids::ConnectionId;
 use crate::limits::{
-    CALLBACKS_A_SECOND, CALLBACKS_AT_ONCE, CALLBACKS_UNDER_WAY, CALLBACKS_WAITING_BYTES,
+    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_UNDER_WAY,
+    CALLBACKS_WAITING_BYTES,
 };
 
-#[derive(Default)]
 pub(crate) struct Callbacks {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,
     /// There is something to do before the next look.
     pub(super) nudge: Notify,
+    /// Places for callbacks that were read and wait for the end of our own call.
+    pub(super) patience: Semaphore,
     /// Callbacks that were put aside for their transaction since the start.
     put_aside: AtomicU64,
     /// At the start none was aside.
@@ -39,6 +41,18 @@ struct Gauge {
 pub(super) enum Full {
     TooFast,
     TooManyWait,
+}
+
+impl Default for Callbacks {
+    fn default() -> Self {
+        Self {
+            gauges: Mutex::default(),
+            nudge: Notify::new(),
+            patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
+            put_aside: AtomicU64::new(0),
+            none_at_start: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Callbacks {

@@ -36,6 +36,20 @@ pub(super) enum Verdict {
         at: Timestamp,
         note: String,
     },
+    /// It waits for the end of our own call about the attempt.
+    AfterOurCall(Box<Heard>),
+}
+
+/// What its gateway said of a callback, and whom it is about.
+pub(super) struct Heard {
+    said: CallbackSaid,
+    found: Found,
+}
+
+impl Heard {
+    pub(super) fn attempt(&self) -> AttemptId {
+        self.found.attempt
+    }
 }
 
 /// Deals with `callback`, and writes into it what became known.
@@ -72,7 +86,16 @@ pub(super) async fn reach(
         attempt,
         is_trusted: said.is_trusted() && agree,
     };
-    meet(engine, callback, &said, found, &exchanges).await
+    meet(engine, callback, Heard { said, found }, &exchanges).await
+}
+
+/// Goes on with a callback whose gateway was asked before, after our own call has come back.
+pub(super) async fn after_our_call(
+    engine: &Engine,
+    callback: &mut Callback,
+    heard: Heard,
+) -> Result<Verdict, EngineError> {
+    meet(engine, callback, heard, &[]).await
 }
 
 /// The attempt that a callback is about.
@@ -176,10 +199,10 @@ fn nobody(callback: &Callback) -> Verdict {
 async fn meet(
     engine: &Engine,
     callback: &mut Callback,
-    said: &CallbackSaid,
-    found: Found,
+    heard: Heard,
     exchanges: &[Exchange],
 ) -> Result<Verdict, EngineError> {
+    let Heard { said, found } = &heard;
     let tx = engine.transaction(found.transaction).await?;
     let Some(tx) = tx else {
         return Ok(end(
@@ -227,23 +250,24 @@ async fn meet(
         }
     };
     Ok(match verdict {
-        Verdict::End { .. } if is_one_too_many => Verdict::Forget,
-        verdict => verdict,
+        None => Verdict::AfterOurCall(Box::new(heard)),
+        Some(Verdict::End { .. }) if is_one_too_many => Verdict::Forget,
+        Some(verdict) => verdict,
     })
 }
 
-/// Hands a verified outcome to the transaction, as if the provider had been asked.
+/// Hands a verified outcome to the transaction, as if the provider had been asked. `None`: not before our own call has ended.
 async fn apply(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
     outcome: Outcome,
-) -> Result<Verdict, EngineError> {
+) -> Result<Option<Verdict>, EngineError> {
     // The next candidate starts after a decline: not before our own call has ended. Nor does the attempt count as being at its
     // provider before that, or a query might hear of the decline while our call goes on.
     let may_wait = !matches!(outcome, Outcome::Succeeded { .. });
     if may_wait && engine.running.contains(attempt.id) {
-        return Ok(after_our_call(engine));
+        return Ok(None);
     }
     let word = match &outcome {
         Outcome::Succeeded { .. } => "succeeded",
@@ -265,26 +289,26 @@ async fn apply(
         Err(EngineError::Refused(refusal)) => refusal.to_string(),
         Err(error) => return Err(error),
     };
-    Ok(end(
+    Ok(Some(end(
         CallbackState::Matched,
         format!("Verified: {word}; {effect}."),
-    ))
+    )))
 }
 
-/// The provider is asked, unless it was since the callback came.
+/// The provider is asked, unless it was since the callback came. `None`: not before our own call has ended.
 async fn hint(
     engine: &Engine,
     callback: &Callback,
     tx: &Transaction,
     attempt: &Attempt,
     why: &str,
-) -> Result<Verdict, EngineError> {
-    let ended = |what: &str| end(CallbackState::Matched, format!("{why} {what}"));
+) -> Result<Option<Verdict>, EngineError> {
+    let ended = |what: &str| Some(end(CallbackState::Matched, format!("{why} {what}")));
     if tx.state.is_final() || !attempt.state.is_open() {
         return Ok(ended("The attempt has ended."));
     }
-    if matches!(tx.state, State::AwaitingGateway) {
-        return Ok(after_our_call(engine));
+    if engine.running.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
+        return Ok(None);
     }
     let asked_since = |attempt: &Attempt| {
         let asked = attempt.last_query_at;
@@ -303,18 +327,11 @@ async fn hint(
     }
     // It was asked, or the attempt began, a moment ago.
     let last = attempt.last_query_at.unwrap_or(attempt.started_at);
-    let soon = engine.clock.now().plus(OUR_CALL);
-    Ok(Verdict::Later {
+    let soon = engine.clock.now().plus(SOON);
+    Ok(Some(Verdict::Later {
         at: last.plus(CALLBACK_HINT_AGE).max(soon),
         note: format!("{why} The provider was asked a moment ago, and is asked again soon."),
-    })
-}
-
-fn after_our_call(engine: &Engine) -> Verdict {
-    Verdict::Later {
-        at: engine.clock.now().plus(OUR_CALL),
-        note: "Our own call to the provider has not come back.".to_owned(),
-    }
+    }))
 }
 
 /// Whether as many callbacks about a transaction are kept as may be.
@@ -342,7 +359,7 @@ fn end(state: CallbackState, note: impl Into<String>) -> Verdict {
 
 /// How soon a callback whose gateway is not loaded is looked at again.
 const GATEWAY_MISSING: Duration = Duration::from_secs(10);
-/// How soon a callback that came before the end of our own call is looked at again.
-const OUR_CALL: Duration = Duration::from_millis(500);
+/// How soon a hint is looked at again whose provider cannot be asked now.
+const SOON: Duration = Duration::from_secs(1);
 /// The first pause after a gateway stumbled; each later one is six times as long: 5 s, 30 s, 3 min.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use super::row::{self, QUEUE, Which};
+use super::verdict::Heard;
 use super::{appear, deal};
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
@@ -126,14 +127,36 @@ async fn look(engine: &Engine) -> Result<(), EngineError> {
     }
 }
 
-/// Deals with one. What goes wrong inside is met by another try.
+/// Deals with one. What has to wait for the end of our own call leaves its place to others meanwhile.
 async fn take(engine: Engine, which: Which) {
-    let dealt = AssertUnwindSafe(deal::with(&engine, which))
-        .catch_unwind()
-        .await;
+    let mut heard = deal_with(&engine, which, deal::with(&engine, which)).await;
+    while let Some(waits) = heard.take() {
+        // Beyond the limit it is read again a little later.
+        let Ok(_place) = engine.callbacks.patience.try_acquire() else {
+            return;
+        };
+        engine.running.back(waits.attempt()).await;
+        if engine.callbacks.take_up(which) {
+            let dealt = deal::after_our_call(&engine, which, waits);
+            heard = deal_with(&engine, which, dealt).await;
+        }
+    }
+}
+
+/// Follows one that was taken up, and lays it down. What goes wrong inside is met by another try.
+async fn deal_with(
+    engine: &Engine,
+    which: Which,
+    dealing: impl Future<Output = Result<Option<Heard>, EngineError>>,
+) -> Option<Heard> {
+    let dealt = AssertUnwindSafe(dealing).catch_unwind().await;
+    let mut heard = None;
     let went_wrong = match dealt {
-        Ok(Ok(())) => false,
-        Ok(Err(EngineError::Stopping)) => return,
+        Ok(Ok(waits)) => {
+            heard = waits;
+            false
+        }
+        Ok(Err(EngineError::Stopping)) => return None,
         Ok(Err(error)) => {
             tracing::error!(callback.id = %which.callback, %error, "A callback could not be dealt with; trying again.");
             true
@@ -141,11 +164,12 @@ async fn take(engine: Engine, which: Which) {
         Err(_) => {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "callback").increment(1);
             tracing::error!(callback.id = %which.callback, "Dealing with a callback panicked; trying again.");
-            deal::stumbled(&engine, which).await.is_err()
+            deal::stumbled(engine, which).await.is_err()
         }
     };
     if went_wrong {
         engine.clock.sleep(AFTER_A_FAILURE).await;
     }
     engine.callbacks.lay_down(which);
+    heard
 }

@@ -47,11 +47,12 @@ impl Bench {
 
     /// At the gateway that does what the test says.
     pub async fn misbehaving() -> anyhow::Result<Self> {
-        Self::at(
-            "misbehaving",
-            json!({ "url": "http://127.0.0.1:9", "key": KEY }),
-        )
-        .await
+        Self::misbehaving_at("http://127.0.0.1:9").await
+    }
+
+    /// The same, with its provider at `url`.
+    pub async fn misbehaving_at(url: &str) -> anyhow::Result<Self> {
+        Self::at("misbehaving", json!({ "url": url, "key": KEY })).await
     }
 
     async fn with(config: Value) -> anyhow::Result<Self> {

@@ -1,5 +1,7 @@
 //! Callbacks that come too early: before their transaction, before the answer of our own call, and those whose transaction never comes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -89,6 +91,41 @@ async fn a_decline_that_comes_before_the_answer_of_our_call_waits_for_its_end() 
     );
     assert_eq!(after.status(), Status::Pending);
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_the_end_of_our_call_is_given_to_its_gateway_once() -> anyhow::Result<()> {
+    let (url, asked) = provider_that_counts().await?;
+    let bench = Bench::misbehaving_at(&url).await?;
+    let id = bench.confirmed("never").await?;
+    let reference = bench.reference(id).await?;
+    let news = json!({ "reference": reference, "status": "declined", "minor": 0, "do": "look" });
+    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    let callbacks = bench.dealt_with(1).await?;
+    assert_eq!(callbacks[0].state, CallbackState::Matched, "{callbacks:?}");
+    let engine = &bench.merchant.bench.engine;
+    assert_eq!(engine.submissions_away(), 0, "it waited");
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "looks at the provider");
+    Ok(())
+}
+
+/// A provider that has nothing to say, and how often it was asked.
+async fn provider_that_counts() -> anyhow::Result<(String, Arc<AtomicUsize>)> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut request = [0; 4_096];
+            let _ = stream.read(&mut request).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            let _ = stream.write_all(answer).await;
+        }
+    });
+    Ok((url, asked))
 }
 
 #[tokio::test(flavor = "multi_thread")]
