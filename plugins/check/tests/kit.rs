@@ -178,7 +178,44 @@ const HARM: &[(&str, &str, &str)] = &[
     ("harm: null", "good answer", "took its process down"),
     ("harm: loop", "good answer", "took its process down"),
     ("never, then abort", "good answer", "took its process down"),
+    ("habit: count", "same call twice", "other requests"),
+    (
+        "habit: submit again",
+        "reference in writes",
+        "lacks our reference",
+    ),
+    ("habit: remember", "two calls at once", "shows in the other"),
+    ("habit: mind", "cancelled anywhere", "do nothing in `Drop`"),
 ];
+
+/// `(what its callback tells it to do, the row that must fail, a word of the sentence)`
+const BELIEFS: &[(&str, &str, &str)] = &[
+    // It looks for its key in a header, and at nothing of the body.
+    ("", "bad signature", "is trusted"),
+    ("believe", "no signature", "is trusted"),
+    ("count", "replayed callback", "another result"),
+    ("panic", "good callback", "panics"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_that_is_forged_or_sent_twice_and_counts_is_found() {
+    let library = built("misbehaving");
+    for (does, rule, word) in BELIEFS {
+        let body =
+            json!({ "reference": "{reference}", "status": "succeeded", "minor": 1, "do": does });
+        let samples: Value = json!({
+            "config": { "url": "https://127.0.0.1", "key": "the-key-of-the-check" },
+            "callback": {
+                "good": { "headers": [["x-key", "the-key-of-the-check"]], "body": body },
+            },
+        });
+        let samples: Samples = serde_json::from_value(samples).unwrap();
+        let report = report(&library, &samples).await;
+        let row = report.find("callback", rule).unwrap();
+        assert_eq!(row.verdict, Verdict::Failed, "{does} {rule}: {report}");
+        assert!(row.says.contains(word), "{does} {rule}: {}", row.says);
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_harm_of_the_misbehaving_gateway_has_its_finding() {

@@ -1,5 +1,6 @@
 //! A gateway that does on request what no gateway should: the test of the host. A collection's description says what to do.
 
+mod habits;
 mod harm;
 
 use std::time::Duration;
@@ -84,6 +85,7 @@ impl Gateway for Misbehaving {
             "never, then abort" | "never, then loop" | "panic twice" => {
                 end_badly(cx, &ask.description).await
             }
+            habit if habit.starts_with("habit: ") => habits::show(cx, &ask).await,
             harmful if harmful.contains("harm: ") => do_harm(cx, &ask).await,
             after_a_write => {
                 charge(cx, &ask).await?;
@@ -125,15 +127,18 @@ impl Gateway for Misbehaving {
             }
             _ => {}
         }
-        let trusted = callback.header("x-key") == Some(&config.key);
+        let believes = news.does.as_deref() == Some("believe");
+        let trusted = believes || callback.header("x-key") == Some(&config.key);
         let outcome = match news.status.as_str() {
             "declined" => Outcome::declined(DeclineReason::PayerDeclined, "No."),
             "pending" => Outcome::pending(),
             _ => Outcome::succeeded(Amount::minor(news.minor, "USD")),
         };
+        let counted = (news.does.as_deref() == Some("count"))
+            .then(|| format!("ch_{}", habits::calls_before()));
         Ok(CallbackResult {
             reference: news.reference,
-            provider_id: news.id,
+            provider_id: counted.or(news.id),
             trusted,
             outcome: trusted.then_some(outcome),
             ..CallbackResult::default()
