@@ -45,7 +45,7 @@ impl Callbacks {
                 let limit = Some(limit.to_string());
                 let asked = query(&[("limit", &limit), ("state", &state), ("before", &before)]);
                 let path = format!("/connections/{connection}/callbacks?{asked}");
-                out.table(&client.get(&path).await?, COLUMNS)?;
+                out.page(&client.get(&path).await?, "callbacks", COLUMNS)?;
             }
             Self::Show {
                 connection,

@@ -50,14 +50,7 @@ impl Cases {
         match self {
             Self::List(list) => {
                 let answer = client.get(&format!("/cases?{}", list.query())).await?;
-                if out.json {
-                    out.fields(&answer)?;
-                    return Ok(());
-                }
-                out.table(&json!({ "data": answer["data"]["cases"] }), COLUMNS)?;
-                if let Some(more) = answer["data"]["more"].as_str() {
-                    out.note(&format!("there may be more: --before {more}"));
-                }
+                out.page(&answer, "cases", COLUMNS)?;
             }
             Self::Show { case } => {
                 let mut answer = client.get(&format!("/cases/{case}")).await?;

@@ -29,6 +29,19 @@ impl Output {
         print(&aligned(rows, columns))
     }
 
+    /// A page of a list that goes on: its rows stand under `name`, and `more` says from where.
+    pub fn page(self, envelope: &Value, name: &str, columns: &[Column]) -> io::Result<()> {
+        if self.json {
+            return print(&pretty(envelope));
+        }
+        let data = &envelope["data"];
+        self.table(&serde_json::json!({ "data": data[name] }), columns)?;
+        if let Some(more) = data["more"].as_str() {
+            self.note(&format!("there may be more: --before {more}"));
+        }
+        Ok(())
+    }
+
     /// One thing, a line for each field, or its envelope as JSON.
     pub fn fields(self, envelope: &Value) -> io::Result<()> {
         if self.json {

@@ -26,12 +26,12 @@ pub fn routes() -> axum::Router<ApiState> {
 #[derive(Deserialize)]
 pub struct Filter {
     state: Option<String>,
-    /// Older ones than this callback.
+    /// Older ones than this: the `more` of the last page.
     before: Option<String>,
     limit: Option<usize>,
 }
 
-/// Newest first.
+/// Newest first. `more` is where the next page begins: `?before=`.
 pub async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
@@ -53,8 +53,13 @@ pub async fn list(
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };
     let callbacks = state.engine.list_callbacks(&query).await?;
-    let views: Vec<Value> = callbacks.iter().map(view).collect();
-    ok("Callbacks fetched successfully", &views)
+    let is_full = callbacks.len() == query.limit;
+    let more = callbacks.last().filter(|_| is_full).map(|last| last.id);
+    let callbacks: Vec<Value> = callbacks.iter().map(view).collect();
+    ok(
+        "Callbacks fetched successfully",
+        &json!({ "callbacks": callbacks, "more": more }),
+    )
 }
 
 pub async fn show(

@@ -142,10 +142,27 @@ async fn a_provider_is_answered_as_the_manifest_says_and_its_news_are_on_the_tim
             .operator()
             .get(&format!("{path}?state=refused"))
             .await?;
-        let count = listed.body["data"].as_array().map_or(0, Vec::len);
-        Ok((count == 2).then_some(()))
+        let listed = listed.body["data"]["callbacks"].as_array().cloned();
+        let listed = listed.unwrap_or_default();
+        Ok((listed.len() == 2).then_some(listed))
     })
     .await
+    .map(drop)?;
+
+    let operator = world.server.operator();
+    let page = async |asked: &str| {
+        let page = operator
+            .get(&format!("{path}?state=refused&{asked}"))
+            .await?;
+        anyhow::Ok(page.body["data"].clone())
+    };
+    let first = page("limit=1").await?;
+    let more = first["more"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(first["callbacks"][0]["id"], json!(more), "{first}");
+    let second = page(&format!("limit=2&before={more}")).await?;
+    assert_eq!(second["callbacks"].as_array().map(Vec::len), Some(1));
+    assert_eq!(second["more"], Value::Null);
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
