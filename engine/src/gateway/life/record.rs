@@ -190,13 +190,14 @@ impl Record {
         Ok(())
     }
 
-    /// Ends whatever keeps a version from being used: its quarantine, a drain, a removal. Answers which version that is.
+    /// Ends whatever keeps a version from being used: its quarantine, a drain, a removal. Answers which version that is, and whether
+    /// anything kept it; if not, there is nothing to tell of.
     pub(super) fn restore(
         &mut self,
         version: Option<&str>,
         by: &By<'_>,
         now: Timestamp,
-    ) -> Result<String, LifeError> {
+    ) -> Result<(String, bool), LifeError> {
         let target = match (version, &self.current) {
             (Some(beginning), _) => self.named(beginning)?.sha256.clone(),
             (None, Some(current)) => current.clone(),
@@ -206,18 +207,21 @@ impl Record {
                 .cloned()
                 .ok_or_else(|| LifeError::NoEarlier(self.name.clone()))?,
         };
-        if let Some(kept) = self.find(&target) {
-            kept.quarantine = None;
-        }
+        let mut was_kept = self
+            .find(&target)
+            .is_some_and(|kept| kept.quarantine.take().is_some());
         if self.current.is_none() {
             self.previous.retain(|earlier| *earlier != target);
             self.current = Some(target.clone());
+            was_kept = true;
         }
         if self.current.as_deref() == Some(&target) {
-            self.is_draining = false;
+            was_kept |= std::mem::take(&mut self.is_draining);
         }
-        self.note(What::Restored, Some(&target), by, now);
-        Ok(target)
+        if was_kept {
+            self.note(What::Restored, Some(&target), by, now);
+        }
+        Ok((target, was_kept))
     }
 
     fn find(&mut self, sha256: &str) -> Option<&mut Kept> {
@@ -325,7 +329,7 @@ mod tests {
             refused.contains("it panics") && refused.contains("restore"),
             "{refused}"
         );
-        assert_eq!(record.restore(Some("1"), &ME, NOW).unwrap(), "1");
+        assert_eq!(record.restore(Some("1"), &ME, NOW).unwrap().0, "1");
         assert_eq!(
             record.current.as_deref(),
             Some("2"),
@@ -344,7 +348,7 @@ mod tests {
             (None, false)
         );
         assert!(record.remove(&ME, NOW).is_err() && record.drain(&ME, NOW).is_err());
-        assert_eq!(record.restore(None, &ME, NOW).unwrap(), "2");
+        assert_eq!(record.restore(None, &ME, NOW).unwrap().0, "2");
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
         record.remove(&ME, NOW).unwrap();
         record.adopt(kept("2"), &ME, NOW);
@@ -355,6 +359,17 @@ mod tests {
             Added, Upgraded, Draining, Removed, Restored, RolledBack, Removed, Upgraded,
         ];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn restoring_what_serves_is_nothing_to_tell_of() {
+        let mut record = with(&["1", "2"]);
+        let before = record.clone();
+        let (version, was_kept) = record.restore(None, &ME, NOW).unwrap();
+        assert_eq!((version.as_str(), was_kept), ("2", false));
+        assert_eq!(record, before);
+        record.drain(&ME, NOW).unwrap();
+        assert!(record.restore(None, &ME, NOW).unwrap().1);
     }
 
     #[test]

@@ -17,11 +17,13 @@ impl Gateways {
             let life = &self.0.life;
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
-            let sha256 = record.restore(version, &by, self.0.clock.now())?;
+            let (sha256, was_kept) = record.restore(version, &by, self.0.clock.now())?;
             let restored = self.loaded(&record, &sha256).await?;
             let is_current = record.current.as_ref() == Some(&sha256);
-            let change = record.changes.back().cloned();
-            life.keep(record).await?;
+            let change = record.changes.back().filter(|_| was_kept).cloned();
+            if was_kept {
+                life.keep(record).await?;
+            }
             restored.set_quarantine(None);
             if is_current {
                 restored.set_draining(false);
