@@ -169,10 +169,10 @@ async fn whatever_a_gateway_does_in_its_worker_the_engine_and_the_other_gateways
         for what in [format!("harm: {harm}"), format!("write, harm: {harm}")] {
             let why = host.fault(&gateway, &what).await;
             assert!(why.contains(how), "{what}: {why}");
-            assert!(!gateway.is_suspended(), "{what}");
+            assert!(!gateway.is_in_quarantine(), "{what}");
         }
         host.fault(&gateway, &format!("harm: {harm}")).await;
-        assert!(gateway.is_suspended(), "{harm}, three times");
+        assert!(gateway.is_in_quarantine(), "{harm}, three times");
         let (end, _) = host.collect(&gateway, "write").await;
         let is_refused = matches!(end.outcome, Outcome::NotSent { .. });
         assert!(is_refused, "{:?}", end.outcome);
@@ -348,15 +348,16 @@ async fn what_only_loading_shows_is_refused_from_a_worker_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn in_process_a_panic_and_a_late_answer_end_by_the_money_rule_and_a_late_one_suspends() {
+async fn in_process_a_panic_and_a_late_answer_end_by_the_money_rule_and_a_late_one_goes_into_quarantine()
+ {
     let host = Host::new(Isolation::InProcess).await;
     let gateway = host.misbehaving().await;
     for what in ["panic", "panic bomb", "write and panic", "stall"] {
         host.fault(&gateway, what).await;
     }
-    assert!(!gateway.is_suspended());
+    assert!(!gateway.is_in_quarantine());
     host.fault(&gateway, "write, harm: late").await;
-    assert!(gateway.is_suspended());
+    assert!(gateway.is_in_quarantine());
     assert_eq!(workers(std::process::id(), &gateway.sha256).len(), 0);
 }
 

@@ -142,7 +142,7 @@ fn is_withheld(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool
             .gateways
             .version(&candidate.gateway, &candidate.gateway_hash)
     };
-    operation.submits() && version().is_none_or(|version| version.is_suspended())
+    operation.submits() && version().is_none_or(|version| version.is_in_quarantine())
 }
 
 async fn ask_gateway(

@@ -103,13 +103,13 @@ impl Engine {
                 offer
             })
             .collect();
-        // A suspended gateway's own answer is worth waiting for; the test gateway's in its place would mislead.
+        // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its place would mislead.
         let served = offers.iter().any(|offer| {
-            use Standing::{CanServe, CountryNotServed, Draining, OutsideLimits, Suspended};
+            use Standing::{CanServe, CountryNotServed, Draining, InQuarantine, OutsideLimits};
             // And what the operator limited is limited: the test gateway is no way around it.
             matches!(
                 offer.standing,
-                CanServe | Suspended | Draining | OutsideLimits | CountryNotServed
+                CanServe | InQuarantine | Draining | OutsideLimits | CountryNotServed
             )
         });
         if environment == Environment::Sandbox && !served {
@@ -168,7 +168,7 @@ impl Engine {
             Some(amount) if !version.takes(direction(kind), method, amount) => {
                 Standing::AmountOutOfRange
             }
-            _ if version.is_suspended() => Standing::Suspended,
+            _ if version.is_in_quarantine() => Standing::InQuarantine,
             _ if version.is_draining() => Standing::Draining,
             _ => Standing::CanServe,
         }
@@ -187,8 +187,8 @@ impl Engine {
             gateway_hash: version.sha256.clone(),
             account_name: SANDBOX_ACCOUNT.to_owned(),
         };
-        let standing = match (version.is_suspended(), version.is_draining()) {
-            (true, _) => Standing::Suspended,
+        let standing = match (version.is_in_quarantine(), version.is_draining()) {
+            (true, _) => Standing::InQuarantine,
             (false, true) => Standing::Draining,
             (false, false) => Standing::CanServe,
         };

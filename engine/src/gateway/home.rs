@@ -103,12 +103,12 @@ impl Home {
         }
     }
 
-    /// Suspends a version whose workers died too often.
+    /// Puts a version into quarantine whose workers died too often.
     fn judge(&self, version: &Version) {
         if let Self::Worker(worker) = self
             && worker.is_condemned()
         {
-            version.suspend("its worker died three times within a minute");
+            version.put_into_quarantine("its worker died three times within a minute");
         }
     }
 
@@ -156,7 +156,7 @@ async fn timed<T: Send + 'static>(
     };
     // A machine that had no time for the step is not the gateway's fault: what it computed counts, or a very long wait.
     if busy > GATEWAY_STEP || took > GATEWAY_STEP_WAITED {
-        version.suspend("a step of it took longer than a second");
+        version.put_into_quarantine("a step of it took longer than a second");
     }
     if took > GATEWAY_SLOW_STEP && !version.is_slow() {
         version.mark_slow(took);

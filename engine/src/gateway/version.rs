@@ -108,7 +108,7 @@ impl Version {
     }
 
     /// Is it in quarantine? Then it takes nothing new; it may still be asked about what it began.
-    pub fn is_suspended(&self) -> bool {
+    pub fn is_in_quarantine(&self) -> bool {
         self.quarantine.load().is_some()
     }
 
@@ -167,8 +167,8 @@ impl Version {
     }
 
     /// Puts it into quarantine at once, by itself. Nothing of it is stored here: whoever ran the call sees to that.
-    pub(super) fn suspend(&self, why: &str) {
-        if self.is_suspended() {
+    pub(super) fn put_into_quarantine(&self, why: &str) {
+        if self.is_in_quarantine() {
             return;
         }
         tracing::error!(
@@ -209,7 +209,7 @@ impl Version {
         if panics.len() >= GATEWAY_PANICS_A_MINUTE {
             panics.clear();
             drop(panics);
-            self.suspend(&format!(
+            self.put_into_quarantine(&format!(
                 "it panicked {GATEWAY_PANICS_A_MINUTE} times within a minute"
             ));
         }

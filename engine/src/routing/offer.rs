@@ -18,7 +18,7 @@ pub enum Standing {
     /// Its gateway is not loaded.
     GatewayMissing,
     /// Its gateway is in quarantine: an operator has to bring it back.
-    Suspended,
+    InQuarantine,
     /// Its gateway is on its way out, and begins nothing new.
     Draining,
     /// The method is not among those that the connection may serve, or not one of its gateway's.
@@ -37,7 +37,7 @@ impl Standing {
             Self::CanServe => None,
             Self::Disabled => Some("the connection is switched off"),
             Self::GatewayMissing => Some("its gateway is not loaded"),
-            Self::Suspended => Some("its gateway is in quarantine"),
+            Self::InQuarantine => Some("its gateway is in quarantine"),
             Self::Draining => Some("its gateway begins nothing new, as an operator wants"),
             Self::MethodNotServed => Some("it does not serve the method"),
             Self::AmountOutOfRange => Some("the provider takes no such amount"),

@@ -446,12 +446,12 @@ async fn a_gateway_that_panics_too_often_is_in_quarantine_until_it_is_added_agai
     let bench = Bench::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..5 {
-        assert!(!gateway.is_suspended());
+        assert!(!gateway.is_in_quarantine());
         bench
             .collect(&gateway, bench.attempt(), "http://127.0.0.1:1", "panic")
             .await;
     }
-    assert!(gateway.is_suspended());
+    assert!(gateway.is_in_quarantine());
     let end = bench
         .collect(
             &gateway,
@@ -466,7 +466,7 @@ async fn a_gateway_that_panics_too_often_is_in_quarantine_until_it_is_added_agai
         end.outcome
     );
     assert_eq!(word(&end.outcome), "not sent");
-    assert!(!misbehaving(&bench).await.is_suspended());
+    assert!(!misbehaving(&bench).await.is_in_quarantine());
 }
 
 #[tokio::test]

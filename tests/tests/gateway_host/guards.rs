@@ -21,14 +21,14 @@ async fn misbehaving(bench: &Bench) -> Arc<Version> {
     bench.gateways.add(&misbehaving_gateway()).await.unwrap()
 }
 
-async fn suspend(bench: &Bench, gateway: &Arc<Version>) {
+async fn quarantine(bench: &Bench, gateway: &Arc<Version>) {
     for _ in 0..5 {
-        assert!(!gateway.is_suspended());
+        assert!(!gateway.is_in_quarantine());
         bench
             .collect(gateway, bench.attempt(), "http://127.0.0.1:1", "panic")
             .await;
     }
-    assert!(gateway.is_suspended());
+    assert!(gateway.is_in_quarantine());
 }
 
 #[tokio::test]
@@ -36,9 +36,9 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
     let bench = Bench::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..2 {
-        suspend(&bench, &gateway).await;
+        quarantine(&bench, &gateway).await;
         bench.clock.advance(Duration::from_secs(24 * 60 * 60));
-        assert!(gateway.is_suspended());
+        assert!(gateway.is_in_quarantine());
         let seen = bench.gateways.overview("misbehaving").await.unwrap();
         assert_eq!(seen.state, State::Quarantined);
         let kept = seen.versions[0].kept.quarantine.as_ref().unwrap();
@@ -53,7 +53,7 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
             .restore("misbehaving", None, &me)
             .await
             .unwrap();
-        assert!(!gateway.is_suspended());
+        assert!(!gateway.is_in_quarantine());
     }
 }
 
@@ -61,7 +61,7 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
 async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
     let (bench, provider) = (Bench::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
-    suspend(&bench, &gateway).await;
+    quarantine(&bench, &gateway).await;
     let asked = query(
         &bench,
         &gateway,
@@ -77,7 +77,7 @@ async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn routing_offers_no_gateway_that_is_suspended() {
+async fn routing_offers_no_gateway_that_is_in_quarantine() {
     let bench = Bench::new();
     let gateway = misbehaving(&bench).await;
     let engine = Wanted::with(bench.gateways.clone()).start().await;
@@ -99,7 +99,7 @@ async fn routing_offers_no_gateway_that_is_suspended() {
             .can_serve(app, environment, Kind::Payment, method, None)
     };
     assert!(can_serve());
-    suspend(&bench, &gateway).await;
+    quarantine(&bench, &gateway).await;
     assert!(!can_serve());
 
     // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing failed.

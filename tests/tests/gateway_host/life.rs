@@ -232,7 +232,7 @@ async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of
     let met = crate::engine::payment_for(&engine, "USD", "panic").await;
     let chosen = choice("misbehaving_usd", "4149518161");
     let kept = engine.engine.confirm(met.id, chosen).await.unwrap();
-    assert!(gateway.is_suspended(), "the fifth panic");
+    assert!(gateway.is_in_quarantine(), "the fifth panic");
     assert_eq!(kept.status(), Status::Pending, "{:?}", kept.state);
     assert_eq!(kept.state.name(), "awaiting_customer");
     assert_eq!(kept.attempts[0].state, AttemptState::NotSent);
@@ -271,7 +271,7 @@ async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_o
             .contains("provider asked")
     );
     again.restore("crafted", None, &ADA).await.unwrap();
-    assert!(!again.current("crafted").unwrap().is_suspended());
+    assert!(!again.current("crafted").unwrap().is_in_quarantine());
 
     let copy = bench.kept().join(format!("{}.so", version.sha256));
     // Not in place: this process has it mapped.

@@ -136,7 +136,8 @@ fn state(overview: &Overview) -> State {
     };
     let loaded = current.loaded.as_ref();
     // The version itself may know of a quarantine that is not stored yet.
-    if current.kept.quarantine.is_some() || loaded.is_some_and(|version| version.is_suspended()) {
+    if current.kept.quarantine.is_some() || loaded.is_some_and(|version| version.is_in_quarantine())
+    {
         return State::Quarantined;
     }
     let is_idle = overview.running_calls() == 0 && overview.open_attempts().count == 0;

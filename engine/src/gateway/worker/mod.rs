@@ -130,7 +130,7 @@ impl Worker {
         Err(Gone("its worker ended as it began".to_owned()))
     }
 
-    /// Did it die so often that its version is to be suspended? Told once.
+    /// Did it die so often that its version is to go into quarantine? Told once.
     pub(super) fn is_condemned(&self) -> bool {
         self.record.is_condemned()
     }

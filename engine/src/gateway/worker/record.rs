@@ -14,7 +14,7 @@ pub(super) struct Record(Mutex<Deaths>);
 #[derive(Default)]
 struct Deaths {
     latest: VecDeque<Instant>,
-    /// The version is to be suspended; whoever sees it first does it.
+    /// The version is to go into quarantine; whoever sees it first does it.
     is_condemned: bool,
 }
 
@@ -33,7 +33,7 @@ impl Record {
         *self.deaths() = Deaths::default();
     }
 
-    /// Is the version to be suspended? Told once.
+    /// Is the version to go into quarantine? Told once.
     pub(super) fn is_condemned(&self) -> bool {
         std::mem::take(&mut self.deaths().is_condemned)
     }

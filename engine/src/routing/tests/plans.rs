@@ -19,7 +19,7 @@ fn connections_that_can_serve_are_tried_in_their_order_and_the_others_are_named_
         offer(4, Standing::CanServe),
         offer(5, Standing::AmountOutOfRange),
         offer(6, Standing::MethodNotServed),
-        offer(7, Standing::Suspended),
+        offer(7, Standing::InQuarantine),
         offer(8, Standing::Draining),
     ];
     let route = plan(offers, &asked(&nothing), None, healthy, never);
