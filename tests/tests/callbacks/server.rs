@@ -149,6 +149,11 @@ async fn a_provider_is_answered_as_the_manifest_says_and_its_news_are_on_the_tim
     .await
     .map(drop)?;
 
+    pages(&world, &path).await
+}
+
+/// Callbacks are listed page by page.
+async fn pages(world: &World, path: &str) -> anyhow::Result<()> {
     let operator = world.server.operator();
     let page = async |asked: &str| {
         let page = operator
