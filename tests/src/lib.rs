@@ -1,6 +1,8 @@
 //! What the outside tests share: a real server in its own process, a client for it, and a merchant's webhook endpoint that misbehaves on
-//! request. Nothing here but `store` knows the engine's code: these tests see what a merchant and an operator see.
+//! request. Nothing here but `store`, `merchant` and `at_provider` knows the engine's code: these tests see what a merchant and an operator
+//! see.
 
+pub mod at_provider;
 pub mod client;
 pub mod gateways;
 pub mod merchant;
@@ -10,6 +12,7 @@ pub mod small_disk;
 pub mod store;
 pub mod tidy;
 
+pub use at_provider::AtProvider;
 pub use client::{Answer, Client};
 pub use gateways::{
     c_gateway, crypto_gateway, demo_as, demo_gateway, flutterwave_gateway, misbehaving_gateway,

@@ -4,36 +4,24 @@
 mod simulator;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Deref;
 use std::time::Duration;
 
-use switchyard_engine::access::NewConnection;
-use switchyard_engine::callback::{CallbackQuery, CallbackRequest, CallbackState};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::testing::{self, START, Wanted, amount, customer};
-use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, Status, Transaction};
+use switchyard_engine::callback::{CallbackQuery, CallbackState};
+use switchyard_engine::engine::{Choice, NewPayout};
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::testing::{amount, customer};
+use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, Status};
 use switchyard_testkit::{Letter, Mishap};
+use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
-use tempfile::TempDir;
 
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
-
-/// A queue, a call and a commit, on a busy machine.
-const SOON: Duration = Duration::from_secs(30);
-/// More than an answer of the provider stays fresh.
-const LATER: Duration = Duration::from_secs(11);
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
 struct Bench {
     flutterwave: Simulator,
-    connection: ConnectionId,
-    merchant: testing::Bench,
-    _folder: TempDir,
+    at: AtProvider,
 }
 
 /// A payment that was confirmed, and the reference of its attempt.
@@ -42,38 +30,19 @@ struct Paying {
     reference: String,
 }
 
+impl Deref for Bench {
+    type Target = AtProvider;
+
+    fn deref(&self) -> &AtProvider {
+        &self.at
+    }
+}
+
 impl Bench {
     async fn start() -> anyhow::Result<Self> {
-        let flutterwave = Simulator::start(START.as_micros() / 1_000_000).await;
-        let folder = TempDir::new()?;
-        let clock = Clock::manual(START);
-        let settings = GatewaySettings {
-            dir: folder.path().to_owned(),
-            development: true,
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
-        gateways.add(&flutterwave_gateway()).await?;
-        let wanted = Wanted {
-            clock,
-            ..Wanted::with(gateways)
-        };
-        let merchant = wanted.start().await;
-        let connection = NewConnection {
-            app: merchant.caller().app.id,
-            environment: Environment::Sandbox,
-            gateway: "flutterwave".into(),
-            account_name: "Simulated Ltd".into(),
-            methods: None,
-            config: flutterwave.config(),
-        };
-        let made = merchant.engine.access.create_connection(connection).await?;
-        Ok(Self {
-            flutterwave,
-            connection: made.id,
-            merchant,
-            _folder: folder,
-        })
+        let flutterwave = Simulator::start(AtProvider::starts_at()).await;
+        let at = AtProvider::start(&flutterwave_gateway(), flutterwave.config()).await?;
+        Ok(Self { flutterwave, at })
     }
 
     /// A payment of this many cents by this method, once its attempt came back.
@@ -83,49 +52,22 @@ impl Bench {
             "mpesa_ke" => ("KES", "KE"),
             _ => ("GHS", "GH"),
         };
-        let new = NewPayment {
-            amount: amount(minor, currency),
-            description: "Deux cafés".into(),
-            return_url: "https://shop.example/return".into(),
-            customer: customer(),
-            metadata: BTreeMap::new(),
-            methods: Vec::new(),
-            restriction: None,
-            context: ClientContext::default(),
-        };
-        let engine = &self.merchant.engine;
-        let payment = engine
-            .initialize_payment(&self.merchant.caller(), new)
-            .await?;
         let phone = (!number.is_empty()).then(|| format!("+{number}"));
         let fields = phone
             .iter()
             .map(|phone| ("msisdn".to_owned(), phone.clone()));
         let choice = Choice {
-            method: method.into(),
             country: Some(country.into()),
             fields: fields.collect(),
             phone,
-            missing: NewCustomer::default(),
-            agreed: None,
-            context: ClientContext::default(),
+            ..choice(method)
         };
-        engine.confirm(payment.id, choice).await?;
+        let payment = self.confirm(amount(minor, currency), choice).await?;
         let reference = self.reference(payment.id).await?;
         Ok(Paying {
             id: payment.id,
             reference,
         })
-    }
-
-    /// The reference of its one attempt, when that has left.
-    async fn reference(&self, id: TransactionId) -> anyhow::Result<String> {
-        eventually("the attempt", SOON, || async {
-            let found = self.merchant.engine.transaction(id).await?;
-            let attempt = found.and_then(|found| found.attempts.first().cloned());
-            Ok(attempt.map(|attempt| attempt.reference.to_string()))
-        })
-        .await
     }
 
     /// What the payer is shown.
@@ -136,22 +78,6 @@ impl Bench {
             Ok(attempt.and_then(|attempt| attempt.payer_action))
         })
         .await
-    }
-
-    async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
-        let request = CallbackRequest {
-            method: letter.method.clone(),
-            path: format!("/callbacks/{}", self.connection),
-            query: String::new(),
-            headers: letter.headers.clone(),
-            body: letter.body.clone().into_bytes(),
-            from: None,
-        };
-        let engine = &self.merchant.engine;
-        let received = engine.receive_callback(self.connection, request).await;
-        received
-            .map(drop)
-            .map_err(|refused| anyhow::anyhow!("{refused:?}"))
     }
 
     /// The newest callback about this reference.
@@ -176,34 +102,6 @@ impl Bench {
             Ok((found.len() >= count).then_some(()))
         })
         .await
-    }
-
-    /// Waits for this status and asks nobody.
-    async fn becomes(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the news", SOON, || async {
-            self.merchant.clock.advance(Duration::from_millis(250));
-            let found = self.merchant.engine.transaction(id).await?;
-            Ok(found.filter(|found| found.status() == status))
-        })
-        .await
-    }
-
-    /// Asks as the merchant's server does, until this holds; time passes meanwhile.
-    async fn asks_until(
-        &self,
-        id: TransactionId,
-        holds: impl Fn(&Transaction) -> bool,
-    ) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the end", SOON, || async {
-            self.merchant.clock.advance(LATER);
-            let found = self.merchant.engine.verify(id).await?;
-            Ok(found.filter(|found| holds(found)))
-        })
-        .await
-    }
-
-    async fn ends(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        self.asks_until(id, |found| found.status() == status).await
     }
 }
 

@@ -4,111 +4,53 @@
 mod simulator;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
-use switchyard_engine::access::NewConnection;
-use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::clock::Clock;
-use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::testing::{self, START, Wanted, amount, customer};
+use switchyard_engine::engine::{Choice, NewPayout};
+use switchyard_engine::testing::{amount, customer};
 use switchyard_engine::transaction::{ClientContext, Status, Transaction};
-use switchyard_testkit::{Letter, Mishap};
+use switchyard_testkit::Mishap;
+use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, pawapay_gateway};
-use tempfile::TempDir;
 
 use simulator::{Kind, Scheme, Simulator};
 
 const PAYS: &str = "22951345789";
 const REFUSES: &str = "22951345039";
-/// A queue, a call and a commit, on a busy machine.
-const SOON: Duration = Duration::from_secs(30);
-/// More than an answer of the provider stays fresh.
-const LATER: Duration = Duration::from_secs(11);
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
 struct Bench {
     pawapay: Simulator,
-    connection: ConnectionId,
-    merchant: testing::Bench,
-    _folder: TempDir,
+    at: AtProvider,
+}
+
+impl Deref for Bench {
+    type Target = AtProvider;
+
+    fn deref(&self) -> &AtProvider {
+        &self.at
+    }
 }
 
 impl Bench {
     async fn start() -> anyhow::Result<Self> {
-        let pawapay = Simulator::start(START.as_micros() / 1_000_000).await;
-        let folder = TempDir::new()?;
-        let clock = Clock::manual(START);
-        let settings = GatewaySettings {
-            dir: folder.path().to_owned(),
-            development: true,
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
-        gateways.add(&pawapay_gateway()).await?;
-        let wanted = Wanted {
-            clock,
-            ..Wanted::with(gateways)
-        };
-        let merchant = wanted.start().await;
-        let connection = NewConnection {
-            app: merchant.caller().app.id,
-            environment: Environment::Sandbox,
-            gateway: "pawapay".into(),
-            account_name: "Simulated Ltd".into(),
-            methods: None,
-            config: pawapay.config(),
-        };
-        let made = merchant.engine.access.create_connection(connection).await?;
-        Ok(Self {
-            pawapay,
-            connection: made.id,
-            merchant,
-            _folder: folder,
-        })
+        let pawapay = Simulator::start(AtProvider::starts_at()).await;
+        let at = AtProvider::start(&pawapay_gateway(), pawapay.config()).await?;
+        Ok(Self { pawapay, at })
     }
 
     /// A payment of 1000 XOF that the payer confirmed from `number`, once its attempt came back.
     async fn pay(&self, number: &str) -> anyhow::Result<Arc<Transaction>> {
-        let new = NewPayment {
-            amount: amount(1_000, "XOF"),
-            description: "Deux cafés".into(),
-            return_url: "https://shop.example/return".into(),
-            customer: customer(),
-            metadata: BTreeMap::new(),
-            methods: Vec::new(),
-            restriction: None,
-            context: ClientContext::default(),
-        };
-        let engine = &self.merchant.engine;
-        let caller = self.merchant.caller();
-        let payment = engine.initialize_payment(&caller, new).await?;
         let choice = Choice {
-            method: "mtn_bj".into(),
             country: Some("BJ".into()),
             phone: Some(format!("+{number}")),
             fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
-            missing: NewCustomer::default(),
-            context: ClientContext::default(),
-            agreed: None,
+            ..choice("mtn_bj")
         };
-        engine.confirm(payment.id, choice).await?;
+        let payment = self.confirm(amount(1_000, "XOF"), choice).await?;
         self.reference(payment.id).await?;
         Ok(payment)
-    }
-
-    /// The reference of its one attempt, when that has left.
-    async fn reference(&self, id: TransactionId) -> anyhow::Result<String> {
-        eventually("the attempt", SOON, || async {
-            let found = self.merchant.engine.transaction(id).await?;
-            let attempt = found.and_then(|found| found.attempts.first().cloned());
-            Ok(attempt.map(|attempt| attempt.reference.to_string()))
-        })
-        .await
     }
 
     /// Has pawaPay sign its callbacks for this connection's address.
@@ -116,42 +58,6 @@ impl Bench {
         let public_url = &self.merchant.engine.settings.public_url;
         let url = format!("{public_url}/callbacks/{}", self.connection);
         self.pawapay.sign(&url, Some(Scheme::EcdsaP256));
-    }
-
-    async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
-        let request = CallbackRequest {
-            method: letter.method.clone(),
-            path: format!("/callbacks/{}", self.connection),
-            query: String::new(),
-            headers: letter.headers.clone(),
-            body: letter.body.clone().into_bytes(),
-            from: None,
-        };
-        let engine = &self.merchant.engine;
-        let received = engine.receive_callback(self.connection, request).await;
-        received
-            .map(drop)
-            .map_err(|refused| anyhow::anyhow!("{refused:?}"))
-    }
-
-    /// Waits for this status and asks nobody.
-    async fn becomes(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the news", SOON, || async {
-            self.merchant.clock.advance(Duration::from_millis(250));
-            let found = self.merchant.engine.transaction(id).await?;
-            Ok(found.filter(|found| found.status() == status))
-        })
-        .await
-    }
-
-    /// Asks as the merchant's server does, until it has this status; time passes meanwhile.
-    async fn ends(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the end", SOON, || async {
-            self.merchant.clock.advance(LATER);
-            let found = self.merchant.engine.verify(id).await?;
-            Ok(found.filter(|found| found.status() == status))
-        })
-        .await
     }
 }
 

@@ -3,23 +3,15 @@
 #[path = "../../plugins/stripe/tests/simulator/mod.rs"]
 mod simulator;
 
-use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::access::NewConnection;
-use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::clock::Clock;
-use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::testing::{self, START, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_engine::testing::amount;
+use switchyard_engine::transaction::{Status, Transaction};
 use switchyard_testkit::{Letter, Mishap};
+use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
-use tempfile::TempDir;
 
 use simulator::{Session, Simulator};
 
@@ -27,79 +19,33 @@ const PAYS: &str = "4242424242424242";
 const TOO_LITTLE: &str = "4000000000009995";
 const SESSIONS: &str = "/v1/checkout/sessions";
 const COMPLETED: &str = "checkout.session.completed";
-/// A queue, a call and a commit, on a busy machine.
-const SOON: Duration = Duration::from_secs(30);
-/// More than an answer of the provider stays fresh.
-const LATER: Duration = Duration::from_secs(11);
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
 struct Bench {
     stripe: Simulator,
-    connection: ConnectionId,
-    merchant: testing::Bench,
-    _folder: TempDir,
+    at: AtProvider,
+}
+
+impl Deref for Bench {
+    type Target = AtProvider;
+
+    fn deref(&self) -> &AtProvider {
+        &self.at
+    }
 }
 
 impl Bench {
     async fn start() -> anyhow::Result<Self> {
-        let stripe = Simulator::start(START.as_micros() / 1_000_000).await;
-        let folder = TempDir::new()?;
-        let clock = Clock::manual(START);
-        let settings = GatewaySettings {
-            dir: folder.path().to_owned(),
-            development: true,
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
-        gateways.add(&stripe_gateway()).await?;
-        let wanted = Wanted {
-            clock,
-            ..Wanted::with(gateways)
-        };
-        let merchant = wanted.start().await;
-        let connection = NewConnection {
-            app: merchant.caller().app.id,
-            environment: Environment::Sandbox,
-            gateway: "stripe".into(),
-            account_name: "Simulated Ltd".into(),
-            methods: None,
-            config: stripe.config(),
-        };
-        let made = merchant.engine.access.create_connection(connection).await?;
-        Ok(Self {
-            stripe,
-            connection: made.id,
-            merchant,
-            _folder: folder,
-        })
+        let stripe = Simulator::start(AtProvider::starts_at()).await;
+        let at = AtProvider::start(&stripe_gateway(), stripe.config()).await?;
+        Ok(Self { stripe, at })
     }
 
     /// A payment of 25.50 USD that the payer confirmed, once its attempt has left.
     async fn pay(&self) -> anyhow::Result<(Arc<Transaction>, Session)> {
-        let new = NewPayment {
-            amount: amount(2_550, "USD"),
-            description: "Two coffees".into(),
-            return_url: "https://shop.example/return".into(),
-            customer: customer(),
-            metadata: BTreeMap::new(),
-            methods: Vec::new(),
-            restriction: None,
-            context: ClientContext::default(),
-        };
-        let engine = &self.merchant.engine;
-        let payment = engine
-            .initialize_payment(&self.merchant.caller(), new)
+        let payment = self
+            .confirm(amount(2_550, "USD"), choice("card_usd"))
             .await?;
-        let choice = Choice {
-            method: "card_usd".into(),
-            country: None,
-            phone: None,
-            fields: BTreeMap::new(),
-            missing: NewCustomer::default(),
-            context: ClientContext::default(),
-            agreed: None,
-        };
-        engine.confirm(payment.id, choice).await?;
         let session = eventually("the session", SOON, || async {
             Ok(self.stripe.sessions().pop())
         })
@@ -110,42 +56,6 @@ impl Bench {
     fn letter(&self, session: &Session, kind: &str) -> Letter {
         let letter = self.stripe.letter(session.reference(), kind);
         letter.unwrap_or_else(|| panic!("Stripe wrote no {kind}"))
-    }
-
-    async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
-        let request = CallbackRequest {
-            method: letter.method.clone(),
-            path: format!("/callbacks/{}", self.connection),
-            query: String::new(),
-            headers: letter.headers.clone(),
-            body: letter.body.clone().into_bytes(),
-            from: None,
-        };
-        let engine = &self.merchant.engine;
-        let received = engine.receive_callback(self.connection, request).await;
-        received
-            .map(drop)
-            .map_err(|refused| anyhow::anyhow!("{refused:?}"))
-    }
-
-    /// Waits for this status and asks nobody.
-    async fn becomes(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the news", SOON, || async {
-            self.merchant.clock.advance(Duration::from_millis(250));
-            let found = self.merchant.engine.transaction(id).await?;
-            Ok(found.filter(|found| found.status() == status))
-        })
-        .await
-    }
-
-    /// Asks as the merchant's server does, until it has this status; time passes meanwhile.
-    async fn ends(&self, id: TransactionId, status: Status) -> anyhow::Result<Arc<Transaction>> {
-        eventually("the end", SOON, || async {
-            self.merchant.clock.advance(LATER);
-            let found = self.merchant.engine.verify(id).await?;
-            Ok(found.filter(|found| found.status() == status))
-        })
-        .await
     }
 }
 
