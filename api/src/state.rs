@@ -1,16 +1,29 @@
 //! What every handler may use.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
 
-/// Shared by all routes; cloning gives another handle.
+/// Shared by all routes; cloning gives another handle. Every layer of every route clones it for every request, so it is one counter and
+/// not one for each of its parts.
 #[derive(Clone)]
-pub struct ApiState {
+pub struct ApiState(Arc<Parts>);
+
+/// What handlers share. Reached through [`ApiState`], which is a handle on it.
+pub struct Parts {
     pub engine: Engine,
-    pub settings: Arc<HttpSettings>,
+    pub settings: HttpSettings,
     pub idempotency: Idempotency,
+}
+
+impl Deref for ApiState {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 /// What the HTTP side has to know besides the engine's settings.
@@ -27,10 +40,10 @@ pub struct HttpSettings {
 impl ApiState {
     pub fn new(engine: Engine, settings: HttpSettings) -> Self {
         let idempotency = Idempotency::new(engine.store.clone(), engine.clock.clone());
-        Self {
+        Self(Arc::new(Parts {
             engine,
-            settings: Arc::new(settings),
+            settings,
             idempotency,
-        }
+        }))
     }
 }

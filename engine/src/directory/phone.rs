@@ -4,6 +4,8 @@
 //! is in use or a subscriber exists only the provider knows, and ranges change faster than programs: they are not looked at.
 //! Extensions, letters and numbers without an area code are not parsed.
 
+use std::sync::LazyLock;
+
 use super::country::{Country, countries, country};
 
 /// `text` in E.164, or `None` when it does not parse. `default_country` (alpha-2) is where a number without a calling code belongs.
@@ -96,9 +98,27 @@ fn bare(digits: &str) -> Option<String> {
 
 /// The countries whose calling code `digits` begin with. Calling codes are prefix-free: all of these share one code.
 fn owners(digits: &str) -> impl Iterator<Item = &'static Country> {
-    countries()
+    let first = digits.bytes().next().unwrap_or_default();
+    by_first_digit(first)
         .iter()
+        .copied()
         .filter(move |country| digits.starts_with(country.dial_code))
+}
+
+/// The countries whose calling code begins with this digit, in the order of the directory.
+fn by_first_digit(digit: u8) -> &'static [&'static Country] {
+    static BY_DIGIT: LazyLock<[Vec<&'static Country>; 10]> = LazyLock::new(|| {
+        std::array::from_fn(|digit| {
+            let digit = char::from(b'0' + digit as u8);
+            let of_digit = countries().iter();
+            of_digit
+                .filter(|country| country.dial_code.starts_with(digit))
+                .collect()
+        })
+    });
+    BY_DIGIT
+        .get(usize::from(digit.wrapping_sub(b'0')))
+        .map_or(&[], Vec::as_slice)
 }
 
 /// The national number in what follows the calling code, without a trunk prefix that was written by mistake.

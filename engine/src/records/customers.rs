@@ -1,5 +1,9 @@
 //! Customers: one for each e-mail address, app and environment.
 
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use super::{RecordError, keys};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
@@ -30,6 +34,9 @@ pub struct Registered {
 
 /// Finds or makes the customer with this e-mail address and adds what changed to `batch`. Two requests for a new address at once: the
 /// second commit is a conflict, and its caller begins again.
+///
+/// Who comes back with the same details, which is nearly everybody, is known by the line in the index alone: it says when the customer
+/// was made and what the last request said of them.
 pub async fn register(
     store: &Store,
     batch: &mut Batch,
@@ -40,19 +47,29 @@ pub async fn register(
 ) -> Result<Registered, RecordError> {
     let (app, environment) = owner;
     let index = keys::email(app, environment, &new.email);
+    let said = digest(&new);
     let known = store.get(Table::Index, &index).await?;
     let Some(known) = known else {
-        let id = CustomerId::new(ids.ulid(now));
-        let customer = new.into_customer(id, now, now);
-        batch.require_absent(Table::Index, index.clone());
-        batch.put(Table::Index, index, id.ulid().to_bytes());
+        let line = Line {
+            id: CustomerId::new(ids.ulid(now)),
+            last: Some(Last {
+                created_at: now,
+                updated_at: now,
+                said,
+            }),
+        };
+        let customer = new.into_customer(line.id, now, now);
+        batch.require_absent(Table::Index, &index);
+        batch.put(Table::Index, index, line.to_bytes());
         put(batch, app, environment, &customer)?;
         return Ok(Registered { customer });
     };
     let damaged = || RecordError::damaged("customer with e-mail", &new.email);
-    let id = CustomerId::new(ulid::Ulid::from_bytes(
-        known.as_slice().try_into().map_err(|_| damaged())?,
-    ));
+    let Line { id, last } = Line::read(&known).ok_or_else(damaged)?;
+    if let Some(last) = last.filter(|last| last.said == said && !is_stale(last.updated_at, now)) {
+        let customer = new.into_customer(id, last.created_at, now);
+        return Ok(Registered { customer });
+    }
     let row = store
         .get(Table::Customer, &keys::customer(app, environment, id))
         .await?;
@@ -62,11 +79,84 @@ pub async fn register(
         .map_err(|_| damaged())?;
     let created_at = stored.as_ref().map_or(now, |stored| stored.created_at);
     let customer = new.into_customer(id, created_at, now);
-    match stored {
-        Some(stored) if !brings_news(&stored, &customer, now) => {}
-        stored => put(batch, app, environment, &merge(stored, customer.clone()))?,
-    }
+    let updated_at = match stored {
+        Some(stored) if !brings_news(&stored, &customer, now) => stored.updated_at,
+        stored => {
+            put(batch, app, environment, &merge(stored, customer.clone()))?;
+            now
+        }
+    };
+    let last = Some(Last {
+        created_at,
+        updated_at,
+        said,
+    });
+    batch.put(Table::Index, index, Line { id, last }.to_bytes());
     Ok(Registered { customer })
+}
+
+/// A customer's line in the e-mail index.
+struct Line {
+    id: CustomerId,
+    /// Lines of earlier versions have none.
+    last: Option<Last>,
+}
+
+/// What is known without reading the customer's row.
+struct Last {
+    created_at: Timestamp,
+    /// When the row was written last.
+    updated_at: Timestamp,
+    /// The [`digest`] of what the last request said.
+    said: u64,
+}
+
+impl Line {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.id.ulid().to_bytes().to_vec();
+        if let Some(last) = &self.last {
+            bytes.extend(last.created_at.as_micros().to_be_bytes());
+            bytes.extend(last.updated_at.as_micros().to_be_bytes());
+            bytes.extend(last.said.to_be_bytes());
+        }
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        let id = CustomerId::new(ulid::Ulid::from_bytes(*id));
+        if rest.is_empty() {
+            return Some(Self { id, last: None });
+        }
+        let (created_at, rest) = rest.split_first_chunk()?;
+        let (updated_at, rest) = rest.split_first_chunk()?;
+        let last = Last {
+            created_at: Timestamp::from_micros(i64::from_be_bytes(*created_at)),
+            updated_at: Timestamp::from_micros(i64::from_be_bytes(*updated_at)),
+            said: u64::from_be_bytes(rest.try_into().ok()?),
+        };
+        let last = Some(last);
+        Some(Self { id, last })
+    }
+}
+
+/// A number for all that a request says of a customer. Two requests that differ share one about never; then the later one's news waits
+/// for the next day's writing of the row, and its own transaction has it all the same.
+fn digest(new: &NewCustomer) -> u64 {
+    let given = [&new.first_name, &new.last_name, &new.email].map(Some);
+    let may_be_given = [
+        new.phone.as_ref(),
+        new.address.as_ref(),
+        new.city.as_ref(),
+        new.state.as_ref(),
+        new.country_code.as_ref(),
+        new.zip_code.as_ref(),
+    ];
+    // One field's number is the next one's seed. No text is the byte 255, so what was not given differs from what is empty.
+    let fields = given.into_iter().chain(may_be_given);
+    fields.fold(0, |so_far, field| {
+        xxh3_64_with_seed(field.map_or(&[u8::MAX][..], |text| text.as_bytes()), so_far)
+    })
 }
 
 impl NewCustomer {
@@ -100,7 +190,11 @@ fn brings_news(stored: &Customer, now_known: &Customer, now: Timestamp) -> bool 
         updated_at: stored.updated_at,
         ..merged
     } == *stored;
-    !same || now.since(stored.updated_at) > std::time::Duration::from_secs(24 * 60 * 60)
+    !same || is_stale(stored.updated_at, now)
+}
+
+fn is_stale(updated_at: Timestamp, now: Timestamp) -> bool {
+    now.since(updated_at) > Duration::from_secs(24 * 60 * 60)
 }
 
 fn merge(stored: Option<Customer>, new: Customer) -> Customer {
@@ -130,4 +224,120 @@ fn put(
         row,
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    fn new(phone: Option<&str>) -> NewCustomer {
+        NewCustomer {
+            first_name: "Awa".to_owned(),
+            last_name: "Diop".to_owned(),
+            email: "awa@example.com".to_owned(),
+            phone: phone.map(str::to_owned),
+            ..NewCustomer::default()
+        }
+    }
+
+    struct Desk {
+        store: Store,
+        ids: Ids,
+        owner: (AppId, Environment),
+    }
+
+    impl Desk {
+        fn open() -> Self {
+            let ids = Ids::seeded(1);
+            let app = AppId::new(ids.ulid(at(0)));
+            Self {
+                store: Store::memory(),
+                owner: (app, Environment::Live),
+                ids,
+            }
+        }
+
+        /// The customer as the request sees them, and whether anything was written.
+        async fn register(&self, new: NewCustomer, now: Timestamp) -> (Customer, bool) {
+            let mut batch = Batch::new();
+            let made = register(&self.store, &mut batch, self.owner, new, now, &self.ids);
+            let customer = made.await.unwrap().customer;
+            let wrote = !batch.is_empty();
+            self.store.commit(batch).await.unwrap();
+            (customer, wrote)
+        }
+
+        async fn stored(&self, id: CustomerId) -> Customer {
+            let key = keys::customer(self.owner.0, self.owner.1, id);
+            let row = self.store.get(Table::Customer, &key).await.unwrap();
+            serde_json::from_slice(&row.unwrap()).unwrap()
+        }
+    }
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_seconds(1_700_000_000).plus(Duration::from_secs(seconds))
+    }
+
+    #[tokio::test]
+    async fn who_comes_back_with_the_same_details_writes_nothing() {
+        let desk = Desk::open();
+        let (first, _) = desk.register(new(Some("+22997000001")), at(0)).await;
+        let (again, wrote) = desk.register(new(Some("+22997000001")), at(60)).await;
+        assert_eq!((again.id, again.created_at), (first.id, first.created_at));
+        assert_eq!(again.updated_at, at(60));
+        assert!(!wrote);
+    }
+
+    #[tokio::test]
+    async fn news_of_a_customer_is_kept_and_silence_takes_nothing_back() {
+        let desk = Desk::open();
+        let (first, _) = desk.register(new(Some("+22997000001")), at(0)).await;
+        let (silent, _) = desk.register(new(None), at(60)).await;
+        assert_eq!((silent.id, silent.phone), (first.id, None));
+        assert_eq!(desk.stored(first.id).await, first);
+        let (_, wrote) = desk.register(new(Some("+22997000002")), at(120)).await;
+        assert!(wrote);
+        let stored = desk.stored(first.id).await;
+        assert_eq!(stored.phone.as_deref(), Some("+22997000002"));
+        assert_eq!(
+            (stored.created_at, stored.updated_at),
+            (first.created_at, at(120))
+        );
+    }
+
+    #[tokio::test]
+    async fn a_day_later_the_row_says_when_the_customer_was_seen() {
+        let desk = Desk::open();
+        let (first, _) = desk.register(new(None), at(0)).await;
+        let later = at(1).plus(DAY);
+        desk.register(new(None), later).await;
+        assert_eq!(desk.stored(first.id).await.updated_at, later);
+        let (_, wrote) = desk.register(new(None), later).await;
+        assert!(!wrote);
+    }
+
+    #[tokio::test]
+    async fn a_line_of_an_earlier_version_finds_its_customer() {
+        let desk = Desk::open();
+        let (first, _) = desk.register(new(None), at(0)).await;
+        let index = keys::email(desk.owner.0, desk.owner.1, "awa@example.com");
+        let mut batch = Batch::new();
+        batch.put(Table::Index, &index, first.id.ulid().to_bytes());
+        desk.store.commit(batch).await.unwrap();
+        let (again, _) = desk.register(new(None), at(60)).await;
+        assert_eq!((again.id, again.created_at), (first.id, first.created_at));
+    }
+
+    #[test]
+    fn borders_between_fields_count_in_a_digest() {
+        let moved = NewCustomer {
+            address: Some("+22997000001".to_owned()),
+            ..new(None)
+        };
+        let all = [new(None), new(Some("")), new(Some("+22997000001")), moved];
+        let digests: std::collections::BTreeSet<u64> = all.iter().map(digest).collect();
+        assert_eq!(digests.len(), all.len());
+    }
 }

@@ -37,10 +37,15 @@ pub struct Transaction {
     pub cases: Vec<Case>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub success_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub processed_at: Option<Timestamp>,
 }
 
@@ -58,6 +63,7 @@ pub struct PaymentDetails {
     pub return_url: String,
     /// The method codes offered; empty: all that can work.
     pub methods: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restriction: Option<Restriction>,
     /// Attempts that the payer has on the checkout page, 1 to 5.
     pub attempts_allowed: u8,
@@ -92,12 +98,18 @@ pub struct Customer {
     pub first_name: String,
     pub last_name: String,
     pub email: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub city: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// ISO 3166-1 alpha-2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub country_code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub zip_code: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -106,11 +118,15 @@ pub struct Customer {
 /// Who asked, as far as the connection tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientContext {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
     /// ISO 3166-1 alpha-2, from a trusted proxy's header; `None` when unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
     /// `fr`, `en-GB`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
 }
 
@@ -125,6 +141,7 @@ pub struct Case {
     pub detail: String,
     /// `None`: it is open.
     #[serde(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
 }
 

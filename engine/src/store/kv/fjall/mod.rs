@@ -71,9 +71,14 @@ impl Fjall {
     /// fjall does the same inside a commit, but there it waits for ever when the thread it waits for has died of a full disk.
     /// Waiting here, with a margin that a single batch can not use up, and asking for the state of the database each time,
     /// turns that into an error.
-    fn wait_for_room(&self) -> Result<(), Error> {
+    fn wait_for_room(&self, batch_bytes: usize) -> Result<(), Error> {
+        let sealed = if batch_bytes <= SMALL_BATCH {
+            SEALED_MEMTABLES
+        } else {
+            SEALED_MEMTABLES - 1
+        };
         let is_behind = |keyspace: &Keyspace| {
-            keyspace.sealed_memtable_count() >= SEALED_MEMTABLES
+            keyspace.sealed_memtable_count() >= sealed
                 || keyspace.l0_table_count() >= LEVEL_0_TABLES
         };
         while self.keyspaces.iter().any(is_behind) {
@@ -84,7 +89,8 @@ impl Fjall {
     }
 
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), Error> {
-        self.wait_for_room()?;
+        let bytes = |change: &Change<'_>| change.key.len() + change.value.map_or(0, <[u8]>::len);
+        self.wait_for_room(changes.iter().map(bytes).sum())?;
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.len())
             .durability(Some(PersistMode::SyncData));
         for change in changes {
@@ -150,7 +156,10 @@ const fn memtable_bytes(table: Table) -> u64 {
 
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
-/// fjall itself halts at 4 of these in one table, and a batch adds at most one; another may be under way.
-const SEALED_MEMTABLES: usize = 2;
+/// fjall itself halts at 4 of these in one table. When a batch begins one more may be under way, and the batch may add one itself if it
+/// fills a memtable.
+const SEALED_MEMTABLES: usize = 3;
+/// Bytes of a batch that can not fill a memtable that is new: half of the smallest.
+const SMALL_BATCH: usize = 4 * 1024 * 1024;
 /// fjall itself slows down at 20 of these in one table.
 const LEVEL_0_TABLES: usize = 18;
