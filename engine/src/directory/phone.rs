@@ -38,13 +38,12 @@ fn clean(text: &str) -> Option<(bool, String)> {
         None => (false, text),
     };
     // "+44 (0)20 …" prints the trunk prefix that callers from abroad leave out.
-    let rest = if plus {
-        rest.replacen("(0)", "", 1)
-    } else {
-        rest.to_owned()
-    };
+    let (head, tail) = rest
+        .split_once("(0)")
+        .filter(|_| plus)
+        .unwrap_or((rest, ""));
     let mut digits = String::with_capacity(rest.len());
-    for letter in rest.chars() {
+    for letter in head.chars().chain(tail.chars()) {
         match letter {
             '0'..='9' => digits.push(letter),
             '-' | '.' | '/' | '(' | ')' | '[' | ']' | '\u{2010}'..='\u{2015}' => {}
