@@ -1,11 +1,15 @@
 //! Time, injected: the wall clock in production, a clock that a test turns by hand everywhere else.
 //!
+//! The wall clock is read once in the life of a process. From then on time goes by the clock that counts since the machine was started,
+//! sleep included, which nobody can set: when NTP or a person sets the wall clock, no timer is lost or late, no retry is early and nothing
+//! expires. What others hold against a clock of their own, such as the time in a signature, is [`Clock::shown`], which follows.
+//!
 //! This module and [`crate::ids`] are the only homes of `SystemTime::now` and of randomness; `clippy.toml` bans them elsewhere.
 //! That is what lets a whole engine run on virtual time.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -115,16 +119,19 @@ impl Clock {
         })))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one home of the wall clock")]
+    /// The time that everything stored and waited for goes by.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::Wall => {
-                let since = std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .unwrap_or_default();
-                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-            }
+            Source::Wall => steady(),
             Source::Manual(manual) => Timestamp(manual.now.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// What a clock shows that may be set at any time: for what others compare with a clock of their own, and for nothing that waits.
+    pub fn shown(&self) -> Timestamp {
+        match &self.0 {
+            Source::Wall => machine(),
+            _ => self.now(),
         }
     }
 
@@ -163,6 +170,34 @@ impl Clock {
     pub async fn sleep(&self, by: Duration) {
         self.sleep_until(self.now().plus(by)).await;
     }
+}
+
+/// What the wall clock showed when this was first asked, and all the time that has passed since.
+fn steady() -> Timestamp {
+    static BEGAN: OnceLock<i64> = OnceLock::new();
+    let since = since_boot();
+    let began = BEGAN.get_or_init(|| machine().0 - since);
+    Timestamp(began + since)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one home of the wall clock")]
+fn machine() -> Timestamp {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Microseconds since the machine was started, its sleep included. Never goes back.
+fn since_boot() -> i64 {
+    let mut since = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes a timespec to where the pointer leads, which is `since`, and keeps the pointer no longer.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut since) };
+    assert_eq!(failed, 0, "every Linux since 2.6.39 has this clock");
+    since.tv_sec * 1_000_000 + since.tv_nsec / 1_000
 }
 
 impl fmt::Debug for Clock {

@@ -186,7 +186,7 @@ async fn ask_gateway(
             transaction: tx.id,
             attempt: attempt.id,
         },
-        now: engine.clock.now(),
+        now: engine.clock.shown(),
         config,
         config_changed_at: engine
             .access

@@ -32,6 +32,8 @@ const FULL_LOOK: Duration = Duration::from_secs(30);
 const CHUNK: usize = 1_000;
 /// A timer that is still there after its wake-up is tried again after this long.
 const RETRY: Duration = Duration::from_secs(5);
+/// Seconds by which two clocks may be apart that were read one after the other.
+const CLOCK_DRIFT: i64 = 2;
 /// How often sandbox is swept.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
 
@@ -48,6 +50,8 @@ struct State {
     last_sweep: Option<Timestamp>,
     sweeping: bool,
     last_rest: Option<Timestamp>,
+    /// Seconds by which the machine's clock was set since the start.
+    clock_set_by: i64,
     wakes: u64,
     purged: u64,
 }
@@ -135,6 +139,7 @@ async fn look(
             .is_none_or(|last| now.since(last) >= FULL_LOOK);
         if full {
             state.last_full_look = Some(now);
+            notice_set_clock(engine, &mut state);
         }
         if full {
             Timestamp::from_micros(0)
@@ -164,6 +169,19 @@ async fn look(
             }
             _ => return Ok(()),
         }
+    }
+}
+
+/// Says so when somebody has set the machine's clock.
+fn notice_set_clock(engine: &Engine, state: &mut State) {
+    let set_by = engine.clock.shown().as_seconds() - engine.clock.now().as_seconds();
+    if (set_by - state.clock_set_by).abs() > CLOCK_DRIFT {
+        tracing::warn!(
+            seconds = set_by,
+            "The machine's clock was set since this program started. Timers and stored times go on as if it had not been; signatures go by \
+             the clock as it is. A restart brings the two together."
+        );
+        state.clock_set_by = set_by;
     }
 }
 

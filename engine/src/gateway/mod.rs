@@ -304,7 +304,7 @@ impl Gateways {
             version: gateway,
             operation,
             environment,
-            now: self.0.clock.now(),
+            now: self.0.clock.shown(),
             config,
             input: &Value::Null,
             redactor: &redactor,

@@ -54,11 +54,18 @@ impl Sender {
         })
     }
 
-    /// Sends the body of `row` to `url`, signed with `secret`. The whole of it, reading the answer included, takes no longer than the
-    /// deadline.
-    pub async fn send(&self, row: &Row, url: &str, secret: &str, now: Timestamp) -> Attempt {
+    /// Sends the body of `row` to `url`, signed with `secret` at the time `shown`, which the receiver compares with a clock of its own.
+    /// The whole of it, reading the answer included, takes no longer than the deadline.
+    pub async fn send(
+        &self,
+        row: &Row,
+        url: &str,
+        secret: &str,
+        now: Timestamp,
+        shown: Timestamp,
+    ) -> Attempt {
         let begun = Instant::now();
-        let headers = self.headers(row, secret, now);
+        let headers = self.headers(row, secret, shown);
         let mut attempt = Attempt {
             webhook: row.webhook,
             delivery: row.delivery,

@@ -61,7 +61,13 @@ async fn send_and_settle(shared: &Shared, webhook: &Webhook, row: Row) -> (Settl
     };
     let attempt = shared
         .sender
-        .send(&row, &webhook.url, secret.expose(), now)
+        .send(
+            &row,
+            &webhook.url,
+            secret.expose(),
+            now,
+            shared.clock.shown(),
+        )
         .await;
     let took = begun.elapsed();
     (settle(shared, webhook, &row, &attempt).await, took)
@@ -73,7 +79,9 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     shared.ids.fill(&mut chance);
     let made = u32::from(attempt.number);
     let status = attempt.response.as_ref().map(|response| response.status);
-    let heard = heard(status, attempt.answered("retry-after"), ended_at);
+    // The receiver may name a date, by a clock that is not ours.
+    let retry_after = attempt.answered("retry-after");
+    let heard = heard(status, retry_after, shared.clock.shown());
     if heard == Heard::Gone {
         switch_off(shared, webhook).await;
     }
