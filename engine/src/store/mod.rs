@@ -35,6 +35,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 pub use self::batch::Batch;
 pub use self::error::{CommitError, OpenError, StoreError};
+#[cfg(any(test, feature = "testing"))]
+pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 use self::kv::{Kv, KvError, Scan};
 use self::place::Place;
 pub use self::table::Table;
@@ -140,6 +142,26 @@ impl Store {
         match Self::start(Box::new(kv::memory::Memory::default()), reopen) {
             Ok(store) => store,
             Err(error) => panic!("{error}"), // the machine gives no more threads to a process that has hardly any
+        }
+    }
+
+    /// The store of a process that may die.
+    #[cfg(any(test, feature = "testing"))]
+    fn on(process: &Mortal) -> Self {
+        let (probed, opened) = (process.clone(), process.clone());
+        let reopen = Reopen {
+            probe: Box::new(move || match probed.is_dead() {
+                false => Ok(()),
+                true => Err(OpenError::Engine {
+                    path: PathBuf::new(),
+                    reason: "this process is dead".to_owned(),
+                }),
+            }),
+            open: Box::new(move || Ok(Box::new(opened.clone()))),
+        };
+        match Self::start(Box::new(process.clone()), reopen) {
+            Ok(store) => store,
+            Err(error) => panic!("{error}"), // as for a store in memory
         }
     }
 

@@ -14,6 +14,16 @@ pub(in crate::store) struct Memory {
     tables: RwLock<[BTreeMap<Vec<u8>, Vec<u8>>; Table::ALL.len()]>,
 }
 
+#[cfg(any(test, feature = "testing"))]
+impl Memory {
+    pub(super) fn copy(&self) -> Self {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            tables: RwLock::new(tables.clone()),
+        }
+    }
+}
+
 impl Kv for Memory {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);

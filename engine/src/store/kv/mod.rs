@@ -2,6 +2,8 @@
 
 pub(super) mod fjall;
 pub(super) mod memory;
+#[cfg(any(test, feature = "testing"))]
+pub(super) mod mortal;
 pub(super) mod sled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
