@@ -99,6 +99,20 @@ pub fn demo_as(folder: &Path, name: &str, patch: u8) -> anyhow::Result<PathBuf> 
     Ok(library)
 }
 
+/// The programmable gateway in version `1.0.<patch>`: a file of its own hash.
+///
+/// # Errors
+/// When the manifest is not as this expects it.
+pub fn programmable_as(folder: &Path, patch: u8) -> anyhow::Result<PathBuf> {
+    let mut bytes = std::fs::read(programmable_gateway())?;
+    let version = format!("\"version\": \"1.0.{patch}\"");
+    let found = replace(&mut bytes, DEMO_VERSION.as_bytes(), version.as_bytes());
+    ensure!(found > 0 && patch < 10, "no {DEMO_VERSION}");
+    let library = folder.join(format!("programmable-{patch}.so"));
+    std::fs::write(&library, bytes)?;
+    Ok(library)
+}
+
 const DEMO: &str = "switchyard_demo";
 const DEMO_VERSION: &str = "\"version\": \"1.0.0\"";
 

@@ -1,22 +1,26 @@
 //! What the outside tests share: a real server in its own process, a client for it, and a merchant's webhook endpoint that misbehaves on
-//! request. Nothing here but `store`, `merchant` and `at_provider` knows the engine's code: these tests see what a merchant and an operator
-//! see.
+//! request. Nothing here but `store`, `merchant`, `at_provider` and `crash` knows the engine's code: the others see what a merchant and an
+//! operator see.
 
 pub mod at_provider;
 pub mod client;
+pub mod crash;
 pub mod gateways;
 pub mod merchant;
+pub mod provider;
 pub mod receiver;
 pub mod server;
 pub mod small_disk;
 pub mod store;
+pub mod sweep;
 pub mod tidy;
+pub mod world;
 
 pub use at_provider::AtProvider;
 pub use client::{Answer, Client};
 pub use gateways::{
     c_gateway, crypto_gateway, demo_as, demo_gateway, flutterwave_gateway, misbehaving_gateway,
-    pawapay_gateway, programmable_gateway, stripe_gateway,
+    pawapay_gateway, programmable_as, programmable_gateway, stripe_gateway,
 };
 pub use receiver::{Delivery, Manner, Receiver};
 pub use server::{Dev, Server, Setup};

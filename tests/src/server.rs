@@ -66,6 +66,18 @@ impl Server {
 
     /// Starts the process again, on the same folder and port.
     pub async fn up(&mut self) -> anyhow::Result<()> {
+        self.launch()?;
+        self.ready().await
+    }
+
+    /// From the next start on the process has this environment variable with this value.
+    pub fn set(&mut self, name: &'static str, value: &'static str) {
+        self.setup.settings.retain(|(set, _)| *set != name);
+        self.setup.settings.push((name, value));
+    }
+
+    /// Starts the process, and waits for nothing.
+    pub fn launch(&mut self) -> anyhow::Result<()> {
         ensure!(self.process.is_none(), "it runs already");
         let mut command = Command::new(stage()?.join("switchyard"));
         command.args(["serve", "--development", "--port", &self.port.to_string()]);
@@ -96,6 +108,11 @@ impl Server {
             .stderr(log)
             .kill_on_drop(true);
         self.process = Some(command.spawn()?);
+        Ok(())
+    }
+
+    /// Waits until it takes requests.
+    pub async fn ready(&mut self) -> anyhow::Result<()> {
         self.wait_until_ready()
             .await
             .with_context(|| format!("the server's log:\n{}", self.log()))?;
@@ -259,7 +276,8 @@ impl Dev {
     }
 }
 
-/// The folder with the program and its gateways. Built here, once a process, unless `cargo xtask test` says that it just did.
+/// The folder with the program and its gateways: the one that `SWITCHYARD_STAGE` names, or a debug build, made here, once a process,
+/// unless `cargo xtask test` says that it just did.
 pub fn stage() -> anyhow::Result<PathBuf> {
     static STAGE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let staged = STAGE.get_or_init(|| build_stage().map_err(|error| format!("{error:#}")));
@@ -267,6 +285,9 @@ pub fn stage() -> anyhow::Result<PathBuf> {
 }
 
 fn build_stage() -> anyhow::Result<PathBuf> {
+    if let Some(given) = std::env::var_os("SWITCHYARD_STAGE") {
+        return Ok(given.into());
+    }
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     let folder = root().join(target).join("stage/debug");

@@ -3,6 +3,7 @@
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
 //! - `bench` measures speed and size;
+//! - `sweep` kills the real program under load, and counts what is lost and doubled;
 //! - `gateway` begins a new gateway, and checks one that is built;
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
@@ -11,6 +12,7 @@ mod gateway;
 mod run;
 mod serve;
 mod stage;
+mod sweep;
 mod test;
 mod tools;
 
@@ -25,6 +27,7 @@ enum Task {
     Gateway(gateway::Gateway),
     Serve(serve::Serve),
     Stage(stage::Stage),
+    Sweep(sweep::Sweep),
     Test(test::Test),
 }
 
@@ -36,6 +39,7 @@ fn main() -> anyhow::Result<()> {
         Task::Stage(stage) => stage
             .run()
             .map(|staged| println!("{}", staged.folder.display())),
+        Task::Sweep(sweep) => sweep.run(),
         Task::Test(test) => test.run(),
     }
 }

@@ -1,4 +1,4 @@
-//! A gateway whose provider does what the payment says: the description has one word for each connection.
+//! A gateway whose provider does what the transaction says: the description has one word for each connection.
 //!
 //! | word | what happens |
 //! |---|---|
@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 use switchyard_gateway::{
-    Collect, Context, DeclineReason, Fault, Gateway, Outcome, Query, gateway,
+    Collect, Context, DeclineReason, Fault, Gateway, Money, Outcome, Payout, Query, gateway,
 };
 
 #[derive(Default)]
@@ -28,10 +28,18 @@ struct Answer {
     status: String,
 }
 
-impl Gateway for Programmable {
-    async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+/// What a payment and a payout have in common here.
+struct Order<'a> {
+    reference: &'a str,
+    transaction: &'a str,
+    description: &'a str,
+    amount: &'a Money,
+}
+
+impl Order<'_> {
+    async fn submit(self, cx: &Context) -> Result<Outcome, Fault> {
         let config: Config = cx.config()?;
-        let word = ask.description.split(' ').nth(config.slot);
+        let word = self.description.split(' ').nth(config.slot);
         let word = word.ok_or_else(|| Fault::config("the description has no word for it"))?;
         let base = if word == "refused" {
             &config.nowhere
@@ -39,8 +47,8 @@ impl Gateway for Programmable {
             &config.url
         };
         let charge = json!({
-            "reference": ask.reference,
-            "transaction": ask.transaction,
+            "reference": self.reference,
+            "transaction": self.transaction,
             "slot": config.slot,
             "word": word,
         });
@@ -55,7 +63,7 @@ impl Gateway for Programmable {
         }
         let answer: Answer = answer.json()?;
         Ok(match answer.status.as_str() {
-            "paid" => Outcome::succeeded(&ask.amount),
+            "paid" => Outcome::succeeded(self.amount),
             "busy" => {
                 Outcome::declined(DeclineReason::LimitExceeded, "Too much today.").and_retryable()
             }
@@ -64,6 +72,28 @@ impl Gateway for Programmable {
             "no" => Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money."),
             other => return Err(Fault::provider(format!("it says {other}"))),
         })
+    }
+}
+
+impl Gateway for Programmable {
+    async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+        let order = Order {
+            reference: &ask.reference,
+            transaction: &ask.transaction,
+            description: &ask.description,
+            amount: &ask.amount,
+        };
+        order.submit(cx).await
+    }
+
+    async fn payout(&self, cx: &Context, ask: Payout) -> Result<Outcome, Fault> {
+        let order = Order {
+            reference: &ask.reference,
+            transaction: &ask.transaction,
+            description: &ask.description,
+            amount: &ask.amount,
+        };
+        order.submit(cx).await
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {

@@ -3,7 +3,6 @@
 mod breaker;
 mod classes;
 mod http;
-mod provider;
 mod replay;
 mod road;
 mod storm;

@@ -16,9 +16,8 @@ use switchyard_engine::routing::RuleSet;
 use switchyard_engine::testing::{self, START, Wanted, amount, customer};
 use switchyard_engine::transaction::{ClientContext, Status, Transaction};
 use switchyard_tests::programmable_gateway;
+use switchyard_tests::provider::{NOWHERE, Provider};
 use tempfile::TempDir;
-
-use crate::provider::{NOWHERE, Provider};
 
 pub const METHOD: &str = "programmable_usd";
 

@@ -1,0 +1,180 @@
+//! A provider with books, which does what the request says: the other end of the programmable gateway.
+//!
+//! | word | what it does |
+//! |---|---|
+//! | `ok` | moves the money and says so |
+//! | `busy`, `sick`, `no` | declines, for three reasons |
+//! | `broken`, `broken_done` | answers 502; with `_done` after it moved the money |
+//! | `lost`, `lost_done` | cuts the line without an answer |
+//! | `silent`, `silent_done` | takes the request and never answers |
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use switchyard_testkit::Loopback;
+use tokio::time::Instant;
+
+/// What one request for a charge or a payout came to, whatever was answered.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub transaction: String,
+    /// How often the same reference was submitted.
+    pub requests: u32,
+    /// How often money moved under it.
+    pub charges: u32,
+    /// How often it was asked about.
+    pub queries: u32,
+    /// Which connection it came through.
+    pub slot: u64,
+}
+
+/// By reference.
+pub type Books = BTreeMap<String, Entry>;
+
+/// An address on which nobody listens.
+pub const NOWHERE: &str = "http://127.0.0.1:1";
+
+/// Serves until it is dropped.
+pub struct Provider {
+    pub url: String,
+    desk: Shared,
+    _served: Loopback,
+}
+
+#[derive(Default)]
+struct Desk {
+    books: Books,
+    /// When which transaction was heard of, in order.
+    heard: Vec<(Instant, String)>,
+    /// Takes what comes through this connection, does it, and answers nothing.
+    hangs: Option<u64>,
+    /// References that were asked about and never submitted.
+    in_vain: BTreeSet<String>,
+}
+
+type Shared = Arc<Mutex<Desk>>;
+
+impl Provider {
+    /// # Panics
+    /// When this machine has no port left.
+    pub async fn start() -> Self {
+        Self::behind(|provider| provider).await
+    }
+
+    /// With something before it that sees every request.
+    ///
+    /// # Panics
+    /// When this machine has no port left.
+    pub async fn behind(something: impl FnOnce(Router) -> Router) -> Self {
+        let desk = Shared::default();
+        let router = Router::new()
+            .route("/charges", post(charge))
+            .route("/charges/{reference}", get(look_up))
+            .with_state(desk.clone());
+        let served = Loopback::serve(something(router)).await;
+        let served = served.expect("a port is free");
+        Self {
+            url: served.url.clone(),
+            desk,
+            _served: served,
+        }
+    }
+
+    pub fn books(&self) -> Books {
+        lock(&self.desk).books.clone()
+    }
+
+    /// Empties the books.
+    pub fn forget(&self) {
+        *lock(&self.desk) = Desk::default();
+    }
+
+    /// From now on whatever comes through this connection is done and not answered, be it a charge or a question.
+    pub fn hang(&self, slot: Option<u64>) {
+        lock(&self.desk).hangs = slot;
+    }
+
+    /// The references that it was asked about before they were submitted, if they ever were.
+    pub fn asked_in_vain(&self) -> BTreeSet<String> {
+        lock(&self.desk).in_vain.clone()
+    }
+
+    /// Which transactions were submitted or asked about since this was last called, and when.
+    pub fn heard(&self) -> Vec<(Instant, String)> {
+        std::mem::take(&mut lock(&self.desk).heard)
+    }
+}
+
+async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Response {
+    let text = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
+    let word = text("word");
+    let hangs = {
+        let mut desk = lock(&desk);
+        let transaction = text("transaction");
+        desk.heard.push((Instant::now(), transaction.clone()));
+        let entry = desk.books.entry(text("reference"));
+        let entry = entry.or_insert_with(|| Entry {
+            transaction,
+            requests: 0,
+            charges: 0,
+            queries: 0,
+            slot: request["slot"].as_u64().unwrap_or_default(),
+        });
+        entry.requests += 1;
+        entry.charges += u32::from(word == "ok" || word.ends_with("_done"));
+        desk.hangs.is_some() && desk.hangs == request["slot"].as_u64()
+    };
+    if hangs {
+        return std::future::pending().await;
+    }
+    match word.as_str() {
+        "ok" => said("paid"),
+        "busy" | "sick" | "no" => said(&word),
+        "broken_done" | "broken" => StatusCode::BAD_GATEWAY.into_response(),
+        "silent_done" | "silent" => std::future::pending().await,
+        // Ends the task of the connection, and the connection with it, without a word.
+        _ => std::panic::resume_unwind(Box::new("an answer that is lost on purpose")),
+    }
+}
+
+fn said(status: &str) -> Response {
+    Json(json!({ "status": status })).into_response()
+}
+
+async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> StatusCode {
+    let answer = {
+        let mut desk = lock(&desk);
+        let hangs = desk.hangs;
+        match desk.books.get_mut(&reference) {
+            None => {
+                desk.in_vain.insert(reference);
+                Some(StatusCode::NOT_FOUND)
+            }
+            Some(entry) => {
+                entry.queries += 1;
+                let (slot, moved) = (entry.slot, entry.charges > 0);
+                let transaction = entry.transaction.clone();
+                desk.heard.push((Instant::now(), transaction));
+                let known = match moved {
+                    true => StatusCode::OK,
+                    false => StatusCode::NOT_FOUND,
+                };
+                (hangs != Some(slot)).then_some(known)
+            }
+        }
+    };
+    match answer {
+        Some(status) => status,
+        None => std::future::pending().await,
+    }
+}
+
+fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,111 @@
+//! The merchant's webhook endpoint: it keeps only what the judge needs, of any number of deliveries.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use switchyard_testkit::Loopback;
+use tokio::time::Instant;
+
+use crate::receiver::signature;
+
+pub const SECRET: &str = "whsec_of_these_tests";
+/// One delivery in so many is refused, and has to come again.
+const REFUSES: usize = 20;
+
+/// Serves until it is dropped.
+pub struct Inbox {
+    pub url: String,
+    desk: Shared,
+    _served: Loopback,
+}
+
+#[derive(Default)]
+struct Desk {
+    /// The ids under which an event of a transaction was acknowledged.
+    events: BTreeMap<(String, String), BTreeSet<String>>,
+    heard: Vec<(Instant, String)>,
+    deliveries: usize,
+    unsigned: usize,
+}
+
+type Shared = Arc<Mutex<Desk>>;
+
+impl Inbox {
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::behind(|inbox| inbox).await
+    }
+
+    /// With something before it that sees every request.
+    pub async fn behind(something: impl FnOnce(Router) -> Router) -> anyhow::Result<Self> {
+        let desk = Shared::default();
+        let router = Router::new().fallback(receive).with_state(desk.clone());
+        let served = Loopback::serve(something(router)).await?;
+        Ok(Self {
+            url: format!("{}/webhooks", served.url),
+            desk,
+            _served: served,
+        })
+    }
+
+    /// Empties it.
+    pub fn forget(&self) {
+        *self.lock() = Desk::default();
+    }
+
+    /// By event of this transaction, under how many ids it was acknowledged.
+    pub fn events_of(&self, id: &str) -> BTreeMap<String, usize> {
+        let desk = self.lock();
+        let events = desk.events.iter().filter(|((of, _), _)| of == id);
+        events
+            .map(|((_, event), ids)| (event.clone(), ids.len()))
+            .collect()
+    }
+
+    /// The ids under which this event of this transaction was acknowledged.
+    pub fn event_ids(&self, id: &str, event: &str) -> BTreeSet<String> {
+        let key = (id.to_owned(), event.to_owned());
+        self.lock().events.get(&key).cloned().unwrap_or_default()
+    }
+
+    /// Of which transactions something was acknowledged since this was last asked, and when.
+    pub fn heard(&self) -> Vec<(Instant, String)> {
+        std::mem::take(&mut self.lock().heard)
+    }
+
+    /// Requests, and those of them that were not signed with [`SECRET`].
+    pub fn deliveries(&self) -> (usize, usize) {
+        let desk = self.lock();
+        (desk.deliveries, desk.unsigned)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn receive(State(desk): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+    let header = |name: &str| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let event: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
+    desk.deliveries += 1;
+    if header("x-service-signature") != signature(SECRET, &body) {
+        desk.unsigned += 1;
+    }
+    if desk.deliveries.is_multiple_of(REFUSES) {
+        return StatusCode::SERVICE_UNAVAILABLE;
+    }
+    let id = text(&event["data"]["id"]);
+    desk.heard.push((Instant::now(), id.clone()));
+    let ids = desk.events.entry((id, text(&event["event"]))).or_default();
+    ids.insert(header("webhook-id"));
+    StatusCode::OK
+}

@@ -1,0 +1,355 @@
+//! Merchants and payers at a steady rate, who go on whatever becomes of the server.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::client::{Answer, Client, HttpError, payment, payout};
+use crate::{PAYS, eventually};
+
+/// A net, not a measure.
+const GOES_ON_WITHIN: Duration = Duration::from_secs(120);
+/// Turns that may be under way at once; the clients of a server that hangs are not without number either.
+const AT_ONCE: usize = 400;
+
+/// What the provider does at each of the two connections, for ten orders in turn. Whichever connection comes first, the end is the same.
+const WORDS: [&str; 10] = [
+    "ok ok",
+    "ok ok",
+    "refused ok",
+    "ok ok",
+    "lost_done ok",
+    "ok ok",
+    "no no",
+    "ok ok",
+    "busy ok",
+    "ok ok",
+];
+
+/// From this number on orders are long, and nobody pays them.
+const FLOOD: u64 = 1 << 40;
+/// The most orders of one flood: more than any store has room for in reserve.
+const FLOOD_ORDERS: u64 = 100_000;
+
+/// How a transaction has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Success,
+    Failed,
+    /// Nobody comes to pay it.
+    Initiated,
+}
+
+/// What a 201 has promised.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    pub order: u64,
+    pub fate: Fate,
+    /// The engine has said that it goes to work on it: a payout's 201, or the end of the page's forms.
+    pub under_way: bool,
+}
+
+/// What the clients know.
+#[derive(Default)]
+pub struct Told {
+    /// By id.
+    pub made: BTreeMap<String, Promise>,
+    /// Payments whose payer has not yet been told that all is typed, and comes back.
+    pub payers: VecDeque<String>,
+    /// Orders that nobody answered, or that were put off: they are sent again with the same key.
+    pub again: VecDeque<Order>,
+    pub counts: Counts,
+    /// What no client should ever see.
+    pub broken: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Turns of the clock at which an order was due.
+    pub offered: u64,
+    /// Orders that met a closed port.
+    pub turned_away: u64,
+    /// Answers 503.
+    pub refused: u64,
+    /// Orders whose answer never came: sent again with the same key.
+    pub unanswered: u64,
+    /// Orders that were not sent because too many were under way.
+    pub withheld: u64,
+}
+
+/// One order, named by its number: body and idempotency key follow from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    number: u64,
+    /// An earlier request may have reached the server.
+    may_be_known: bool,
+}
+
+impl Order {
+    fn is_payout(self) -> bool {
+        self.number < FLOOD && self.number.is_multiple_of(2)
+    }
+
+    fn words(self) -> &'static str {
+        WORDS[(self.number / 2) as usize % WORDS.len()]
+    }
+
+    fn fate(self) -> Fate {
+        match self.words() {
+            _ if self.number >= FLOOD || self.number % 16 == 15 => Fate::Initiated,
+            "no no" => Fate::Failed,
+            _ => Fate::Success,
+        }
+    }
+
+    fn path_and_body(self) -> (&'static str, Value) {
+        let description = format!("{} order {}", self.words(), self.number);
+        if self.number >= FLOOD {
+            let mut body = payment(&description);
+            let long = "x".repeat(500);
+            body["metadata"] = json!({ "a": long, "b": long, "c": long, "d": long });
+            return ("/v1/payments/initialize", body);
+        }
+        match self.is_payout() {
+            true => ("/v1/payouts/initialize", payout(&description, PAYS)),
+            false => ("/v1/payments/initialize", payment(&description)),
+        }
+    }
+}
+
+/// The clients. Clones share what they know.
+#[derive(Clone)]
+pub struct Load {
+    merchant: Client,
+    payer: Client,
+    told: Arc<Mutex<Told>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Load {
+    pub fn new(merchant: Client, payer: Client) -> Self {
+        Self {
+            merchant,
+            payer,
+            told: Arc::default(),
+            stop: Arc::default(),
+        }
+    }
+
+    pub fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No new orders from now on.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Orders `rate` times a second, until told to stop; then until every order is answered and every payer is served.
+    pub async fn run(self, rate: u32) -> anyhow::Result<()> {
+        let mut turns = JoinSet::new();
+        let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let mut next = 0;
+        loop {
+            tick.tick().await;
+            while let Some(ended) = turns.try_join_next() {
+                ended?;
+            }
+            let goes_on = !self.stop.load(Ordering::Relaxed);
+            if !goes_on && turns.is_empty() && self.is_done() {
+                return Ok(());
+            }
+            self.told().counts.offered += u64::from(goes_on);
+            if turns.len() >= AT_ONCE {
+                self.told().counts.withheld += u64::from(goes_on);
+                continue;
+            }
+            let again = self.told().again.pop_front();
+            let order = again.or_else(|| {
+                goes_on.then(|| {
+                    next += 1;
+                    Order {
+                        number: next,
+                        may_be_known: false,
+                    }
+                })
+            });
+            if let Some(order) = order {
+                let load = self.clone();
+                turns.spawn(async move { load.place(order).await });
+            }
+            let comes_back = self.told().payers.pop_front();
+            if let Some(id) = comes_back {
+                let load = self.clone();
+                turns.spawn(async move { load.come_to_pay(id).await });
+            }
+        }
+    }
+
+    /// Fills the disk with orders that nobody pays, until the server cannot take more. `number`: another one for each flood.
+    pub async fn flood(&self, number: u64) -> anyhow::Result<()> {
+        let refused = self.told().counts.refused;
+        let first = FLOOD + number * FLOOD_ORDERS;
+        for number in first..first + FLOOD_ORDERS {
+            let order = Order {
+                number,
+                may_be_known: false,
+            };
+            self.place(order).await;
+            if self.told().counts.refused > refused {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("{FLOOD_ORDERS} long orders fit on a full disk")
+    }
+
+    /// Waits until so many more orders have been promised.
+    pub async fn goes_on(&self, orders: usize) -> anyhow::Result<()> {
+        let before = self.told().made.len();
+        eventually("orders are taken", GOES_ON_WITHIN, async || {
+            Ok((self.told().made.len() >= before + orders).then_some(()))
+        })
+        .await
+    }
+
+    fn is_done(&self) -> bool {
+        let told = self.told();
+        told.again.is_empty() && told.payers.is_empty()
+    }
+
+    async fn place(&self, order: Order) {
+        let (path, body) = order.path_and_body();
+        let key = format!("order-{}", order.number);
+        let answer = self.merchant.post_keyed(path, &body, &key).await;
+        let id = match self.read(order, answer) {
+            Some(id) if order.fate() != Fate::Initiated && !order.is_payout() => id,
+            _ => return,
+        };
+        self.come_to_pay(id).await;
+    }
+
+    /// The transaction's id, when there is one.
+    fn read(&self, order: Order, answer: anyhow::Result<Answer>) -> Option<String> {
+        let mut told = self.told();
+        match answer {
+            Ok(answer) if answer.status == 201 => {
+                let id = answer.data("id").map(str::to_owned).unwrap_or_default();
+                let promise = Promise {
+                    order: order.number,
+                    fate: order.fate(),
+                    under_way: order.is_payout(),
+                };
+                let earlier = told.made.insert(id.clone(), promise);
+                if earlier.is_some_and(|earlier| earlier.order != order.number) {
+                    told.broken.push(format!("{id} was given to two orders"));
+                }
+                Some(id)
+            }
+            // The one says that nothing was made, the other that an earlier request is still being carried out.
+            Ok(answer) if matches!(answer.status, 503 | 409) => {
+                told.counts.refused += 1;
+                told.again.push_back(order);
+                None
+            }
+            Ok(answer) => {
+                let wrong = format!("order {}: {} {}", order.number, answer.status, answer.body);
+                told.broken.push(wrong);
+                None
+            }
+            Err(error) if !order.may_be_known && never_left(&error) => {
+                told.counts.turned_away += 1;
+                None
+            }
+            Err(error) => {
+                told.counts.unanswered += u64::from(!never_left(&error));
+                told.again.push_back(Order {
+                    may_be_known: true,
+                    ..order
+                });
+                None
+            }
+        }
+    }
+
+    /// The payer goes through the page, from wherever it stands; comes back later when it cannot be done now.
+    pub(super) async fn come_to_pay(&self, id: String) {
+        let paid = pays(&self.payer, &id).await;
+        let mut told = self.told();
+        match paid {
+            Ok(Page::Typed) => {
+                if let Some(promise) = told.made.get_mut(&id) {
+                    promise.under_way = true;
+                }
+            }
+            Ok(Page::Later) => told.payers.push_back(id),
+            Ok(Page::Wrong(status)) => told.broken.push(format!("the page of {id}: {status}")),
+            Err(_) => told.payers.push_back(id),
+        }
+    }
+}
+
+fn never_left(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<HttpError>()
+        .is_some_and(HttpError::is_connect)
+}
+
+/// Where the payer stands after the forms.
+enum Page {
+    /// The engine is at work, or the payment has ended.
+    Typed,
+    Later,
+    Wrong(u16),
+}
+
+/// The two forms of the page, as a browser without script sends them. Sent again they do no harm, and where the page no longer asks
+/// they lead to where the payment stands. An error: the server is gone.
+async fn pays(payer: &Client, id: &str) -> anyhow::Result<Page> {
+    let details = [
+        ("country", "US"),
+        ("method", "switchyard_payment_demo"),
+        ("msisdn", PAYS),
+    ];
+    let path = format!("/checkout/{id}/details");
+    let mut place = match leads_to(payer, &path, &details).await? {
+        Ok(place) => place,
+        Err(page) => return Ok(page),
+    };
+    if let Some((_, answers)) = place.split_once("/confirm?a=") {
+        let form = [("a", answers)];
+        place = match leads_to(payer, &format!("/checkout/{id}/confirm"), &form).await? {
+            Ok(place) => place,
+            Err(page) => return Ok(page),
+        };
+    }
+    Ok(
+        match place.ends_with("/result") || place.ends_with("/wait") {
+            true => Page::Typed,
+            false => Page::Later,
+        },
+    )
+}
+
+/// Where a form leads.
+async fn leads_to(
+    payer: &Client,
+    path: &str,
+    form: &[(&str, &str)],
+) -> anyhow::Result<Result<String, Page>> {
+    let answer = payer.post_form(path, form).await?;
+    Ok(match answer.status().as_u16() {
+        303 => {
+            let place = answer.headers().get("location").context("a location")?;
+            Ok(place.to_str()?.to_owned())
+        }
+        503 => Err(Page::Later),
+        other => Err(Page::Wrong(other)),
+    })
+}

@@ -1,0 +1,18 @@
+//! The real program under load, killed again and again, and what the books of its provider say afterwards.
+//!
+//! Merchants order payments and payouts at a steady rate, whatever becomes of the program; payers go through the page's forms. The
+//! provider, the merchants' inbox and the load live in this process, which nobody kills. What has to hold in the end is in
+//! [`judge`].
+
+mod faults;
+pub mod inbox;
+mod judge;
+mod kills;
+mod load;
+pub mod site;
+
+pub use faults::through;
+pub use judge::Figures;
+pub use kills::{Sweep, run};
+pub use load::{Fate, Load, Told};
+pub use site::Site;

@@ -1,0 +1,96 @@
+//! A server with two connections to one provider, and a merchant's inbox. The first connection and the inbox are reached by name, the
+//! second connection by its address.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::inbox::{Inbox, SECRET};
+use crate::provider::{NOWHERE, Provider};
+use crate::server::{Server, Setup, stage};
+use crate::world::World;
+
+/// Everything but the load.
+pub struct Site {
+    pub server: Server,
+    pub provider: Provider,
+    pub inbox: Inbox,
+    pub world: World,
+    _folder: TempDir,
+}
+
+/// How much older than the first transaction the connections are, in seconds: what a provider does not know proves nothing about
+/// a request that went out under credentials that are as new as it.
+const CONNECTIONS_ARE_OLDER: i64 = 3_600;
+
+impl Site {
+    /// `programmable`: the library of that gateway. `change`: what is to be otherwise than [`setup`] has it.
+    pub async fn open(
+        programmable: &Path,
+        change: impl FnOnce(&mut Setup),
+    ) -> anyhow::Result<Self> {
+        let folder = TempDir::new()?;
+        let world = World::new(folder.path())?;
+        let mut setup = setup(folder.path(), programmable)?;
+        world.surround(&mut setup);
+        change(&mut setup);
+        let (provider, inbox) = (Provider::start().await, Inbox::start().await?);
+        world.set_clock(-CONNECTIONS_ARE_OLDER)?;
+        let mut server = Server::start(setup).await?;
+        server.add_webhook(&by_name(&inbox.url), SECRET).await?;
+        for (slot, url) in [by_name(&provider.url), provider.url.clone()]
+            .iter()
+            .enumerate()
+        {
+            let config = json!({ "url": url, "nowhere": NOWHERE, "slot": slot });
+            connect(&server, &format!("Account {slot}"), config).await?;
+        }
+        server.stop().await?;
+        world.set_clock(0)?;
+        server.up().await?;
+        Ok(Self {
+            server,
+            provider,
+            inbox,
+            world,
+            _folder: folder,
+        })
+    }
+}
+
+/// The same address with a name, for what has to be resolved.
+fn by_name(url: &str) -> String {
+    url.replace("127.0.0.1", "localhost")
+}
+
+/// Gives the seeded app one more connection of the programmable gateway in sandbox. Its id.
+pub async fn connect(server: &Server, name: &str, config: Value) -> anyhow::Result<String> {
+    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    let connection = json!({
+        "environment": "sandbox", "gateway": "programmable", "account_name": name, "config": config,
+    });
+    let made = server.operator().post(&path, &connection).await?;
+    Ok(made.expect(201)?.data("id")?.to_owned())
+}
+
+/// Webhooks are tried again at once, payments wait for a day, and the programmable gateway is trusted.
+fn setup(folder: &Path, programmable: &Path) -> anyhow::Result<Setup> {
+    let gateways = folder.join("gateways");
+    std::fs::create_dir(&gateways)?;
+    for library in [&stage()?.join("gateways/libgateway_demo.so"), programmable] {
+        let name = library.file_name().unwrap_or_default();
+        std::fs::copy(library, gateways.join(name))?;
+    }
+    Ok(Setup {
+        gateways: Some(gateways),
+        settings: vec![
+            ("SWITCHYARD_WEBHOOK__RETRY_AFTER", "1s"),
+            ("SWITCHYARD_WEBHOOK__RETRIES", "10"),
+            ("SWITCHYARD_PAYMENT__EXPIRES_AFTER", "1d"),
+            ("SWITCHYARD_GATEWAYS__ISOLATION", "in_process"),
+            ("SWITCHYARD_LOG__REQUESTS", "false"),
+        ],
+        ..Setup::default()
+    })
+}

@@ -1,0 +1,61 @@
+//! The machine around one server, which a test changes while it runs: its clock, its resolver, its disk.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::gateways::cc;
+use crate::server::Setup;
+use crate::tidy::root;
+
+/// What the server that is started with its settings sees of the machine.
+pub struct World {
+    /// Three numbers, which the shim has mapped.
+    file: File,
+    settings: [(&'static str, &'static str); 2],
+}
+
+impl World {
+    /// In `folder`, which must outlive the server. Nothing is changed yet.
+    pub fn new(folder: &Path) -> anyhow::Result<Self> {
+        let source = root().join("tests/world/shim.c");
+        // The shim is all about the symbols that it shows.
+        let shim = cc(&source, folder, "world", &["-fvisibility=default"])?;
+        let path = folder.join("world");
+        let file = File::create(&path)?;
+        file.set_len(24)?;
+        let text = |path: &Path| -> &'static str { path.display().to_string().leak() };
+        Ok(Self {
+            file,
+            settings: [
+                ("LD_PRELOAD", text(&shim)),
+                ("SWITCHYARD_WORLD", text(&path)),
+            ],
+        })
+    }
+
+    /// Has a server live in this world.
+    pub fn surround(&self, setup: &mut Setup) {
+        setup.settings.extend(self.settings);
+    }
+
+    /// The clock on the wall shows so many seconds more than the machine's.
+    pub fn set_clock(&self, seconds: i64) -> anyhow::Result<()> {
+        self.write(0, seconds * 1_000_000)
+    }
+
+    /// No name is found any more, or all are again.
+    pub fn fail_names(&self, fail: bool) -> anyhow::Result<()> {
+        self.write(8, i64::from(fail))
+    }
+
+    /// Each flush of a file takes so much longer than the disk needs.
+    pub fn slow_flushes(&self, by: Duration) -> anyhow::Result<()> {
+        self.write(16, i64::try_from(by.as_micros())?)
+    }
+
+    fn write(&self, at: u64, number: i64) -> anyhow::Result<()> {
+        Ok(self.file.write_all_at(&number.to_ne_bytes(), at)?)
+    }
+}
