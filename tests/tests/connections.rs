@@ -157,6 +157,34 @@ async fn what_begins_while_its_connection_is_being_deleted_goes_elsewhere() -> a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_connections_provider_calls_its_attempts_is_listed_page_by_page()
+-> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let [used, other] = two(&merchant, Environment::Sandbox).await?;
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let paid = paid(&merchant, merchant.secret()).await?;
+        let id = paid.attempts[0].provider_id.clone().unwrap_or_default();
+        expected.push((id, paid.id));
+    }
+    expected.sort();
+    let engine = &merchant.bench.engine;
+    let mut listed = Vec::new();
+    loop {
+        let after = listed.last().map(|(id, _): &(String, _)| id.as_str());
+        let page = engine.provider_ids(used.id, after, 2).await?;
+        let is_last = page.len() < 2;
+        listed.extend(page.into_iter().map(|(id, tx, _)| (id, tx.id)));
+        if is_last {
+            break;
+        }
+    }
+    assert_eq!(listed, expected);
+    assert!(engine.provider_ids(other.id, None, 10).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_comes_to_a_sandbox_connection_moves_nothing_live() -> anyhow::Result<()> {
     use switchyard_engine::callback::{CallbackQuery, CallbackRequest, CallbackState};
     let merchant = Merchant::open().await?;

@@ -45,7 +45,11 @@ impl Callbacks {
                 let limit = Some(limit.to_string());
                 let asked = query(&[("limit", &limit), ("state", &state), ("before", &before)]);
                 let path = format!("/connections/{connection}/callbacks?{asked}");
-                out.page(&client.get(&path).await?, "callbacks", COLUMNS)?;
+                out.page(
+                    &client.get(&path).await?,
+                    ("callbacks", "--before"),
+                    COLUMNS,
+                )?;
             }
             Self::Show {
                 connection,

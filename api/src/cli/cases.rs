@@ -50,7 +50,7 @@ impl Cases {
         match self {
             Self::List(list) => {
                 let answer = client.get(&format!("/cases?{}", list.query())).await?;
-                out.page(&answer, "cases", COLUMNS)?;
+                out.page(&answer, ("cases", "--before"), COLUMNS)?;
             }
             Self::Show { case } => {
                 let mut answer = client.get(&format!("/cases/{case}")).await?;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use switchyard_engine::environment::Environment;
 
-use super::client::Client;
+use super::client::{Client, query};
 use super::output::Column;
 
 #[derive(Subcommand)]
@@ -49,6 +49,15 @@ pub enum Connections {
     Enable { connection: String },
     /// Send nothing new through a connection
     Disable { connection: String },
+    /// Show what the provider calls the attempts: with crypto, every address that was given
+    ProviderIds {
+        connection: String,
+        /// Those behind this id
+        #[arg(long)]
+        after: Option<String>,
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+    },
     /// Delete a connection and its credentials
     Delete { connection: String },
 }
@@ -136,6 +145,20 @@ impl Connections {
             Self::Disable { connection } => {
                 out.fields(&switch(client, &connection, false).await?)?
             }
+            Self::ProviderIds {
+                connection,
+                after,
+                limit,
+            } => {
+                let limit = Some(limit.to_string());
+                let asked = query(&[("limit", &limit), ("after", &after)]);
+                let path = format!("/connections/{connection}/provider-ids?{asked}");
+                out.page(
+                    &client.get(&path).await?,
+                    ("provider_ids", "--after"),
+                    PROVIDER_IDS,
+                )?;
+            }
             Self::Delete { connection } => {
                 out.done(&client.delete(&format!("/connections/{connection}")).await?)?
             }
@@ -200,6 +223,15 @@ impl Terms {
         ))
     }
 }
+
+const PROVIDER_IDS: &[Column] = &[
+    ("provider id", "provider_id"),
+    ("index", "index"),
+    ("transaction", "transaction"),
+    ("status", "status"),
+    ("captured", "captured"),
+    ("began", "started_at"),
+];
 
 async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Value> {
     let path = format!("/connections/{connection}");

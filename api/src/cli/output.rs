@@ -29,15 +29,20 @@ impl Output {
         print(&aligned(rows, columns))
     }
 
-    /// A page of a list that goes on: its rows stand under `name`, and `more` says from where.
-    pub fn page(self, envelope: &Value, name: &str, columns: &[Column]) -> io::Result<()> {
+    /// A page of a list that goes on: its rows stand under `name`, and `more` says from where, to be given with `option`.
+    pub fn page(
+        self,
+        envelope: &Value,
+        (name, option): (&str, &str),
+        columns: &[Column],
+    ) -> io::Result<()> {
         if self.json {
             return print(&pretty(envelope));
         }
         let data = &envelope["data"];
         self.table(&serde_json::json!({ "data": data[name] }), columns)?;
         if let Some(more) = data["more"].as_str() {
-            self.note(&format!("there may be more: --before {more}"));
+            self.note(&format!("there may be more: {option} {more}"));
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ mod form;
 mod gateways;
 mod input;
 mod keys;
+mod provider_ids;
 mod rates;
 mod routing;
 mod shape;
@@ -92,6 +93,7 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
         )
         .route("/gateways/{gateway}/form", get(form::show))
         .merge(gateways::routes())
+        .merge(provider_ids::routes())
         .merge(callbacks::routes())
         .merge(routing::routes())
         .merge(rates::routes())

@@ -20,7 +20,7 @@ pub use index::IndexError;
 pub(crate) use index::index_all;
 pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
-pub use names::{Name, attempt_named};
+pub use names::{Name, attempt_named, provider_ids};
 pub use purge::purge_sandbox;
 pub use timers::{Due, due};
 pub use transactions::{Step, load, open_attempts, open_attempts_at, timeline, write};

@@ -3,7 +3,7 @@
 
 use super::{RecordError, keys};
 use crate::ids::{AttemptId, ConnectionId, TransactionId};
-use crate::store::{Batch, Store, Table};
+use crate::store::{Batch, Direction, Store, Table};
 use crate::transaction::Transaction;
 
 /// What an attempt is called at one connection's provider.
@@ -47,8 +47,8 @@ impl Name {
     /// Its row in the index table.
     pub(crate) fn key(&self) -> Vec<u8> {
         let kind = match self.kind {
-            NameKind::Reference => b'r',
-            NameKind::ProviderId => b'p',
+            NameKind::Reference => REFERENCE,
+            NameKind::ProviderId => PROVIDER_ID,
         };
         keys::name(self.connection, kind, &self.text)
     }
@@ -70,6 +70,32 @@ pub async fn attempt_named(
     read(&row)
         .map(Some)
         .ok_or_else(|| RecordError::damaged("name", &name.text))
+}
+
+/// What the provider calls the attempts at one connection, in the order of those ids, from behind `after` on.
+pub async fn provider_ids(
+    store: &Store,
+    connection: ConnectionId,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<(String, TransactionId, AttemptId)>, RecordError> {
+    let prefix = keys::name(connection, PROVIDER_ID, "");
+    let behind =
+        after.map(|after| [&keys::name(connection, PROVIDER_ID, after)[..], &[0]].concat());
+    let from = behind.unwrap_or_else(|| prefix.clone());
+    let end = keys::after(&prefix);
+    let rows = store
+        .scan(Table::Index, &from, &end, Direction::Forward, limit)
+        .await?;
+    rows.iter()
+        .map(|(key, value)| {
+            let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
+            match read(value) {
+                Some((transaction, attempt)) => Ok((name, transaction, attempt)),
+                None => Err(RecordError::damaged("name", name)),
+            }
+        })
+        .collect()
 }
 
 /// The names that `after` has and `before` had not; all of them without `before`.
@@ -111,6 +137,8 @@ fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
     ))
 }
 
+const REFERENCE: u8 = b'r';
+const PROVIDER_ID: u8 = b'p';
 /// Longer than any provider's id that the engine keeps.
 const NAME_BYTES: usize = 1_000;
 
