@@ -43,7 +43,8 @@ pub struct Figures {
     pub resumed: Vec<Duration>,
     /// Open at a kill with a question behind it, and due for the next one later than that.
     pub scheduled: usize,
-    /// Killed between the journal and the first byte: unknown until the provider could say for good that it has none.
+    /// Unknown until the provider could say for good that it has none: killed between the journal and the first byte, or before a refusal
+    /// was stored.
     pub never_arrived: usize,
     pub deliveries: usize,
     pub events: usize,
@@ -164,7 +165,7 @@ async fn everything_ends(site: &mut Site, load: &Load, made: &Made) -> anyhow::R
         if open.len() > FEW {
             return Ok(None);
         }
-        payers_come_back(site, load, &open).await?;
+        payers_come_back(site, load, made, &open).await?;
         for id in &open {
             if !is_unknown(site, id).await? {
                 return Ok(None);
@@ -183,7 +184,7 @@ async fn everything_ends(site: &mut Site, load: &Load, made: &Made) -> anyhow::R
     site.world.set_clock(LATER)?;
     site.server.up().await?;
     let ended = eventually("all has ended", ENDS_WITHIN, async || {
-        payers_come_back(site, load, &open(site)).await?;
+        payers_come_back(site, load, made, &open(site)).await?;
         let mut ends = unknown.iter().map(|id| {
             let fates = [Fate::Success, Fate::Failed];
             fates.iter().any(|fate| came(site, id, *fate))
@@ -197,8 +198,17 @@ async fn everything_ends(site: &mut Site, load: &Load, made: &Made) -> anyhow::R
 }
 
 /// What surely reached no provider can be paid as if it had not been tried, and its payer tries.
-async fn payers_come_back(site: &Site, load: &Load, open: &[String]) -> anyhow::Result<()> {
-    for id in open.iter().filter(|id| id.starts_with("py_")) {
+async fn payers_come_back(
+    site: &Site,
+    load: &Load,
+    made: &Made,
+    open: &[String],
+) -> anyhow::Result<()> {
+    let has_payer = |id: &&String| {
+        let promise = made.get(*id);
+        id.starts_with("py_") && promise.is_some_and(|one| one.fate != Fate::Initiated)
+    };
+    for id in open.iter().filter(has_payer) {
         if operator_sees(&site.server.operator(), id).await?["status"] == "initiated" {
             load.come_to_pay(id.clone()).await;
         }
@@ -223,13 +233,15 @@ fn came(site: &Site, id: &str, fate: Fate) -> bool {
     !site.inbox.event_ids(id, end_event(id, fate)).is_empty()
 }
 
-/// Pending to the merchant, and nothing moved under its last reference.
+/// Pending to the merchant, in doubt to the engine, and nothing moved under its last reference.
 async fn is_unknown(site: &Site, id: &str) -> anyhow::Result<bool> {
     let shown = operator_sees(&site.server.operator(), id).await?;
     let books = site.provider.books();
     let last = references(&shown).pop().unwrap_or_default();
     let moved = books.get(&last).is_some_and(|entry| entry.charges > 0);
-    Ok(shown["status"] == "pending" && !last.is_empty() && !moved)
+    let attempts = shown["attempts"].as_array().and_then(|all| all.last());
+    let in_doubt = attempts.is_some_and(|last| last["state"] == "in_doubt");
+    Ok(shown["status"] == "pending" && in_doubt && !moved)
 }
 
 async fn operator_sees(operator: &Client, id: &str) -> anyhow::Result<Value> {
@@ -402,7 +414,7 @@ impl fmt::Display for Figures {
                 self.scheduled.to_string(),
             ),
             (
-                "killed between journal and first byte",
+                "unknown until \"not found\" was final",
                 self.never_arrived.to_string(),
             ),
         ];

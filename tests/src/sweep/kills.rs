@@ -21,7 +21,7 @@ pub struct Sweep {
 }
 
 /// Every so-many-th life is long enough that everything that was open at the kill before it has to be heard of.
-const LONG: u32 = 10;
+const LONG: u32 = 20;
 /// Every so-many-th kill comes before the program takes requests.
 const EARLY: u32 = 8;
 /// Every so-many-th life has the gateway in a process of its own.
