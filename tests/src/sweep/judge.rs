@@ -19,8 +19,9 @@ use crate::eventually;
 
 /// Until then everything has ended that the provider was reached for. A net, not a measure.
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
-/// How much later it is when what never reached the provider has to be known as such, in seconds.
-const LATER: i64 = 3_600;
+/// How much later it is when what never reached the provider has to be known as such, in seconds. A payout that no gateway could take
+/// is given up after half an hour.
+const LATER: i64 = 600;
 /// Requests that the judge has under way.
 const AT_ONCE: usize = 16;
 
@@ -138,7 +139,17 @@ async fn everything_open_was_resumed(
         let asked = |event: &Value| {
             event["event"]["type"] == "query_started" && at(event).is_some_and(|at| at < *began)
         };
-        if timeline.iter().any(of_this_life) {
+        // It had ended, and only the news of it was still on its way when the process died.
+        let ended = |event: &Value| {
+            matches!(
+                event["event"]["type"].as_str(),
+                Some("succeeded" | "failed")
+            ) && at(event).is_some_and(|at| at < *began)
+        };
+        if timeline
+            .iter()
+            .any(|event| of_this_life(event) || ended(event))
+        {
             continue;
         }
         ensure!(

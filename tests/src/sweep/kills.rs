@@ -39,8 +39,8 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     lives.begin();
     for kill in 0..sweep.kills {
         tokio::time::sleep(life(kill, sweep.resumes_within)).await;
-        lives.end(&site, &load, sweep);
         site.server.kill().await?;
+        lives.end(&site, &load, sweep);
         let isolation = match kill % WORKER {
             0 => "process",
             _ => "in_process",
@@ -119,7 +119,7 @@ impl Lives {
         self.began_at = Clock::wall().now();
     }
 
-    /// Before the kill: which of those that were open at the last one have been heard of, and what is open now.
+    /// After the kill: which of those that were open at the last one have been heard of, and what is open now.
     fn end(&mut self, site: &Site, load: &Load, sweep: Sweep) {
         let mut signs: BTreeMap<String, Instant> = BTreeMap::new();
         for (at, id) in site.provider.heard().into_iter().chain(site.inbox.heard()) {
