@@ -12,6 +12,8 @@ mod docs;
 pub mod envelope;
 pub mod error;
 pub mod frame;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod merchant;
 pub mod openapi;
 pub mod operations;

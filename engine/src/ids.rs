@@ -258,11 +258,18 @@ fn write_id(f: &mut fmt::Formatter<'_>, prefix: &str, ulid: Ulid) -> fmt::Result
 
 fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, NotAnId> {
     let ulid = text.strip_prefix(prefix).ok_or(NotAnId { prefix })?;
-    // One id has one spelling: upper case and look-alike letters, which ULID allows, are another text and so no id of ours.
-    if ulid.bytes().any(|byte| byte.is_ascii_uppercase()) {
+    let parsed = Ulid::from_string(&ulid.to_ascii_uppercase()).map_err(|_| NotAnId { prefix })?;
+    // One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which the ULID
+    // parser takes, are another text and so no id of ours.
+    let mut spelled = [0; ulid::ULID_LEN];
+    if !parsed
+        .array_to_str(&mut spelled)
+        .bytes()
+        .map(|byte| byte.to_ascii_lowercase())
+        .eq(ulid.bytes())
+    {
         return Err(NotAnId { prefix });
     }
-    let parsed = Ulid::from_string(&ulid.to_ascii_uppercase()).map_err(|_| NotAnId { prefix })?;
     Ok(parsed)
 }
 
@@ -284,6 +291,18 @@ mod tests {
         );
         assert!(text.parse::<PayoutId>().is_err());
         assert!(text.to_uppercase().parse::<PaymentId>().is_err());
+    }
+
+    #[test]
+    fn an_id_has_one_spelling() {
+        assert!("py_61jd4v3z6q8k9m2n5p7r1s3t4v".parse::<PaymentId>().is_ok());
+        for same_bits in [
+            "py_p1jd4v3z6q8k9m2n5p7r1s3t4v",
+            "py_6ljd4v3z6q8k9m2n5p7r1s3t4v",
+            "py_61JD4v3z6q8k9m2n5p7r1s3t4v",
+        ] {
+            assert!(same_bits.parse::<PaymentId>().is_err(), "{same_bits}");
+        }
     }
 
     #[test]

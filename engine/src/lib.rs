@@ -14,6 +14,8 @@ pub mod engine;
 pub mod environment;
 pub mod exchange;
 pub mod format;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod gateway;
 pub mod idempotency;
 pub mod ids;

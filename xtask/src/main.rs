@@ -4,12 +4,16 @@
 //! - `test` installs what the tests need and runs every test there is;
 //! - `bench` measures speed and size;
 //! - `sweep` kills the real program under load, and counts what is lost and doubled;
+//! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
+//! - `sbom` writes the bill of materials;
 //! - `gateway` begins a new gateway, and checks one that is built;
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
 mod bench;
+mod fuzz;
 mod gateway;
 mod run;
+mod sbom;
 mod serve;
 mod stage;
 mod sweep;
@@ -23,8 +27,10 @@ use clap::Parser;
 #[command(name = "cargo xtask")]
 enum Task {
     Bench(bench::Bench),
+    Fuzz(fuzz::Fuzz),
     #[command(subcommand)]
     Gateway(gateway::Gateway),
+    Sbom(sbom::Sbom),
     Serve(serve::Serve),
     Stage(stage::Stage),
     Sweep(sweep::Sweep),
@@ -34,7 +40,9 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Bench(bench) => bench.run(),
+        Task::Fuzz(fuzz) => fuzz.run(),
         Task::Gateway(gateway) => gateway.run(),
+        Task::Sbom(sbom) => sbom.run(),
         Task::Serve(serve) => serve.run(),
         Task::Stage(stage) => stage
             .run()

@@ -86,7 +86,7 @@ impl Stage {
 }
 
 /// The packages of `plugins/*/gateway.json`, in order of their names.
-fn bundled_gateways() -> anyhow::Result<Vec<String>> {
+pub fn bundled_gateways() -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(run::root().join("plugins"))? {
         let folder = entry?.path();

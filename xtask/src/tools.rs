@@ -15,6 +15,7 @@ const CHROMIUM: &[&str] = &[
     "/usr/bin/google-chrome",
 ];
 const CARGO_DENY: &str = "0.20.2";
+const CARGO_FUZZ: &str = "0.13.2";
 
 /// A Chromium to drive: `$SWITCHYARD_CHROMIUM`, the system's, or Debian's package.
 pub fn chromium() -> anyhow::Result<PathBuf> {
@@ -113,31 +114,30 @@ pub fn python_packages() -> anyhow::Result<PathBuf> {
     Ok(folder.join("bin"))
 }
 
-/// cargo-deny, from the system or built here without optimisation (it checks a few hundred licences).
+/// cargo-deny, which checks a few hundred licences.
 pub fn cargo_deny() -> anyhow::Result<PathBuf> {
-    if run::has("cargo-deny", &["--version"]) {
-        return Ok("cargo-deny".into());
+    cargo_tool("cargo-deny", CARGO_DENY)
+}
+
+/// cargo-fuzz, which builds and starts libFuzzer.
+pub fn cargo_fuzz() -> anyhow::Result<PathBuf> {
+    cargo_tool("cargo-fuzz", CARGO_FUZZ)
+}
+
+/// A command of cargo, from the system or built here without optimisation.
+fn cargo_tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    if run::has(name, &["--version"]) {
+        return Ok(name.into());
     }
     let folder = tools().join("cargo");
-    let installed = folder.join("bin/cargo-deny");
+    let installed = folder.join("bin").join(name);
     if !installed.exists() {
         let mut install = run::cargo();
-        install.args([
-            "install",
-            "--quiet",
-            "--locked",
-            "--debug",
-            "cargo-deny",
-            "--version",
-            CARGO_DENY,
-        ]);
-        install
-            .arg("--root")
-            .arg(&folder)
-            .arg("--target-dir")
-            .arg(folder.join("build"));
+        install.args(["install", "--quiet", "--locked", "--debug", name]);
+        install.args(["--version", version, "--root"]).arg(&folder);
+        install.arg("--target-dir").arg(folder.join("build"));
         must(&mut install)
-            .context("install cargo-deny by hand: `cargo install cargo-deny --locked`")?;
+            .with_context(|| format!("install {name} by hand: `cargo install {name} --locked`"))?;
         let _ = std::fs::remove_dir_all(folder.join("build"));
     }
     Ok(installed)

@@ -3,6 +3,8 @@
 mod cors;
 mod failure;
 mod fields;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guard;
 mod initialize;
 mod initialize_payment;

@@ -7,7 +7,7 @@ mod development;
 mod doors;
 mod folders;
 mod gateways;
-mod routes;
+pub(crate) mod routes;
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;

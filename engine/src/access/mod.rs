@@ -9,6 +9,8 @@ mod app;
 mod callback;
 mod connection;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod key;
 mod limits;
 mod master_key;

@@ -16,6 +16,8 @@
 mod appear;
 mod deal;
 mod desk;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod home;
 mod log;
 mod receive;

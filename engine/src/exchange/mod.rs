@@ -7,6 +7,8 @@
 
 mod book;
 mod feed;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -152,7 +152,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Refused> {
     Ok(bytes)
 }
 
-fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
+pub(super) fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
     let owned = || path.to_owned();
     let not_elf = |reason: String| Refused::NotElf {
         path: path.to_owned(),

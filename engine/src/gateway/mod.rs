@@ -18,6 +18,8 @@ mod callback;
 mod counter;
 mod drive;
 mod egress;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod home;
 mod inspect;
 mod journal;

@@ -1,8 +1,9 @@
 //! The one redactor: takes secrets out of whatever is written down about a provider's exchange.
 //!
 //! A header's value is secret unless its name is listed here. A field of a JSON body or a form is secret when its name sounds like
-//! one. And whatever the name, a text that contains a secret of the connection's configuration, or a token that the gateway cached,
-//! loses it, and so does one that contains a code that the payer typed. What is left is cut to a length that a person reads.
+//! one. And whatever the name, a text (a name itself, too) that contains a secret of the connection's configuration, or a token that
+//! the gateway cached, loses it, and so does one that contains a code that the payer typed. What is left is cut to a length that a
+//! person reads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -85,7 +86,7 @@ impl Redactor {
         if parsed.query().is_some() {
             let pairs: Vec<(String, String)> = parsed
                 .query_pairs()
-                .map(|(name, value)| (name.clone().into_owned(), self.field(&name, &value)))
+                .map(|(name, value)| (self.without_secrets(&name), self.field(&name, &value)))
                 .collect();
             parsed.query_pairs_mut().clear().extend_pairs(pairs);
         }
@@ -98,7 +99,7 @@ impl Redactor {
         headers
             .iter()
             .map(|(name, value)| {
-                let name = name.to_ascii_lowercase();
+                let name = self.without_secrets(name).to_ascii_lowercase();
                 let value = if OPEN_HEADERS.contains(&name.as_str()) {
                     self.sentence(value)
                 } else {
@@ -114,7 +115,9 @@ impl Redactor {
             Body::Base64(encoded) => format!("({} bytes, no text)", encoded.len() / 4 * 3),
             Body::Form(fields) => fields
                 .iter()
-                .map(|(name, value)| format!("{name}={}", self.field(name, value)))
+                .map(|(name, value)| {
+                    format!("{}={}", self.without_secrets(name), self.field(name, value))
+                })
                 .collect::<Vec<_>>()
                 .join("&"),
             Body::Text(text) => match serde_json::from_str::<Value>(text) {
@@ -136,12 +139,19 @@ impl Redactor {
     fn mask(&self, json: &mut Value) {
         match json {
             Value::Object(fields) => {
-                for (name, value) in fields {
+                for (name, value) in fields.iter_mut() {
                     if sounds_secret(name) && !matches!(value, Value::Null | Value::Bool(_)) {
                         *value = Value::from(MASK);
                     } else {
                         self.mask(value);
                     }
+                }
+                if fields
+                    .keys()
+                    .any(|name| self.without_secrets(name) != *name)
+                {
+                    let named = std::mem::take(fields).into_iter();
+                    fields.extend(named.map(|(name, value)| (self.without_secrets(&name), value)));
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
@@ -298,6 +308,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_secret_in_a_name_is_no_less_secret() {
+        let redactor = Redactor::default();
+        redactor.learn("s3cr3t-t0ken");
+        let pair = || vec![("a-s3cr3t-t0ken".to_owned(), "x".to_owned())];
+        let json = r#"{"s3cr3t-t0ken":1,"a":[{"of s3cr3t-t0ken":{"b":2}}]}"#;
+        let shown = [
+            redactor.body(&Body::Text(json.into())),
+            redactor.body(&Body::Form(pair())),
+            redactor.url("https://a.example/?of-s3cr3t-t0ken=1"),
+            format!("{:?}", redactor.headers(&pair())),
+        ];
+        assert_eq!(shown[0], r#"{"***":1,"a":[{"of ***":{"b":2}}]}"#);
+        assert!(
+            shown.iter().all(|shown| !shown.contains("s3cr3t-t0ken")),
+            "{shown:?}"
+        );
+    }
 
     fn redactor() -> Redactor {
         let manifest = Manifest::parse(

@@ -5,6 +5,8 @@
 //! other without touching the store. A key belongs to one app, one environment and one route. Requests that were refused are not kept.
 
 mod flights;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod row;
 mod sweep;
 #[cfg(test)]

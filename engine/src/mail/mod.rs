@@ -6,6 +6,8 @@
 //!
 //! It leaves out bounces: nobody reads what comes back to the sender's address.
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod letter;
 mod policy;
 mod post;

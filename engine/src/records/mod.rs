@@ -6,6 +6,8 @@
 
 mod cases;
 mod customers;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod index;
 mod keys;
 mod list;

@@ -128,7 +128,7 @@ pub(super) fn row(transaction: TransactionId, attempt: AttemptId) -> Vec<u8> {
     .concat()
 }
 
-fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
+pub(super) fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
     let (transaction, attempt) = row.split_at_checked(keys::TRANSACTION_BYTES)?;
     let attempt = ulid::Ulid::from_bytes(attempt.try_into().ok()?);
     Some((

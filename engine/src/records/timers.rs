@@ -36,7 +36,7 @@ pub async fn due(
         .collect()
 }
 
-fn read(key: &[u8]) -> Option<Due> {
+pub(super) fn read(key: &[u8]) -> Option<Due> {
     let (at, transaction) = key.split_at_checked(8)?;
     let micros = u64::from_be_bytes(at.try_into().ok()?);
     Some(Due {

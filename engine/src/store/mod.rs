@@ -18,6 +18,8 @@
 
 mod batch;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod kv;
 mod place;
 mod table;

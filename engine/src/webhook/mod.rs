@@ -12,6 +12,8 @@
 //! Memory holds windows on the queues, the store the queues. A nudge that is lost costs time, not a webhook: sweeps find what waits.
 
 mod dispatcher;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod log;
 mod missing;
 mod outbox;

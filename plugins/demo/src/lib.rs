@@ -21,8 +21,9 @@ use switchyard_gateway::{
     Fields, Gateway, Money, Outcome, Payer, PayerAction, Payout, Query, SubmitInput, gateway,
 };
 
+/// The test gateway.
 #[derive(Default)]
-struct Demo;
+pub struct Demo;
 
 impl Gateway for Demo {
     async fn check_config(&self, _cx: &Context) -> Result<ConfigCheck, Fault> {

@@ -6,7 +6,7 @@ mod amount;
 pub mod body;
 mod customer;
 mod form;
-mod json;
+pub mod json;
 mod metadata;
 pub mod payment;
 pub mod payout;

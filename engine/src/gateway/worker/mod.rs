@@ -14,6 +14,8 @@
 
 mod bare;
 mod frame;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod inside;
 mod prints;
 mod process;

@@ -40,7 +40,7 @@ fn newest_journal(database: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Where the last batch starts, if its checksum does not fit and nothing follows it.
-fn torn_batch(journal: &[u8]) -> Option<usize> {
+pub(in crate::store) fn torn_batch(journal: &[u8]) -> Option<usize> {
     let mut rest = Reader { journal, at: 0 };
     loop {
         let start = rest.at;

@@ -5,6 +5,9 @@
 
 mod journal;
 
+#[cfg(feature = "fuzzing")]
+pub(in crate::store) use self::journal::torn_batch;
+
 use std::path::Path;
 use std::thread;
 use std::time::Duration;

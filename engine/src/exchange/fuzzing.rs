@@ -1,0 +1,24 @@
+//! A door for fuzzing. Behind the feature `fuzzing`.
+
+use std::time::Duration;
+
+use super::feed::{self, FeedError};
+use super::{Book, Entry};
+use crate::clock::Timestamp;
+
+/// The rates of a feed's answer.
+///
+/// # Errors
+/// As the feed's own.
+pub fn feed(body: &[u8]) -> Result<Vec<Entry>, FeedError> {
+    feed::read(body, Timestamp::from_seconds(1), Duration::from_secs(60))
+}
+
+/// A book with these rates besides the pegs.
+pub fn book(entries: Vec<Entry>) -> Book {
+    let mut book = Book::default();
+    for entry in entries {
+        book.put(entry);
+    }
+    book
+}

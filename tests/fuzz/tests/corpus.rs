@@ -1,0 +1,109 @@
+//! Every target over its corpus, and over mutations of it. `cargo xtask fuzz` goes on from here under libFuzzer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use switchyard_fuzz::mutate::Mutator;
+use switchyard_fuzz::{TARGETS, Target};
+
+#[test]
+fn no_sample_and_no_mutation_of_one_breaks_any_parser() {
+    let only = std::env::var("FUZZ_TARGET").ok();
+    let times: u32 = std::env::var("FUZZ_TIMES")
+        .ok()
+        .and_then(|times| times.parse().ok())
+        .unwrap_or(1);
+    for target in TARGETS {
+        if only.as_ref().is_none_or(|only| only == target.name) {
+            try_all(target, times);
+        }
+    }
+}
+
+fn try_all(target: &Target, times: u32) {
+    let samples = samples(target.name);
+    for sample in &samples {
+        tried(target, sample, "a sample");
+    }
+    let mutator = Mutator::new(SEED);
+    for number in 0..target.mutations * times {
+        tried(
+            target,
+            &mutator.mutate(&samples),
+            &format!("mutation {number} of seed {SEED}"),
+        );
+    }
+}
+
+/// Runs the target, and keeps what broke it where libFuzzer keeps it, too.
+fn tried(target: &Target, bytes: &[u8], which: &str) {
+    let run = std::panic::AssertUnwindSafe(|| (target.run)(bytes));
+    if std::panic::catch_unwind(run).is_err() {
+        let kept = std::env::temp_dir().join(format!("fuzz-{}", target.name));
+        let _ = fs::write(&kept, bytes);
+        panic!(
+            "{}: {which} broke it; it is kept in {}. Put it into tests/fuzz/corpus/{} with the mend.",
+            target.name,
+            kept.display(),
+            target.name
+        );
+    }
+}
+
+#[test]
+fn every_target_has_a_corpus_and_a_program_for_libfuzzer() {
+    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    assert!(names.is_sorted(), "{names:?}");
+    assert_eq!(listed(&root().join("corpus")), names, "tests/fuzz/corpus");
+    let programs = listed(&root().join("libfuzzer/targets"));
+    let programs: Vec<_> = programs
+        .iter()
+        .filter_map(|name| name.strip_suffix(".rs"))
+        .collect();
+    assert_eq!(programs, names, "tests/fuzz/libfuzzer/targets");
+    let manifest = fs::read_to_string(root().join("libfuzzer/Cargo.toml")).unwrap();
+    for name in &names {
+        assert!(
+            manifest.contains(&format!("path = \"targets/{name}.rs\"")),
+            "{name}"
+        );
+        let program =
+            fs::read_to_string(root().join(format!("libfuzzer/targets/{name}.rs"))).unwrap();
+        assert!(program.contains(&format!("run(\"{name}\", ")), "{name}");
+    }
+    let bytes: usize = names
+        .iter()
+        .flat_map(|name| samples(name))
+        .map(|sample| sample.len())
+        .sum();
+    assert!(
+        bytes < LARGEST_CORPUS,
+        "the corpus has {bytes} bytes: minimize it"
+    );
+}
+
+fn samples(name: &str) -> Vec<Vec<u8>> {
+    let folder = root().join("corpus").join(name);
+    let samples: Vec<_> = listed(&folder)
+        .iter()
+        .map(|file| fs::read(folder.join(file)).unwrap())
+        .collect();
+    assert!(!samples.is_empty(), "{} is empty", folder.display());
+    samples
+}
+
+fn listed(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+const SEED: u64 = 1;
+const LARGEST_CORPUS: usize = 2 * 1024 * 1024;
