@@ -158,7 +158,7 @@ impl Redactor {
             Value::String(text) => *text = self.without_secrets(text),
             Value::Number(number) => {
                 let text = number.to_string();
-                if self.is_secret(&text) {
+                if self.is_secret(&text) || self.without_configured(&text) != text {
                     *json = Value::from(MASK);
                 }
             }
@@ -322,6 +322,9 @@ mod tests {
             format!("{:?}", redactor.headers(&pair())),
         ];
         assert_eq!(shown[0], r#"{"***":1,"a":[{"of ***":{"b":2}}]}"#);
+        redactor.learn("1234567");
+        let within = redactor.body(&Body::Text(r#"{"a":91234567.25}"#.into()));
+        assert_eq!(within, r#"{"a":"***"}"#, "nor is one within a number");
         assert!(
             shown.iter().all(|shown| !shown.contains("s3cr3t-t0ken")),
             "{shown:?}"
