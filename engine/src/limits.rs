@@ -106,7 +106,7 @@ pub const GATEWAY_TEXT_BYTES: usize = 500;
 /// Time for a webhook receiver to answer, connecting included (specification 6.2).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
 /// Messages that may wait for the webhook actor: an attempt's end, a look, a sweep. Attempts under way are bounded below it.
-pub const WEBHOOK_MAILBOX: usize = 1_024;
+pub const WEBHOOK_MAILBOX: usize = 4_096;
 /// Bytes of a webhook receiver's answer that the log keeps, of its body and of its headers. Enough to read an error page.
 pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
 /// Messages that may wait for the mail actor: looks, and the ends of the few mails that are on their way.

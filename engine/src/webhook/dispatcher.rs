@@ -2,7 +2,8 @@
 //!
 //! Each webhook has a queue and a number of requests at a time of its own. Webhooks that have something to send take turns, one request
 //! a turn, in one of two lanes: those that answered slowly or not at all last time share one, so that a dead URL takes nothing from
-//! a quick one. What nobody told us of is found by sweeps: at the start, and once in a while.
+//! a quick one. One that was quick, or is not known yet, and is slow this time moves to the other lane while it is waited for. What nobody
+//! told us of is found by sweeps: at the start, and once in a while.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::Shared;
 use super::row::Row;
 use super::settle::{self, Ended, Settled};
 use super::sweep::Swept;
-use super::target::{Lane, Next, Pace, Target};
+use super::target::{Lane, Next, Pace, Target, sooner};
 use crate::access::{Webhook, WebhookOptions};
 use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
@@ -42,6 +43,8 @@ pub(super) struct Dispatcher {
     quick: Turns,
     slow: Turns,
     wakes: BTreeSet<(Timestamp, WebhookId)>,
+    /// When requests in the quick lane will have been slow, in the order in which they began. Those that came back are still in here.
+    watched: VecDeque<(Timestamp, WebhookId, Vec<u8>)>,
     /// Where its own news come in.
     door: Door<Self>,
     started: u64,
@@ -83,6 +86,7 @@ impl Dispatcher {
             quick: turns(QUICK_ROOM),
             slow: turns(SLOW_ROOM),
             wakes: BTreeSet::new(),
+            watched: VecDeque::new(),
             door,
             started: 0,
         }
@@ -220,14 +224,48 @@ impl Dispatcher {
         }
     }
 
+    /// Moves requests that were thought quick and are not back yet to the other lane: otherwise some hundreds of receivers that nobody
+    /// has met before, and that are dead, would keep all others waiting.
+    fn make_room(&mut self, now: Timestamp) {
+        while self.slow.running < SLOW_MOST
+            && let Some((_, webhook, key)) = self.watched.pop_front_if(|(at, ..)| *at <= now)
+        {
+            let Some(target) = self.targets.get_mut(&webhook) else {
+                continue;
+            };
+            if let Some(flying) = target.in_flight.get_mut(&key)
+                && flying.lane == Lane::Quick
+            {
+                flying.lane = Lane::Slow;
+                target.pace = Pace::Slow;
+                self.quick.running -= 1;
+                self.slow.running += 1;
+            }
+        }
+    }
+
+    /// When there will be room for those who wait for it in the quick lane, though nothing comes back.
+    fn room_at(&self) -> Option<Timestamp> {
+        let is_full = self.quick.running >= self.quick.room && !self.quick.waiting.is_empty();
+        let (at, ..) = self
+            .watched
+            .front()
+            .filter(|_| is_full && self.slow.running < SLOW_MOST)?;
+        Some(*at)
+    }
+
     /// Sends one row, in the background.
     fn send(&mut self, to: Arc<Webhook>, row: Row, lane: Lane) {
+        let (webhook, key) = (row.webhook, row.key());
         match lane {
-            Lane::Quick => self.quick.running += 1,
+            Lane::Quick => {
+                self.quick.running += 1;
+                let slow = self.shared.clock.now().plus(SLOW);
+                self.watched.push_back((slow, webhook, key.clone()));
+            }
             Lane::Slow => self.slow.running += 1,
         }
         self.started += 1;
-        let (webhook, key) = (row.webhook, row.key());
         let (shared, door) = (self.shared.clone(), self.door.clone());
         let away = self.shared.away.one_more();
         self.shared.runtime.spawn(async move {
@@ -309,8 +347,9 @@ impl Work for Dispatcher {
             News::Swept(swept) => self.swept(swept),
         }
         self.wake_up();
+        self.make_room(self.shared.clock.now());
         self.start_what_may().await;
-        self.wakes.first().map(|(at, _)| *at)
+        sooner(self.room_at(), self.wakes.first().map(|(at, _)| *at))
     }
 }
 
@@ -318,6 +357,9 @@ impl Work for Dispatcher {
 /// 1,000 events a second, keep 600 slow ones busy.
 const QUICK_ROOM: usize = 256;
 const SLOW_ROOM: usize = 640;
+/// With those that were thought quick: more than come together when all new receivers are dead, which is the room of the quick ones each
+/// time that [`SLOW`] is over, until the deadline.
+const SLOW_MOST: usize = 2_048;
 /// A receiver that takes this long is slow.
 const SLOW: Duration = Duration::from_millis(500);
 /// How long a webhook rests whose rows cannot be read or written.

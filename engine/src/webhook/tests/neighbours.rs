@@ -2,6 +2,7 @@
 
 use super::receiver::Manner;
 use super::*;
+use crate::limits::WEBHOOKS_PER_APP;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn healthy_receivers_do_not_wait_for_dead_ones() {
@@ -25,6 +26,33 @@ async fn healthy_receivers_do_not_wait_for_dead_ones() {
         dead.requests().len() < 300,
         "the healthy ones were served last"
     );
+}
+
+/// More of them than the quick receivers have room for, and their requests come back long after the test: what is known of them is only
+/// that they have not answered yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn healthy_receivers_do_not_wait_for_many_new_ones_that_turn_out_dead() {
+    let settings = WebhookSettings {
+        deadline: Duration::from_secs(600),
+        ..WebhookSettings::default()
+    };
+    let mut room = Room::with(Store::memory(), Clock::wall(), settings).await;
+    let dead = Receiver::new(Manner::Silent).await;
+    for _ in 0..20 {
+        room.app = new_app(&room.access).await;
+        for _ in 0..WEBHOOKS_PER_APP {
+            room.webhook(&dead).await;
+        }
+        room.begin().await;
+    }
+    dead.received(300).await;
+    room.app = new_app(&room.access).await;
+    let healthy = Receiver::good().await;
+    room.webhook(&healthy).await;
+    room.begin().await;
+    healthy.received(1).await;
+    let snapshot = room.webhooks.snapshot().await.unwrap();
+    assert_eq!((snapshot.waiting, snapshot.in_flight_slow >= 45), (0, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
