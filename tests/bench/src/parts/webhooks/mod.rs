@@ -59,7 +59,11 @@ async fn backlog(count: usize, scale: Scale, sheet: &mut Sheet) -> Result<()> {
         ratios.push(rate / limit);
     }
     let receivers = Unit::Count.show(count as f64);
-    let what = format!("webhooks to {receivers} receivers, a tenth dead");
+    // Of a single one no tenth is dead.
+    let what = match count {
+        1 => "webhooks to 1 receiver".to_owned(),
+        _ => format!("webhooks to {receivers} receivers, a tenth dead"),
+    };
     let figure = Figure::new(what, median(ours), Unit::PerSecond);
     sheet.note(&figure.beside("bare reqwest", median(limits), median(ratios)))
 }
