@@ -172,7 +172,7 @@ async fn everything_ends(site: &mut Site, load: &Load, made: &Made) -> anyhow::R
     // As long as something of it may be on its way: only what the provider has never seen rests.
     let unknown = eventually("only the unknown is open", ENDS_WITHIN, async || {
         let open = open(site);
-        // Each is looked at by itself only when few are left.
+        // Each is looked at by itself.
         if open.len() > FEW {
             return Ok(None);
         }
@@ -227,7 +227,7 @@ async fn payers_come_back(
     Ok(())
 }
 
-const FEW: usize = 200;
+const FEW: usize = 20_000;
 
 async fn tell_of(site: &Site, open: &[String], error: anyhow::Error) -> anyhow::Error {
     let mut shown = String::new();
