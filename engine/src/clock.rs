@@ -98,11 +98,23 @@ pub struct Clock(Source);
 enum Source {
     Wall,
     Manual(Arc<Manual>),
+    #[cfg(feature = "simulation")]
+    Simulated(Arc<Simulated>),
 }
 
 struct Manual {
     now: AtomicI64,
     turned: Notify,
+}
+
+/// The wall of a machine whose time a paused runtime turns.
+#[cfg(feature = "simulation")]
+struct Simulated {
+    epoch: tokio::time::Instant,
+    /// What the wall shows at the epoch, with all that it was set forward and back since.
+    at_epoch: AtomicI64,
+    /// How late whoever sleeps by this clock may wake, in microseconds.
+    grain: AtomicI64,
 }
 
 impl Clock {
@@ -124,6 +136,11 @@ impl Clock {
         match &self.0 {
             Source::Wall => steady(),
             Source::Manual(manual) => Timestamp(manual.now.load(Ordering::SeqCst)),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(simulated) => {
+                let since = i64::try_from(simulated.epoch.elapsed().as_micros());
+                Timestamp(simulated.at_epoch.load(Ordering::SeqCst) + since.unwrap_or(i64::MAX))
+            }
         }
     }
 
@@ -163,6 +180,15 @@ impl Clock {
                 }
                 turned.await;
             },
+            // As by the wall: who sleeps does not see that the clock is set meanwhile.
+            #[cfg(feature = "simulation")]
+            Source::Simulated(simulated) => {
+                let grain = u64::try_from(simulated.grain.load(Ordering::SeqCst)).unwrap_or(0);
+                let left = at.since(self.now()).max(Duration::from_micros(grain));
+                if !left.is_zero() {
+                    tokio::time::sleep(left).await;
+                }
+            }
         }
     }
 
@@ -205,6 +231,36 @@ impl fmt::Debug for Clock {
         match &self.0 {
             Source::Wall => f.write_str("Clock::wall"),
             Source::Manual(_) => write!(f, "Clock::manual({})", self.now()),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(_) => write!(f, "Clock::simulated({})", self.now()),
+        }
+    }
+}
+
+/// For the simulation: a wall clock that goes by tokio's paused time and can be set, as an administrator or NTP sets one.
+#[cfg(feature = "simulation")]
+impl Clock {
+    /// A clock that shows `start` now. Make it on the paused runtime by which it is to go.
+    pub fn simulated(start: Timestamp) -> Self {
+        Self(Source::Simulated(Arc::new(Simulated {
+            epoch: tokio::time::Instant::now(),
+            at_epoch: AtomicI64::new(start.0),
+            grain: AtomicI64::new(0),
+        })))
+    }
+
+    /// Sets a simulated clock forward, or back. Who sleeps by it is not woken.
+    pub fn set_by(&self, micros: i64) {
+        if let Source::Simulated(simulated) = &self.0 {
+            simulated.at_epoch.fetch_add(micros, Ordering::SeqCst);
+        }
+    }
+
+    /// Lets whoever sleeps by a simulated clock sleep at least so long: a machine that is slow, and days that pass quickly.
+    pub fn set_grain(&self, grain: Duration) {
+        if let Source::Simulated(simulated) = &self.0 {
+            let micros = i64::try_from(grain.as_micros()).unwrap_or(i64::MAX);
+            simulated.grain.store(micros, Ordering::SeqCst);
         }
     }
 }

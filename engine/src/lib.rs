@@ -22,9 +22,12 @@ pub mod ids;
 pub mod limits;
 pub mod mail;
 pub mod money;
+pub mod planted;
 pub mod records;
 pub mod routing;
 pub mod secret;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -2,6 +2,7 @@
 //!
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
+//! - `simulate` runs the engine in a world that loses, lies and kills, by seed;
 //! - `bench` measures speed and size;
 //! - `sweep` kills the real program under load, and counts what is lost and doubled;
 //! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
@@ -15,6 +16,7 @@ mod gateway;
 mod run;
 mod sbom;
 mod serve;
+mod simulate;
 mod stage;
 mod sweep;
 mod test;
@@ -32,6 +34,7 @@ enum Task {
     Gateway(gateway::Gateway),
     Sbom(sbom::Sbom),
     Serve(serve::Serve),
+    Simulate(simulate::Simulate),
     Stage(stage::Stage),
     Sweep(sweep::Sweep),
     Test(test::Test),
@@ -44,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Task::Gateway(gateway) => gateway.run(),
         Task::Sbom(sbom) => sbom.run(),
         Task::Serve(serve) => serve.run(),
+        Task::Simulate(simulate) => simulate.run(),
         Task::Stage(stage) => stage
             .run()
             .map(|staged| println!("{}", staged.folder.display())),

@@ -21,6 +21,7 @@ pub(crate) async fn ring(
             }
         };
         let rang = tokio::select! {
+            biased; // no chance: a seed has to give one history
             () = alarm => true,
             changed = rings.changed() => {
                 if changed.is_err() {

@@ -12,6 +12,7 @@ use super::running::Away;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{self, Call, CallEnd, Journal, Operation, Recovered};
 use crate::ids::AttemptId;
+use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
 use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 
@@ -194,7 +195,10 @@ async fn ask_gateway(
             .map(|connection| connection.config_changed_at),
         state: attempt.gateway_state.clone(),
         input: input::build(engine, tx, attempt, operation, errand.code.as_ref()),
-        environment: tx.environment,
+        environment: match is_planted(Fault::EnvironmentMixed) {
+            true => crate::environment::Environment::Sandbox,
+            false => tx.environment,
+        },
     };
     engine.gateways.call(call).await
 }

@@ -9,6 +9,7 @@ use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
 use crate::ids::{AppId, EventId};
 use crate::mail;
+use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
@@ -102,7 +103,15 @@ pub(crate) async fn commit(
             _ => None,
         });
     let opened: Vec<CaseReason> = opened.collect();
-    let told = put_into_outbox(engine, &mut batch, step);
+    let mut early = Batch::new();
+    let told = match is_planted(Fault::AnnouncedEarly) {
+        true => put_into_outbox(engine, &mut early, step),
+        false => put_into_outbox(engine, &mut batch, step),
+    };
+    if !early.is_empty() {
+        let _ = engine.store.commit(early).await;
+        engine.webhooks.nudge(&told.webhooks);
+    }
     engine
         .store
         .commit(batch)
@@ -142,6 +151,7 @@ fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
     };
     for action in &step.actions {
         match action {
+            Action::Announce(_) if is_planted(Fault::OutboxDropped) && after.state.is_final() => {}
             Action::Announce(name) => {
                 let event = webhook::event_id(after.id, *name, now);
                 let webhooks = engine.access.enabled_webhooks(after.app);

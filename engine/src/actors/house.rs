@@ -19,6 +19,10 @@ pub(crate) struct House {
 impl House {
     /// Starts the threads. Fails when the operating system gives none.
     pub(crate) fn start() -> std::io::Result<Self> {
+        #[cfg(feature = "simulation")]
+        if crate::simulation::is_on() {
+            return Ok(Self::here());
+        }
         let (sender, receiver) = mpsc::channel();
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let thread = std::thread::Builder::new()
@@ -48,6 +52,17 @@ impl House {
             system,
             thread: std::sync::Mutex::new(Some(thread)),
         })
+    }
+
+    /// A house without threads of its own: its actors live on the arbiter that this is called on, one at a time.
+    #[cfg(feature = "simulation")]
+    fn here() -> Self {
+        Self {
+            arbiters: vec![Arbiter::current()],
+            next: AtomicUsize::new(0),
+            system: System::current(),
+            thread: std::sync::Mutex::new(None),
+        }
     }
 
     /// The arbiter for the next actor, in turn.

@@ -22,6 +22,8 @@ mod scheduler;
 mod tests;
 mod transaction;
 mod watchers;
+#[cfg(feature = "simulation")]
+mod wrong;
 
 pub(crate) use alarm::ring;
 pub(crate) use away::Away;

@@ -1,7 +1,6 @@
 //! Finds the actor of a transaction, starts it when there is none, and forgets it when it rests.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::prelude::*;
@@ -19,7 +18,6 @@ const SENDS: usize = 4;
 
 pub(crate) struct Registry {
     shards: Vec<Mutex<Shard>>,
-    hasher: RandomState,
 }
 
 type Shard = HashMap<TransactionId, Up>;
@@ -34,7 +32,6 @@ impl Registry {
     pub(crate) fn new() -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            hasher: RandomState::new(),
         }
     }
 
@@ -94,13 +91,13 @@ impl Registry {
     pub(crate) fn rest_idle(&self, before: Timestamp) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            shard.retain(|_, up| {
-                let idle = up.last_command_at < before;
-                if idle {
-                    up.address.do_send(Rest);
-                }
-                !idle
-            });
+            let mut idle: Vec<_> = shard
+                .extract_if(|_, up| up.last_command_at < before)
+                .collect();
+            idle.sort_unstable_by_key(|(id, _)| *id); // a map has another order in each process
+            for (_, up) in idle {
+                up.address.do_send(Rest);
+            }
             if shard.capacity() > 4 * shard.len().max(16) {
                 shard.shrink_to_fit();
             }
@@ -135,8 +132,8 @@ impl Registry {
     }
 
     fn shard(&self, id: TransactionId) -> MutexGuard<'_, Shard> {
-        let hash = self.hasher.hash_one(id);
-        let index = usize::try_from(hash % SHARDS as u64).unwrap_or(0);
+        // The random part of an id is as good as a hash of it.
+        let index = usize::try_from(id.ulid().random() % SHARDS as u128).unwrap_or(0);
         self.shards[index]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -12,6 +12,7 @@ use crate::engine::{Engine, EngineError, Plan};
 use crate::gateway::{self, Recovered};
 use crate::ids::{AttemptId, CaseId, TransactionId};
 use crate::limits::TRANSACTION_MAILBOX;
+use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
@@ -199,7 +200,11 @@ async fn make(
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
         engine.faults.strike("decide");
+        #[cfg(feature = "simulation")]
+        let asked = command.clone();
         let events = decide(tx, command, &context)?;
+        #[cfg(feature = "simulation")]
+        let events = super::wrong::turned(tx, &asked, events);
         Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
     }));
     let decided = decided.unwrap_or_else(|_| {
@@ -261,7 +266,8 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
                 return Ok(None);
             }
             let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
-            let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent));
+            let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent))
+                && !is_planted(Fault::RecoveryBlind);
             let gateway_state = gateway::recovered_state(&engine.store, tx.id, attempt.id).await;
             tracing::warn!(transaction.id = %tx.id, attempt.id = %attempt.id, maybe_sent, "A submission was interrupted.");
             Ok(Some(Command::Recover {

@@ -17,7 +17,14 @@ pub struct Live {
 }
 
 #[derive(Default)]
-pub(crate) struct Watchers(Mutex<HashMap<TransactionId, watch::Sender<Live>>>);
+pub(crate) struct Watchers(Mutex<HashMap<TransactionId, Watched>>);
+
+/// Each watcher has a channel of its own, so that they are woken in the order in which they came: those of one channel wake by chance.
+#[derive(Default)]
+struct Watched {
+    live: Live,
+    watchers: Vec<watch::Sender<Live>>,
+}
 
 impl Watchers {
     /// Transactions in the map beyond which those that nobody watches any more are swept out.
@@ -26,11 +33,13 @@ impl Watchers {
     pub(crate) fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if map.len() >= Self::SWEEP_AT && map.len().is_power_of_two() {
-            map.retain(|_, sender| sender.receiver_count() > 0);
+            map.retain(|_, watched| watched.is_watched());
         }
-        map.entry(id)
-            .or_insert_with(|| watch::channel(Live::default()).0)
-            .subscribe()
+        let watched = map.entry(id).or_default();
+        watched.is_watched(); // those who left make room
+        let (sender, receiver) = watch::channel(watched.live);
+        watched.watchers.push(sender);
+        receiver
     }
 
     pub(crate) fn committed(&self, id: TransactionId, version: u64) {
@@ -43,11 +52,23 @@ impl Watchers {
 
     fn tell(&self, id: TransactionId, change: impl FnOnce(&mut Live)) {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(sender) = map.get(&id) else { return };
-        if sender.receiver_count() == 0 {
+        let Some(watched) = map.get_mut(&id) else {
+            return;
+        };
+        if !watched.is_watched() {
             map.remove(&id);
             return;
         }
-        sender.send_modify(change);
+        change(&mut watched.live);
+        for watcher in &watched.watchers {
+            watcher.send_replace(watched.live);
+        }
+    }
+}
+
+impl Watched {
+    fn is_watched(&mut self) -> bool {
+        self.watchers.retain(|watcher| !watcher.is_closed());
+        !self.watchers.is_empty()
     }
 }

@@ -11,6 +11,7 @@ use crate::engine::{Engine, EngineError};
 use crate::gateway::Operation;
 use crate::ids::{CallbackId, ConnectionId};
 use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES};
+use crate::planted::{Fault, is_planted};
 use crate::store::Batch;
 
 /// A request as it came.
@@ -114,7 +115,9 @@ impl Engine {
             };
             let mut batch = Batch::new();
             row::write(&mut batch, None, &callback);
-            self.store.commit(batch).await?;
+            if !is_planted(Fault::CallbackDropped) {
+                self.store.commit(batch).await?;
+            }
             Ok::<_, EngineError>(())
         };
         match stored.await {

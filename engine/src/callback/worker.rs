@@ -46,6 +46,7 @@ async fn run(engine: Engine) {
             tracing::error!(%error, "The callbacks that are due could not be read; trying again.");
         }
         tokio::select! {
+            biased; // no chance: a seed has to give one history
             () = engine.clock.sleep_until(next) => {}
             () = engine.callbacks.nudge.notified() => {}
         }

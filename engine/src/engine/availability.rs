@@ -9,6 +9,7 @@ use crate::environment::Environment;
 use crate::gateway::{Direction, Version};
 use crate::ids::{AppId, ConnectionId};
 use crate::money::{Amount, Currency};
+use crate::planted::{Fault, is_planted};
 use crate::records::Kind;
 use crate::routing::{Offer, Standing};
 use crate::transaction::{Attempt, Candidate, Transaction};
@@ -92,7 +93,10 @@ impl Engine {
         country: Option<&str>,
         amount: Option<Amount>,
     ) -> Vec<Offer> {
-        let connections = self.access.connections(app, environment);
+        let connections = match is_planted(Fault::EnvironmentMixed) {
+            true => self.access.connections(app, Environment::Sandbox),
+            false => self.access.connections(app, environment),
+        };
         let mut offers: Vec<Offer> = connections
             .iter()
             .map(|connection| {

@@ -11,6 +11,7 @@ use crate::actors::{NotCommitted, Step, commit};
 use crate::idempotency::Once;
 use crate::ids::{PaymentId, PayoutId, TransactionId};
 use crate::money::Amount;
+use crate::planted::{Fault, is_planted};
 use crate::records::{self, NewCustomer};
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
@@ -172,6 +173,13 @@ impl Engine {
             }
             let (tx, event) = initiate(new, now);
             let step = Step::first(tx, event, now);
+            if is_planted(Fault::AnsweredEarly) {
+                let (engine, after) = (self.clone(), step.after.clone());
+                self.runtime.spawn(async move {
+                    let _ = commit(&engine, batch, &step).await;
+                });
+                return Ok(after);
+            }
             match commit(self, batch, &step).await {
                 Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {

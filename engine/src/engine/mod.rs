@@ -158,6 +158,7 @@ impl Engine {
         tokio::pin!(deadline);
         while self.running.count() > 0 {
             tokio::select! {
+                biased;
                 () = &mut deadline => break,
                 () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
             }

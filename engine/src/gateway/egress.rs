@@ -60,6 +60,10 @@ impl Egress {
     /// `private`: hosts with their ports that may be private and without https.
     pub(super) fn new(development: bool, private: &[String]) -> Result<Self, reqwest::Error> {
         use_ring();
+        #[cfg(feature = "simulation")]
+        if crate::simulation::is_on() {
+            return simulated(development, private);
+        }
         Ok(Self {
             client: client(development)?,
             private_client: client(true)?,
@@ -115,6 +119,10 @@ impl Egress {
             may_be_private,
         } = checked;
         let host = request.url().host_str().unwrap_or_default().to_owned();
+        #[cfg(feature = "simulation")]
+        if let Some(line) = crate::simulation::line() {
+            return over(&line, &request, &host).await;
+        }
         let mut response = self
             .client_for(may_be_private)
             .execute(request)
@@ -207,6 +215,61 @@ impl Egress {
             None => host == name,
         };
         is_name && (self.development || listed_port == Some(port))
+    }
+}
+
+/// Nothing is sent by these clients, so one pair serves all worlds: making one takes longer than a history.
+#[cfg(feature = "simulation")]
+fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::Error> {
+    static CLIENTS: std::sync::OnceLock<Client> = std::sync::OnceLock::new();
+    if CLIENTS.get().is_none() {
+        let _ = CLIENTS.set(client(false)?); // another thread may have been faster
+    }
+    let client = CLIENTS.get().cloned().unwrap_or_default();
+    Ok(Egress {
+        private_client: client.clone(),
+        client,
+        development,
+        private: private.into(),
+    })
+}
+
+/// Sends over a simulated line, with the time that the request may take.
+#[cfg(feature = "simulation")]
+async fn over(
+    line: &crate::simulation::Line,
+    request: &reqwest::Request,
+    host: &str,
+) -> Result<HttpResponse, EffectError> {
+    use crate::simulation::{Cut, Request, To};
+    let error = |sent, kind, message: &str| EffectError {
+        sent,
+        kind,
+        message: format!("{host} {message}"),
+    };
+    let patience = request.timeout().copied().unwrap_or(GATEWAY_REQUEST);
+    let answering = line(Request::of(To::Provider, request));
+    match tokio::time::timeout(patience, answering).await {
+        Ok(Ok(answer)) => Ok(HttpResponse {
+            status: answer.status,
+            headers: answer.headers,
+            body: Body::of(answer.body),
+        }),
+        Ok(Err(Cut::Refused)) => Err(error(
+            Sent::No,
+            EffectErrorKind::Connect,
+            "cannot be reached",
+        )),
+        Ok(Err(Cut::Broken)) => Err(error(
+            Sent::Maybe,
+            EffectErrorKind::Broken,
+            "broke the line",
+        )),
+        Err(_) => Err(error(
+            Sent::Maybe,
+            EffectErrorKind::Timeout,
+            "did not answer in time",
+        )),
     }
 }
 

@@ -16,6 +16,7 @@ use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse, Sent};
 use super::redact::Redactor;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, TransactionId};
+use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
 
 /// Where a call writes down its exchanges.
@@ -211,7 +212,9 @@ impl<'c> Scribe<'c> {
                 return Err(JournalError::NoJournal);
             };
             self.desk().maybe_sent += 1;
-            if let Err(error) = self.write(journal, Some((number, &exchange))).await {
+            if is_planted(Fault::JournalSkipped) {
+                // Nothing is written down.
+            } else if let Err(error) = self.write(journal, Some((number, &exchange))).await {
                 self.desk().maybe_sent -= 1;
                 return Err(error.into());
             }
@@ -254,6 +257,9 @@ impl<'c> Scribe<'c> {
             self.desk().maybe_sent -= 1;
         }
         self.desk().out -= 1;
+        if is_planted(Fault::JournalSkipped) {
+            return;
+        }
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {
             // What stands in the journal says "maybe sent", which is the safe reading of what it cannot say.
             tracing::warn!(%error, transaction.id = %journal.transaction, "an answer of a provider could not be journaled");

@@ -84,6 +84,12 @@ impl Library {
         Ok(Self(unsafe { &*table }))
     }
 
+    /// The entries of a gateway that is linked into this program.
+    #[cfg(feature = "simulation")]
+    pub(super) fn linked(plugin: &'static Plugin) -> Self {
+        Self(plugin)
+    }
+
     /// Starts an operation. The second part is there as long as the library holds something for the call.
     pub(super) fn begin(self, message: &[u8]) -> (Step, Option<Running>) {
         let mut answer = Answer::default();

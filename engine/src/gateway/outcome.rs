@@ -13,12 +13,22 @@ use super::redact::Redactor;
 use crate::ids::TransactionId;
 use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
 use crate::money::{Amount, Currency};
+use crate::planted::{Fault, is_planted};
 use crate::transaction::{Decline, DeclineReason, Outcome, PayerAction, Translated};
 
 /// A call that came to no outcome. Only an operation that submits something can be "not sent"; a query, say, speaks of an attempt
 /// that is out already, and its own failure proves nothing about that.
 pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: String) -> Outcome {
-    if operation.submits() && !maybe_sent {
+    if is_planted(Fault::TimeoutDeclined) && maybe_sent {
+        return Outcome::Declined(Decline {
+            reason: DeclineReason::PayerTimeout,
+            retryable: false,
+            provider_id: None,
+            provider_code: None,
+            provider_message: None,
+        });
+    }
+    if operation.submits() && (!maybe_sent || is_planted(Fault::UnknownRetried)) {
         Outcome::NotSent { why }
     } else {
         Outcome::Unknown { why }

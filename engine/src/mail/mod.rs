@@ -94,6 +94,10 @@ impl Mails {
     /// # Errors
     /// When the settings cannot be used.
     pub fn start(with: Equipment, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
+        #[cfg(feature = "simulation")]
+        if let Some(line) = crate::simulation::line() {
+            return Self::start_through(Transport::Simulated(line), with, arbiter);
+        }
         let transport = match (&with.settings.smtp_url, &with.settings.folder) {
             (Some(url), _) => Transport::smtp(url)?,
             (None, Some(folder)) => {

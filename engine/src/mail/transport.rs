@@ -15,6 +15,8 @@ pub enum Transport {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
     /// Development mode: one `.eml` file a mail.
     Files(PathBuf),
+    #[cfg(feature = "simulation")]
+    Simulated(crate::simulation::Line),
     /// Panics so many times, and then takes everything.
     #[cfg(test)]
     Panicking(std::sync::atomic::AtomicUsize),
@@ -65,6 +67,16 @@ impl Transport {
                     Some("the mail server did not answer in time".to_owned()),
                 ),
             },
+            #[cfg(feature = "simulation")]
+            Self::Simulated(line) => {
+                match tokio::time::timeout(PATIENCE * 2, line(letter(id, &mail))).await {
+                    Ok(Ok(answer)) if answer.status == 250 => (Attempted::Sent, None),
+                    Ok(Ok(answer)) if answer.status >= 500 => {
+                        (Attempted::Refused, Some("no".to_owned()))
+                    }
+                    _ => (Attempted::Troubled, Some("the line broke".to_owned())),
+                }
+            }
             #[cfg(test)]
             Self::Panicking(times) => {
                 use std::sync::atomic::Ordering::SeqCst;
@@ -83,6 +95,24 @@ impl Transport {
                 ),
             },
         }
+    }
+}
+
+/// A mail as a request: to whom, and under which id. Its boundaries and its date are chance and time of their own, so they stay out.
+#[cfg(feature = "simulation")]
+fn letter(id: MailId, mail: &Message) -> crate::simulation::Request {
+    let to: Vec<String> = mail
+        .envelope()
+        .to()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    crate::simulation::Request {
+        to: crate::simulation::To::MailServer,
+        method: "MAIL".to_owned(),
+        url: format!("mailto:{}", to.join(",")),
+        headers: vec![("id".to_owned(), id.to_string())],
+        body: Vec::new(),
     }
 }
 

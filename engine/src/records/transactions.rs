@@ -2,6 +2,7 @@
 
 use super::{RecordError, cases, keys, names};
 use crate::ids::{ConnectionId, TransactionId};
+use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Recorded, Transaction};
 
@@ -42,7 +43,7 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
         if let Some(at) = old {
             batch.delete(Table::Timer, keys::timer(at, after.id));
         }
-        if let Some(at) = new {
+        if let Some(at) = new.filter(|_| !is_planted(Fault::TimerForgotten)) {
             batch.put(Table::Timer, keys::timer(at, after.id), []);
         }
     }

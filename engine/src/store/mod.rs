@@ -22,6 +22,8 @@ mod error;
 pub mod fuzzing;
 mod kv;
 mod place;
+#[cfg(feature = "simulation")]
+mod simulated;
 mod table;
 mod writer;
 
@@ -39,6 +41,8 @@ pub use self::batch::Batch;
 pub use self::error::{CommitError, OpenError, StoreError};
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
+#[cfg(feature = "simulation")]
+pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
 use self::place::Place;
 pub use self::table::Table;
@@ -95,6 +99,9 @@ struct Inner {
     shared: Arc<Shared>,
     sender: Sender<Message>,
     writer: Mutex<Option<thread::JoinHandle<()>>>,
+    /// Wakes a writer that has no thread of its own.
+    #[cfg(feature = "simulation")]
+    nudge: Option<Arc<tokio::sync::Notify>>,
 }
 
 /// What the handles and the writer have in common.
@@ -168,12 +175,7 @@ impl Store {
     }
 
     fn start(kv: Box<dyn Kv>, reopen: Reopen) -> Result<Self, OpenError> {
-        let shared = Arc::new(Shared {
-            kv: ArcSwapOption::from_pointee(kv),
-            down: ArcSwapOption::empty(),
-            queue: Semaphore::new(STORE_QUEUE),
-            counters: Counters::default(),
-        });
+        let shared = Arc::new(Shared::new(kv));
         let (sender, receiver) = channel();
         let writer = Writer::new(shared.clone(), receiver, reopen);
         let writer = thread::Builder::new()
@@ -187,6 +189,8 @@ impl Store {
             shared,
             sender,
             writer: Mutex::new(Some(writer)),
+            #[cfg(feature = "simulation")]
+            nudge: None,
         })))
     }
 
@@ -205,6 +209,10 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         let request = Message::Commit(Request { batch, reply });
         self.0.sender.send(request).map_err(|_| stopped())?;
+        #[cfg(feature = "simulation")]
+        if let Some(nudge) = &self.0.nudge {
+            nudge.notify_one();
+        }
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
@@ -242,6 +250,10 @@ impl Store {
     ) -> Result<KeyValues, StoreError> {
         if from >= to || limit == 0 {
             return Ok(Vec::new());
+        }
+        #[cfg(feature = "simulation")]
+        if self.0.nudge.is_some() {
+            return self.0.shared.scan(table, from, to, direction, limit); // no threads
         }
         if limit <= STORE_SCAN_INLINE {
             return self.0.shared.scan(table, from, to, direction, limit);
@@ -292,6 +304,15 @@ impl Drop for Inner {
 }
 
 impl Shared {
+    fn new(kv: Box<dyn Kv>) -> Self {
+        Self {
+            kv: ArcSwapOption::from_pointee(kv),
+            down: ArcSwapOption::empty(),
+            queue: Semaphore::new(STORE_QUEUE),
+            counters: Counters::default(),
+        }
+    }
+
     fn mark_down(&self, reason: Option<String>) {
         self.down.store(reason.map(Arc::new));
     }

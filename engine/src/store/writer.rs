@@ -92,14 +92,7 @@ impl Writer {
                 self.failure = self.recover(failure);
             }
             let closing = self.gather();
-            let mut group = std::mem::take(&mut self.group);
-            let verdicts = self.decide(&group);
-            self.shared.queue.add_permits(group.len());
-            self.crowd = group.len();
-            for (request, verdict) in group.drain(..).zip(verdicts) {
-                let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
-            }
-            self.group = group;
+            self.serve();
             if let Some(closed) = closing {
                 break closed;
             }
@@ -110,6 +103,38 @@ impl Writer {
         if let Some(closed) = closed {
             let _ = closed.send(()); // whoever asked may have stopped waiting
         }
+    }
+
+    /// Commits the group, and answers each of it.
+    fn serve(&mut self) {
+        let mut group = std::mem::take(&mut self.group);
+        let verdicts = self.decide(&group);
+        self.shared.queue.add_permits(group.len());
+        self.crowd = group.len();
+        for (request, verdict) in group.drain(..).zip(verdicts) {
+            let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
+        }
+        self.group = group;
+    }
+
+    /// Whether the engine has to be opened again.
+    #[cfg(feature = "simulation")]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// One round of [`Self::run`] that waits for nothing: for a writer without a thread.
+    #[cfg(feature = "simulation")]
+    pub(super) fn turn(&mut self) {
+        if let Some(failure) = self.failure.take() {
+            self.failure = self.recover(failure);
+        }
+        while self.group.len() < STORE_BATCH
+            && let Ok(Message::Commit(request)) = self.receiver.try_recv()
+        {
+            self.group.push(request);
+        }
+        self.serve();
     }
 
     /// Fills the group with what waits. Blocks for the first commit, except when a failed engine waits to be reopened.
@@ -354,4 +379,4 @@ pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
 const CROWD: usize = 4;
 const PATIENCE: Duration = Duration::from_micros(200);
 /// How long a failed engine rests before it is tried again; commits wait that long at most to be told.
-const RETRY: Duration = Duration::from_millis(100);
+pub(super) const RETRY: Duration = Duration::from_millis(100);

@@ -137,6 +137,10 @@ impl Sender {
 
     async fn exchange(&self, request: RequestBuilder, begun: Instant) -> Exchange {
         let deadline = begun + self.deadline;
+        #[cfg(feature = "simulation")]
+        if let Some(line) = crate::simulation::line() {
+            return over(&line, request, begun, deadline).await;
+        }
         let mut response = match tokio::time::timeout_at(deadline, request.send()).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Exchange::failed(egress::classify(&error), deepest(&error)),
@@ -189,6 +193,37 @@ impl Exchange {
             failure: Some((failure, detail)),
             ..Self::default()
         }
+    }
+}
+
+/// Sends over a simulated line.
+#[cfg(feature = "simulation")]
+async fn over(
+    line: &crate::simulation::Line,
+    request: RequestBuilder,
+    begun: Instant,
+    deadline: Instant,
+) -> Exchange {
+    use crate::simulation::{Cut, Request, To};
+    let request = match request.build() {
+        Ok(request) => Request::of(To::Merchant, &request),
+        Err(error) => return Exchange::failed(Failure::Http, deepest(&error)),
+    };
+    match tokio::time::timeout_at(deadline, line(request)).await {
+        Ok(Ok(answer)) => Exchange {
+            address: None,
+            answered: Some(begun.elapsed()),
+            response: Some(Response {
+                status: answer.status,
+                headers: answer.headers,
+                body: String::from_utf8_lossy(&answer.body).into_owned(),
+                is_cut: false,
+            }),
+            failure: None,
+        },
+        Ok(Err(Cut::Refused)) => Exchange::failed(Failure::Connect, "nobody listens".to_owned()),
+        Ok(Err(Cut::Broken)) => Exchange::failed(Failure::Http, "the line broke".to_owned()),
+        Err(_) => Exchange::failed(Failure::Timeout, "there was no answer in time".to_owned()),
     }
 }
 

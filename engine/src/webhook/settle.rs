@@ -13,6 +13,7 @@ use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::egress::Failure;
+use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, Table};
 
 /// What the dispatcher has to know of an attempt that is over.
@@ -162,7 +163,7 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, row.key(), row.value());
     batch.delete(Table::Outbox, row.key());
-    if status == DeliveryStatus::Waiting {
+    if status == DeliveryStatus::Waiting && !is_planted(Fault::DeliveryForgotten) {
         batch.put(Table::Outbox, after.key(), after.value());
     }
     log::put_attempt(&mut batch, attempt);

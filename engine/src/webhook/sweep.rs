@@ -93,6 +93,7 @@ pub(super) async fn sweep_on(shared: Arc<Shared>, desk: Door<Dispatcher>) {
         }
         let pause = SWEEP.max(begun.elapsed() * SWEEP_SHARE);
         tokio::select! {
+            biased; // no chance: a seed has to give one history
             () = shared.clock.sleep(pause) => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }

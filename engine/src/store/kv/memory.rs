@@ -14,6 +14,17 @@ pub(in crate::store) struct Memory {
     tables: RwLock<[BTreeMap<Vec<u8>, Vec<u8>>; Table::ALL.len()]>,
 }
 
+#[cfg(feature = "simulation")]
+impl Memory {
+    /// All rows of a table, in order.
+    pub(in crate::store) fn all(&self, table: Table) -> KeyValues {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = tables[table.position()].iter();
+        rows.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    }
+}
+
 #[cfg(any(test, feature = "testing"))]
 impl Memory {
     pub(super) fn copy(&self) -> Self {

@@ -4,6 +4,8 @@ pub(super) mod fjall;
 pub(super) mod memory;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod mortal;
+#[cfg(feature = "simulation")]
+pub(super) mod simulated;
 pub(super) mod sled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,0 +1,122 @@
+//! Seams for the deterministic simulation (`tests/simulation`), behind a feature that no release can have.
+//!
+//! One thread is one world. While a [`World`] is in force on a thread, what the engine on it would send to providers, merchants and mail
+//! servers goes to the world's line instead, its actors live on that thread, and the world's fault, if it has one, is planted. The clock
+//! ([`crate::clock::Clock::simulated`]), chance ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
+//! ([`crate::gateway::Gateways::link`]) are handed in as always.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use crate::planted::Fault;
+pub use crate::store::{Disk, FlushEnd, Nature, Tables};
+
+#[cfg(not(debug_assertions))]
+compile_error!(
+    "the feature `simulation` plants faults and is for builds with debug assertions alone: build the program with `--package switchyard`, and \
+     the simulation with `cargo xtask simulate`"
+);
+
+/// What surrounds the engine on this thread.
+#[derive(Clone)]
+pub struct World {
+    pub line: Line,
+    pub fault: Option<Fault>,
+}
+
+/// The way out. It is asked for every request that would leave the process.
+pub type Line = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
+pub type Answering = Pin<Box<dyn Future<Output = Result<Response, Cut>> + Send>>;
+
+/// Who is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    Provider,
+    Merchant,
+    MailServer,
+}
+
+/// What would leave.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub to: To,
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// A request without a whole answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Nobody listened: not one byte left.
+    Refused,
+    /// The line broke after the first byte.
+    Broken,
+}
+
+thread_local! {
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// Puts a world in force on this thread until the guard is dropped.
+pub fn enter(world: World) -> Entered {
+    WORLD.set(Some(world));
+    Entered(())
+}
+
+/// A world is in force as long as this lives.
+#[must_use = "the world ends when this is dropped"]
+pub struct Entered(());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        WORLD.set(None);
+    }
+}
+
+pub(crate) fn is_on() -> bool {
+    WORLD.with_borrow(Option::is_some)
+}
+
+/// The fault of this thread's world.
+pub fn planted() -> Option<Fault> {
+    WORLD.with_borrow(|world| world.as_ref()?.fault)
+}
+
+/// The way out of this thread's world, if there is one.
+pub(crate) fn line() -> Option<Line> {
+    WORLD.with_borrow(|world| Some(world.as_ref()?.line.clone()))
+}
+
+impl Request {
+    /// The same request as reqwest would have sent it.
+    pub(crate) fn of(to: To, request: &reqwest::Request) -> Self {
+        let text = |value: &reqwest::header::HeaderValue| {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        let headers = request.headers().iter();
+        Self {
+            to,
+            method: request.method().to_string(),
+            url: request.url().to_string(),
+            headers: headers
+                .map(|(name, value)| (name.to_string(), text(value)))
+                .collect(),
+            body: request
+                .body()
+                .and_then(reqwest::Body::as_bytes)
+                .unwrap_or_default()
+                .to_vec(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The disk of the simulation: ordered maps that outlive the process that writes to them, and a nature that says how each flush ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::memory::Memory;
+use super::{Kv, KvError, Scan, WriteFailed, before};
+use crate::store::KeyValues;
+use crate::store::batch::Change;
+use crate::store::table::Table;
+
+/// A disk that outlives processes. Clones are the same disk.
+#[derive(Clone)]
+pub struct Disk {
+    pub(in crate::store) durable: Arc<Memory>,
+    pub(in crate::store) nature: Arc<Nature>,
+    failing: Arc<AtomicBool>,
+}
+
+/// What lies on a disk, to begin another one with.
+pub struct Tables(Memory);
+
+impl Clone for Tables {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+/// How a disk behaves: asked at the beginning and at the end of each flush.
+pub struct Nature {
+    pub takes: Box<dyn Fn() -> Duration + Send + Sync>,
+    /// Asked with the number of rows that are to change.
+    pub ends: Box<dyn Fn(usize) -> FlushEnd + Send + Sync>,
+}
+
+/// How a flush ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushEnd {
+    Done,
+    /// The disk takes no writes now; nothing of it is made.
+    Failed,
+    /// The process dies before any of it is durable.
+    Lost,
+    /// The process dies when so many of its rows are made. What an engine's checksums are there against.
+    Torn(usize),
+}
+
+impl Disk {
+    pub fn new(nature: Nature) -> Self {
+        Self::holding(Tables(Memory::default()), nature)
+    }
+
+    /// A disk that has `tables` on it already.
+    pub fn holding(tables: Tables, nature: Nature) -> Self {
+        Self {
+            durable: Arc::new(tables.0),
+            nature: Arc::new(nature),
+            failing: Arc::default(),
+        }
+    }
+
+    /// A copy of all that is durable.
+    pub fn copy(&self) -> Tables {
+        Tables(self.durable.copy())
+    }
+
+    /// Every row there is: table, key, value, in order.
+    pub fn rows(&self) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+        let all = Table::ALL.into_iter().flat_map(|table| {
+            let rows = self.durable.all(table).into_iter();
+            rows.map(move |(key, value)| (table, key, value))
+        });
+        all.collect()
+    }
+
+    /// Whether the engine on it has to be opened again before it writes.
+    pub(in crate::store) fn probe(&self) -> bool {
+        !self.failing.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Kv for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        self.durable.get(table, key)
+    }
+
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
+        self.durable.scan(scan)
+    }
+
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        let failed = |reason: &str, undo| {
+            Err(WriteFailed {
+                error: KvError(reason.to_owned()),
+                undo,
+                readable: true,
+            })
+        };
+        match (self.nature.ends)(changes.len()) {
+            FlushEnd::Done => self.durable.write(changes),
+            FlushEnd::Failed => {
+                self.failing.store(true, Ordering::SeqCst);
+                let undo = before(self, changes).unwrap_or_default();
+                failed("the simulated disk is full", undo)
+            }
+            FlushEnd::Lost => failed("the process is dead", Vec::new()),
+            FlushEnd::Torn(rows) => {
+                self.durable.write(&changes[..rows.min(changes.len())])?;
+                failed("the process is dead", Vec::new())
+            }
+        }
+    }
+}

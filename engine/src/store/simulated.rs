@@ -1,0 +1,52 @@
+//! A store without a thread: its writer takes a turn on the runtime whenever somebody has committed, after as long as the simulated disk
+//! takes to flush. All else is the store as it is.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+
+use super::error::OpenError;
+use super::writer::{RETRY, Reopen, Writer};
+use super::{Disk, Inner, Shared, Store};
+
+impl Store {
+    /// A store on a simulated disk. Call it on the runtime that shall write.
+    pub fn simulated(disk: &Disk) -> Self {
+        let shared = Arc::new(Shared::new(Box::new(disk.clone())));
+        let (sender, receiver) = channel();
+        let (probed, opened) = (disk.clone(), disk.clone());
+        let reopen = Reopen {
+            probe: Box::new(move || match probed.probe() {
+                true => Ok(()),
+                false => Err(OpenError::Engine {
+                    path: std::path::PathBuf::new(),
+                    reason: "the simulated disk is full".to_owned(),
+                }),
+            }),
+            open: Box::new(move || Ok(Box::new(opened.clone()))),
+        };
+        let mut writer = Writer::new(shared.clone(), receiver, reopen);
+        let nudge = Arc::new(Notify::new());
+        let (nudged, nature) = (nudge.clone(), disk.nature.clone());
+        tokio::spawn(async move {
+            loop {
+                let pause = match writer.has_failed() {
+                    true => RETRY,
+                    false => {
+                        nudged.notified().await;
+                        (nature.takes)()
+                    }
+                };
+                tokio::time::sleep(pause).await;
+                writer.turn();
+            }
+        });
+        Self(Arc::new(Inner {
+            shared,
+            sender,
+            writer: Mutex::new(None),
+            nudge: Some(nudge),
+        }))
+    }
+}

@@ -1,0 +1,165 @@
+//! The gateway of the simulation: an ordinary one, linked in, whose connection says how often it panics, stalls or talks nonsense.
+
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use switchyard_engine::simulation::{Fault as Planted, planted};
+use switchyard_gateway::abi::{ABI_MAJOR, Plugin};
+use switchyard_gateway::{
+    Amount, Callback, CallbackResult, Cancel, Collect, Context, DeclineReason, Direction, Fault,
+    Gateway, Money, Outcome, Payout, Query, gateway, runtime,
+};
+
+#[derive(Default)]
+struct Simulated;
+
+#[derive(Deserialize)]
+struct Config {
+    base: String,
+    secret: String,
+    /// Of a thousand calls, how many it stumbles over before it sends, and as many after it.
+    temper: u64,
+}
+
+/// What the provider answers, and what its callbacks say.
+#[derive(Deserialize)]
+struct News {
+    reference: String,
+    id: String,
+    status: String,
+    minor: i64,
+    currency: String,
+}
+
+impl Gateway for Simulated {
+    async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+        submit(cx, "charges", &ask.reference, &ask.transaction, &ask.amount).await
+    }
+
+    async fn payout(&self, cx: &Context, ask: Payout) -> Result<Outcome, Fault> {
+        submit(cx, "payouts", &ask.reference, &ask.transaction, &ask.amount).await
+    }
+
+    async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
+        let config: Config = cx.config()?;
+        stumble(cx, &config).await?;
+        let path = match ask.direction {
+            Direction::Collect => "charges",
+            Direction::Payout => "payouts",
+        };
+        let url = format!("{}/{path}/{}", config.base, ask.reference);
+        let answer = cx.get(url).send().await?;
+        if answer.status == 404 {
+            let why = "the provider does not know it".to_owned();
+            return Ok(Outcome::NotFound { why });
+        }
+        if !answer.is_success() {
+            return Ok(Outcome::unknown("the provider failed"));
+        }
+        outcome(answer.json()?)
+    }
+
+    async fn cancel(&self, cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
+        let config: Config = cx.config()?;
+        let url = format!("{}/charges/{}/cancel", config.base, ask.reference);
+        let answer = cx.post(url).json(&json!({})).send().await?;
+        if !answer.is_success() {
+            return Ok(Outcome::unknown("the provider failed"));
+        }
+        outcome(answer.json()?)
+    }
+
+    async fn callback(&self, cx: &Context, news: Callback) -> Result<CallbackResult, Fault> {
+        let config: Config = cx.config()?;
+        if cx.chance() % 1_000 < config.temper {
+            panic!("the simulation wants a panic over a callback");
+        }
+        let body = news.body.bytes()?;
+        let is_signed =
+            news.header("x-signature") == Some(signature(&config.secret, &body).as_str());
+        if !is_signed && planted() != Some(Planted::ForgeryBelieved) {
+            return Ok(CallbackResult::refused("the signature does not fit"));
+        }
+        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+            return Ok(CallbackResult::refused("this is no news"));
+        };
+        let (reference, id) = (news.reference.clone(), news.id.clone());
+        Ok(CallbackResult::trusted(outcome(news)?)
+            .about(reference)
+            .about_provider_id(id))
+    }
+}
+
+gateway!(Simulated);
+
+async fn submit(
+    cx: &Context,
+    path: &str,
+    reference: &str,
+    transaction: &str,
+    amount: &Money,
+) -> Result<Outcome, Fault> {
+    let config: Config = cx.config()?;
+    stumble(cx, &config).await?;
+    let ask = json!({
+        "reference": reference,
+        "transaction": transaction,
+        "minor": amount.minor,
+        "currency": amount.currency,
+    });
+    let request = cx.post(format!("{}/{path}", config.base)).json(&ask);
+    let answer = request.send().await?;
+    stumble(cx, &config).await?;
+    if !answer.is_success() {
+        return Ok(Outcome::unknown("the provider failed"));
+    }
+    outcome(answer.json()?)
+}
+
+fn outcome(news: News) -> Result<Outcome, Fault> {
+    let outcome = match news.status.as_str() {
+        "paid" => Outcome::succeeded(Amount::minor(news.minor, news.currency)),
+        "pending" => Outcome::pending(),
+        "declined" => Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money."),
+        "busy" => Outcome::declined(DeclineReason::ProviderUnavailable, "Busy.").and_retryable(),
+        other => return Err(Fault::provider(format!("it says {other}"))),
+    };
+    Ok(outcome.with_provider_id(news.id))
+}
+
+/// Panics, faults, or waits for long, as seldom as the connection says.
+async fn stumble(cx: &Context, config: &Config) -> Result<(), Fault> {
+    let chance = cx.chance();
+    if chance % 1_000 >= config.temper {
+        return Ok(());
+    }
+    match chance / 1_000 % 3 {
+        0 => panic!("the simulation wants a panic"),
+        1 => Err(Fault::provider("the simulation wants a fault")),
+        _ => {
+            cx.sleep(std::time::Duration::from_secs(120)).await;
+            Ok(())
+        }
+    }
+}
+
+/// What a provider signs its callbacks with.
+pub fn signature(secret: &str, body: &[u8]) -> String {
+    let mut hash = Sha256::new();
+    hash.update(secret.as_bytes());
+    hash.update(body);
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The manifest, as it lies beside this crate's `Cargo.toml`.
+pub const MANIFEST: &[u8] = include_bytes!("../gateway.json");
+
+/// The entries of the gateway, as the engine would find them in its library.
+pub static PLUGIN: Plugin = Plugin {
+    abi_major: ABI_MAJOR,
+    size: size_of::<Plugin>() as u32,
+    begin: runtime::c_begin::<Simulated>,
+    resume: runtime::c_resume,
+    end: runtime::c_end,
+};

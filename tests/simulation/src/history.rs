@@ -1,0 +1,288 @@
+//! One history from its seed to its verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use switchyard_engine::engine::Engine;
+use switchyard_engine::gateway::exchanges;
+use switchyard_engine::simulation::{Disk, Fault};
+use switchyard_engine::store::Table;
+use switchyard_engine::transaction::{AttemptState, Event, Recorded, Transaction};
+use switchyard_engine::webhook::DeliveryStatus;
+
+use crate::image::{self, Image};
+use crate::life::{Ended, Life};
+use crate::panics;
+use crate::plan::Plan;
+use crate::promises::{Broken, GivenUp, Sighting, Stored, StoredAttempt, broken};
+use crate::world::{SECOND, Shared, nature};
+
+/// How a history is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub fault: Option<Fault>,
+    /// Keep its lines, and not their hash alone.
+    pub keeps_log: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct History {
+    pub seed: u64,
+    pub broken: Vec<Broken>,
+    /// Of all its lines, and of all rows on the disk at the end.
+    pub hash: u64,
+    pub lines: u64,
+    pub log: String,
+    /// Steps of each life: places at which it could have died.
+    pub steps: Vec<u64>,
+    pub transactions: usize,
+}
+
+/// Runs the history of a plan.
+pub fn run(plan: Plan, options: Options) -> History {
+    panics::note();
+    let seed = plan.seed;
+    let image = image::of(&plan);
+    let world = Shared::new(plan.clone(), options.keeps_log);
+    world.lock().invite();
+    let disk = Disk::holding(image.tables.clone(), nature(&world, options.fault));
+    let mut deaths = plan.deaths.iter().copied();
+    let mut steps = Vec::new();
+    let mut found = Vec::new();
+    for number in 0.. {
+        let life = Life {
+            world: &world,
+            disk: &disk,
+            image: &image,
+            number,
+            die_at: deaths.next(),
+            fault: options.fault,
+        };
+        let ended = life.live();
+        steps.push(world.lock().steps);
+        match ended {
+            Ended::AtRest => break,
+            Ended::Died => {
+                found.extend(without_timer(&disk));
+                rest(&world);
+            }
+        }
+    }
+    let mut world = world.lock();
+    found.extend(panics::noted().into_iter().map(|why| Broken {
+        promise: "no panic",
+        why,
+    }));
+    found.extend(broken(&world.evidence));
+    for broken in &found {
+        world.note(format_args!("BROKEN {broken}"));
+    }
+    let (hash, lines) = world.hash();
+    History {
+        seed,
+        broken: found,
+        hash: hash_of_disk(&disk, hash),
+        lines,
+        log: world.log().to_owned(),
+        steps,
+        transactions: world.evidence.stored.len(),
+    }
+}
+
+/// Nobody is up for a while.
+fn rest(world: &Shared) {
+    let mut world = world.lock();
+    let down = i64::try_from(world.people.between(0, 90_000)).unwrap_or(0) * 1_000;
+    world.pass(down);
+    let until = world.now();
+    world.without_process(until);
+    world.note(format_args!("nobody was up for {} s", down / SECOND));
+}
+
+fn hash_of_disk(disk: &Disk, seed: u64) -> u64 {
+    let mut hash = seed;
+    for (table, key, value) in disk.rows() {
+        for part in [table.name().as_bytes(), &key, &value] {
+            hash = xxhash_rust::xxh3::xxh3_64_with_seed(part, hash);
+        }
+    }
+    hash
+}
+
+/// Transactions on a disk, with the keys of their rows.
+fn transactions(disk: &Disk) -> Vec<(Vec<u8>, Transaction)> {
+    let rows = disk.rows().into_iter();
+    let rows = rows.filter(|(table, ..)| *table == Table::Transaction);
+    let read = |value: &[u8]| serde_json::from_slice(value.get(8..)?).ok(); // the version stands before it
+    rows.filter_map(|(_, key, value)| Some((key, read(&value)?)))
+        .collect()
+}
+
+/// The transactions for which a disk has a timer, by their rows' keys.
+fn timers(disk: &Disk) -> BTreeSet<Vec<u8>> {
+    let rows = disk.rows().into_iter();
+    let rows = rows.filter(|(table, ..)| *table == Table::Timer);
+    rows.map(|(_, key, _)| key.get(8..).unwrap_or_default().to_vec())
+        .collect()
+}
+
+/// P5 at the moment of a death: what is on the disk is all that is left.
+fn without_timer(disk: &Disk) -> Vec<Broken> {
+    let timers = timers(disk);
+    let stuck = transactions(disk).into_iter();
+    let stuck = stuck.filter(|(key, tx)| tx.wake_at().is_some() != timers.contains(key));
+    stuck
+        .map(|(_, tx)| Broken {
+            promise: "P5",
+            why: format!(
+                "{} is {} on the disk, and its timer is not as that wants",
+                tx.id,
+                tx.state.name()
+            ),
+        })
+        .collect()
+}
+
+/// Whether every transaction is final or with a person, and everything has been told.
+pub async fn is_settled(engine: &Engine) -> bool {
+    let all = engine.store.scan(
+        Table::Transaction,
+        &[0],
+        &[u8::MAX; 20],
+        switchyard_engine::store::Direction::Forward,
+        1_000,
+    );
+    let rows = all.await.unwrap_or_default();
+    let open = rows.iter().any(|(_, value)| {
+        let tx: Option<Transaction> = value
+            .get(8..)
+            .and_then(|json| serde_json::from_slice(json).ok());
+        tx.is_some_and(|tx| !tx.state.is_final() && tx.cases.is_empty())
+    });
+    if open {
+        return false;
+    }
+    let outbox = engine.store.scan(
+        Table::Outbox,
+        &[0],
+        &[u8::MAX; 20],
+        switchyard_engine::store::Direction::Forward,
+        1,
+    );
+    outbox.await.is_ok_and(|rows| rows.is_empty())
+}
+
+/// Writes down what the store says, when everything has come to rest.
+pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image) {
+    let timers = timers(disk);
+    let mut stored = Vec::new();
+    for (key, tx) in transactions(disk) {
+        let timeline = engine.timeline(tx.id).await.unwrap_or_default();
+        let mut attempts = Vec::new();
+        for attempt in &tx.attempts {
+            let rows = exchanges(&engine.store, tx.id, attempt.id).await;
+            let rows = rows.unwrap_or_default();
+            attempts.push(StoredAttempt {
+                reference: attempt.reference.to_string(),
+                state: word(attempt.state).to_owned(),
+                journaled: rows.iter().filter(|row| row.mutates).count(),
+            });
+        }
+        stored.push(told(&tx, attempts, &timeline, timers.contains(&key)));
+    }
+    let given_up = given_up(engine, image).await;
+    let rows = disk.rows().into_iter();
+    let outbox = rows.filter(|(table, ..)| *table == Table::Outbox).count();
+    let mut world = world.lock();
+    let at = world.now();
+    for stored in &stored {
+        world.note(format_args!("at rest: {stored:?}"));
+        world.evidence.sightings.push(Sighting {
+            at,
+            transaction: stored.id.clone(),
+            status: stored.status.clone(),
+            version: Some(stored.version),
+        });
+    }
+    world.evidence.webhooks.clone_from(&image.webhooks);
+    world.evidence.stored = stored;
+    world.evidence.given_up = given_up;
+    world.evidence.outbox = outbox;
+}
+
+fn told(
+    tx: &Transaction,
+    attempts: Vec<StoredAttempt>,
+    timeline: &[Recorded],
+    has_timer: bool,
+) -> Stored {
+    let is_end = |recorded: &&Recorded| {
+        matches!(
+            recorded.event,
+            Event::Succeeded | Event::Failed { .. } | Event::Cancelled { .. }
+        )
+    };
+    Stored {
+        id: tx.id.to_string(),
+        status: tx.status().as_str().to_owned(),
+        is_live: tx.environment == switchyard_engine::environment::Environment::Live,
+        is_final: tx.state.is_final(),
+        version: tx.version,
+        minor: tx.amount.minor(),
+        attempts,
+        cases: tx
+            .cases
+            .iter()
+            .map(|case| (case.reference.to_string(), case.reason.as_str().to_owned()))
+            .collect(),
+        has_timer,
+        ends: timeline.iter().filter(is_end).count(),
+        history: timeline.iter().map(|recorded| line_of(recorded)).collect(),
+    }
+}
+
+/// An event in a few words.
+fn line_of(recorded: &Recorded) -> String {
+    let mut line = String::new();
+    let written = format!("{:?}", recorded.event);
+    let name: String = written
+        .chars()
+        .take_while(char::is_ascii_alphanumeric)
+        .collect();
+    let _ = write!(line, "{} {name}", recorded.at); // writing to a string does not fail
+    line
+}
+
+async fn given_up(engine: &Engine, image: &Image) -> Vec<GivenUp> {
+    let mut given_up = Vec::new();
+    let webhooks = engine.access.webhooks(image.keys.app).unwrap_or_default();
+    let urls: BTreeMap<_, _> = webhooks
+        .iter()
+        .map(|one| (one.id, one.url.clone()))
+        .collect();
+    for webhook in webhooks {
+        let deliveries = engine.webhooks.deliveries(webhook.id, None, 1_000).await;
+        for delivery in deliveries.unwrap_or_default() {
+            if delivery.status == DeliveryStatus::Failed {
+                given_up.push(GivenUp {
+                    webhook: urls[&delivery.webhook].clone(),
+                    transaction: delivery.transaction.to_string(),
+                    event: delivery.name.as_str().to_owned(),
+                });
+            }
+        }
+    }
+    given_up
+}
+
+const fn word(state: AttemptState) -> &'static str {
+    match state {
+        AttemptState::Started => "started",
+        AttemptState::Pending => "pending",
+        AttemptState::InDoubt => "in_doubt",
+        AttemptState::Succeeded => "succeeded",
+        AttemptState::Declined => "declined",
+        AttemptState::NotSent => "not_sent",
+    }
+}

@@ -1,0 +1,434 @@
+//! One life of the process: from the start of the engine to its death, or to the rest of everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchyard_engine::access::{Access, Caller};
+use switchyard_engine::callback::CallbackRequest;
+use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_engine::directory::Directory;
+use switchyard_engine::engine::{
+    Choice, Engine, EngineError, EngineSettings, Equipment, NewPayment, NewPayout,
+};
+use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
+use switchyard_engine::ids::{Ids, TransactionId};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::simulation::{self, Disk, Fault};
+use switchyard_engine::store::Store;
+use switchyard_engine::testing::{START, amount, customer};
+use switchyard_engine::transaction::{ClientContext, Transaction};
+
+use crate::gateway::{MANIFEST, PLUGIN, signature};
+use crate::image::{self, CALLBACK_SECRET, Image};
+use crate::world::{Deed, Happening, MINUTE, SECOND, Shared, line};
+
+/// How a life ended.
+pub enum Ended {
+    Died,
+    /// Everything has come to rest.
+    AtRest,
+}
+
+/// What a life is lived with.
+pub struct Life<'h> {
+    pub world: &'h Shared,
+    pub disk: &'h Disk,
+    pub image: &'h Arc<Image>,
+    /// From 0: ids of one life are not those of the next.
+    pub number: u64,
+    pub die_at: Option<u64>,
+    pub fault: Option<Fault>,
+}
+
+/// What deeds are done with.
+#[derive(Clone)]
+struct Hands {
+    world: Shared,
+    engine: Engine,
+    idempotency: Idempotency,
+    image: Arc<Image>,
+}
+
+impl Life<'_> {
+    /// Lives it. Whatever was under way in the process when it ends is gone.
+    pub fn live(&self) -> Ended {
+        let _entered = simulation::enter(simulation::World {
+            line: line(self.world),
+            fault: self.fault,
+        });
+        let system = actix::System::with_tokio_rt(|| {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .expect("a runtime without threads and sockets takes nothing that could be missing")
+        });
+        system.block_on(async {
+            self.world.lock().begin_life(self.die_at);
+            let ended = tokio::select! {
+                biased;
+                () = self.world.died() => Ended::Died,
+                () = self.run() => Ended::AtRest,
+            };
+            self.world.lock().end_life();
+            ended
+        })
+    }
+
+    async fn run(&self) {
+        let (engine, clock) = self.start().await;
+        let hands = Hands {
+            world: self.world.clone(),
+            idempotency: Idempotency::new(engine.store.clone(), clock.clone()),
+            engine: engine.clone(),
+            image: Arc::clone(self.image),
+        };
+        hands.work(&clock).await;
+        hands.settle(&clock).await;
+        crate::history::gather(self.world, self.disk, &engine, self.image).await;
+    }
+
+    /// As the program starts it, from what is on the disk.
+    async fn start(&self) -> (Engine, Clock) {
+        let (seed, wall) = {
+            let world = self.world.lock();
+            (
+                world.plan.seed,
+                START.as_micros() + world.now() + world.skew,
+            )
+        };
+        let clock = Clock::simulated(Timestamp::from_micros(wall));
+        let ids = Ids::seeded(seed.wrapping_mul(31).wrapping_add(self.number));
+        let store = Store::simulated(self.disk);
+        let access = Access::load(
+            store.clone(),
+            image::vault(&ids),
+            clock.clone(),
+            ids.clone(),
+            image::options(),
+        );
+        let access = access.await.expect("what is on the disk can be read");
+        let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), false);
+        let exchange = exchange.await.expect("what is on the disk can be read");
+        let settings = GatewaySettings::default();
+        let gateways = Gateways::new(settings, clock.clone(), ids.clone());
+        let gateways = gateways.expect("the client is made of what is compiled in");
+        gateways
+            .link(MANIFEST, &PLUGIN)
+            .expect("the manifest is in order");
+        let mut settings = EngineSettings::default();
+        settings.mail.from = "Switchyard <no-reply@pay.example.com>".to_owned();
+        let engine = Engine::start(Equipment {
+            store,
+            access,
+            gateways,
+            exchange,
+            directory: directory(),
+            clock: clock.clone(),
+            ids,
+            settings,
+        });
+        (engine.expect("it starts without threads"), clock)
+    }
+}
+
+fn directory() -> Arc<Directory> {
+    static DIRECTORY: std::sync::OnceLock<Arc<Directory>> = std::sync::OnceLock::new();
+    DIRECTORY
+        .get_or_init(|| Arc::new(Directory::new("switchyard")))
+        .clone()
+}
+
+impl Hands {
+    /// Works through the agenda until nothing more is on it.
+    async fn work(&self, clock: &Clock) {
+        loop {
+            let (deed, next, now) = {
+                let mut world = self.world.lock();
+                let now = world.now();
+                (world.happen(now), world.next_at(), now)
+            };
+            clock.set_grain(grain(now));
+            match deed {
+                Some(Some(Deed::SetClock { micros })) => {
+                    let mut world = self.world.lock();
+                    world.note(format_args!("the clock is set by {} s", micros / SECOND));
+                    world.skew += micros;
+                    clock.set_by(micros);
+                }
+                Some(Some(deed)) => drop(tokio::spawn(self.clone().act(deed))),
+                Some(None) => {}
+                None => {
+                    let next = next.unwrap_or(now + MINUTE);
+                    if self.world.lock().is_quiet() {
+                        return;
+                    }
+                    let wait = Duration::from_micros(u64::try_from(next - now).unwrap_or(0));
+                    tokio::select! {
+                        biased;
+                        () = self.world.changed() => {}
+                        () = tokio::time::sleep(wait) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets days pass until everything is final and told, or a person has it.
+    async fn settle(&self, clock: &Clock) {
+        let began = self.world.lock().now();
+        loop {
+            let now = self.world.lock().now();
+            if now - began > DAYS || crate::history::is_settled(&self.engine).await {
+                return;
+            }
+            let grain = grain(now);
+            clock.set_grain(grain);
+            // What providers say meanwhile is on the agenda again.
+            tokio::time::sleep(grain.max(Duration::from_millis(500))).await;
+            self.work_off().await;
+        }
+    }
+
+    /// What has come onto the agenda up to now.
+    async fn work_off(&self) {
+        loop {
+            let deed = {
+                let mut world = self.world.lock();
+                let now = world.now();
+                world.happen(now)
+            };
+            match deed {
+                Some(Some(deed)) => drop(tokio::spawn(self.clone().act(deed))),
+                Some(None) => {}
+                None => return,
+            }
+        }
+    }
+
+    async fn act(self, deed: Deed) {
+        match deed {
+            Deed::Ask { order } => self.ask(order).await,
+            Deed::Confirm { order, tab } => self.confirm(order, tab).await,
+            Deed::Cancel { order } => {
+                if let Some(id) = self.id(order) {
+                    let cancelled = self.engine.cancel(id).await;
+                    self.saw("the payer, who cancels,", order, cancelled.map(Some));
+                }
+            }
+            Deed::Verify { order } => {
+                if let Some(id) = self.id(order) {
+                    let verified = self.engine.verify(id).await;
+                    self.saw("the merchant, who verifies,", order, verified);
+                }
+            }
+            Deed::CallBack { letter, tries } => self.call_back(letter, tries).await,
+            Deed::SetClock { .. } => {}
+        }
+    }
+
+    /// The merchant's request. With a key it is sent until it is answered.
+    async fn ask(&self, order: usize) {
+        let (new, again) = {
+            let mut world = self.world.lock();
+            let asked = world.orders[order].clone();
+            let again = asked.key.is_some() && asked.id.is_none();
+            if again {
+                let patience = i64::try_from(world.people.between(3, 30)).unwrap_or(3) * SECOND;
+                world.later(patience, Happening::Deed(Deed::Ask { order }));
+            }
+            world.note(format_args!("order {order} is asked for"));
+            (asked, again)
+        };
+        let caller = self.caller(new.is_live);
+        let made = match &new.key {
+            None => self
+                .initialize(&caller, order, None)
+                .await
+                .map(|id| id.to_string()),
+            Some(key) => self.initialize_once(&caller, order, key).await,
+        };
+        match made {
+            Ok(id) => self.world.lock().accepted(order, &id),
+            Err(error) => {
+                let mut world = self.world.lock();
+                world.note(format_args!(
+                    "order {order} is not taken ({error}), again: {again}"
+                ));
+            }
+        }
+    }
+
+    async fn initialize(
+        &self,
+        caller: &Caller,
+        order: usize,
+        once: Option<&Once<'_>>,
+    ) -> Result<TransactionId, EngineError> {
+        let asked = self.world.lock().orders[order].clone();
+        let amount = amount(asked.minor, "USD");
+        let description = format!("order {order}");
+        let made = if asked.is_payout {
+            let new = NewPayout {
+                amount,
+                description,
+                method: "simulated_payout_usd".to_owned(),
+                recipient: [("account_number".to_owned(), "1".to_owned())].into(),
+                customer: customer(),
+                metadata: Default::default(),
+                context: ClientContext::default(),
+            };
+            self.engine.initialize_payout_once(caller, new, once).await
+        } else {
+            let new = NewPayment {
+                amount,
+                description,
+                return_url: "https://shop.example/return".to_owned(),
+                customer: customer(),
+                metadata: Default::default(),
+                methods: Vec::new(),
+                restriction: None,
+                context: ClientContext::default(),
+            };
+            self.engine.initialize_payment_once(caller, new, once).await
+        };
+        made.map(|tx| tx.id)
+    }
+
+    /// As the API does it for a request with a key.
+    async fn initialize_once(
+        &self,
+        caller: &Caller,
+        order: usize,
+        key: &str,
+    ) -> Result<String, EngineError> {
+        let is_payout = self.world.lock().orders[order].is_payout;
+        let keyed = KeyedRequest {
+            app: caller.app.id,
+            environment: caller.environment,
+            route: match is_payout {
+                true => Route::InitializePayout,
+                false => Route::InitializePayment,
+            },
+            key: key.to_owned(),
+            fields: vec![("order".to_owned(), order.to_string())],
+        };
+        let kept = |id: TransactionId| Answer {
+            status: 201,
+            body: id.to_string(),
+        };
+        let pending = match self.idempotency.begin(&keyed).await? {
+            Begin::First(pending) => pending,
+            Begin::Replay(answer) => return Ok(answer.body),
+            Begin::Differs(_) | Begin::InFlight => return Err(EngineError::Overtaken),
+        };
+        let once = Once {
+            pending: &pending,
+            answer: &kept,
+        };
+        let made = self.initialize(caller, order, Some(&once)).await;
+        made.map(|id| id.to_string())
+    }
+
+    async fn confirm(&self, order: usize, tab: u8) {
+        let Some(id) = self.id(order) else { return };
+        let choice = Choice {
+            method: "simulated_usd".to_owned(),
+            country: None,
+            phone: None,
+            fields: Default::default(),
+            missing: NewCustomer::default(),
+            context: ClientContext::default(),
+            agreed: None,
+        };
+        let confirmed = self.engine.confirm(id, choice).await;
+        let whom = format!("the payer, who confirms in tab {tab},");
+        self.saw(&whom, order, confirmed.map(Some));
+    }
+
+    async fn call_back(&self, letter: usize, tries: u32) {
+        let calling = {
+            let mut world = self.world.lock();
+            let calling = world.evidence.callings[letter].clone();
+            if calling.acknowledged_at.is_some() && tries > 0 {
+                return;
+            }
+            if tries < CALLS {
+                let pause = 20 * SECOND << tries;
+                let again = Deed::CallBack {
+                    letter,
+                    tries: tries + 1,
+                };
+                world.later(pause, Happening::Deed(again));
+            }
+            calling
+        };
+        let Some(connection) = self.image.connections.get(&calling.host) else {
+            return;
+        };
+        let secret = if calling.signed {
+            CALLBACK_SECRET
+        } else {
+            "guessed"
+        };
+        let signed = signature(secret, calling.body.as_bytes());
+        let request = CallbackRequest {
+            method: "POST".to_owned(),
+            path: format!("/callbacks/{connection}"),
+            query: String::new(),
+            headers: vec![("x-signature".to_owned(), signed)],
+            body: calling.body.clone().into_bytes(),
+            from: None,
+        };
+        let taken = self.engine.receive_callback(*connection, request).await;
+        let mut world = self.world.lock();
+        let (of, status, signed) = (&calling.reference, &calling.status, calling.signed);
+        let result = match &taken {
+            Ok(answer) => answer.status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        world.note(format_args!(
+            "a callback ({status} of {of}, signed: {signed}) is answered {result}"
+        ));
+        if taken.is_ok() && !world.is_dead {
+            let now = world.now();
+            world.evidence.callings[letter].acknowledged_at = Some(now);
+        }
+    }
+
+    fn saw(&self, whom: &str, order: usize, seen: Result<Option<Arc<Transaction>>, EngineError>) {
+        let mut world = self.world.lock();
+        match seen {
+            Ok(Some(tx)) => world.sees(whom, &tx.id.to_string(), tx.status().as_str(), tx.version),
+            Ok(None) => world.note(format_args!("{whom} finds nothing of order {order}")),
+            Err(error) => world.note(format_args!("{whom} is told: {error}")),
+        }
+    }
+
+    fn id(&self, order: usize) -> Option<TransactionId> {
+        self.world.lock().orders[order].id.as_ref()?.parse().ok()
+    }
+
+    fn caller(&self, is_live: bool) -> Caller {
+        let keys = &self.image.keys;
+        let key = match is_live {
+            true => &keys.live_secret_key,
+            false => &keys.sandbox_secret_key,
+        };
+        let caller = self.engine.access.authenticate(key.expose());
+        caller.expect("the image has this key")
+    }
+}
+
+/// How late timers may be: not at all in the minute in which everything happens, and then more and more, so that days pass quickly.
+fn grain(now: i64) -> Duration {
+    let late = (now - 90 * SECOND).max(0) / 24;
+    Duration::from_micros(u64::try_from(late.min(30 * MINUTE)).unwrap_or(0))
+}
+
+/// How often a provider calls back until it is answered.
+const CALLS: u32 = 7;
+/// Longer than the schedule of queries takes to come to a person, and the post to give up.
+const DAYS: i64 = 5 * 24 * 60 * MINUTE;

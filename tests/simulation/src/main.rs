@@ -1,0 +1,216 @@
+//! Runs histories: many seeds on all cores, one with all its lines, or with each fault planted until it is found.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use switchyard_engine::simulation::Fault;
+use switchyard_simulation::plan::Plan;
+use switchyard_simulation::{CORPUS, History, Options, run};
+
+/// Run the deterministic simulation
+#[derive(Parser)]
+struct Arguments {
+    /// Histories to run at least, after those that once failed
+    #[arg(long, default_value_t = 1_000)]
+    seeds: u64,
+    /// Seconds to go on for at least
+    #[arg(long, default_value_t = 0)]
+    seconds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Replay this one, twice, with all its lines
+    #[arg(long)]
+    seed: Option<u64>,
+    /// With this fault planted, by its name
+    #[arg(long, value_parser = fault)]
+    fault: Option<Fault>,
+    /// Plant each fault, one after the other, and look for it in so many seeds
+    #[arg(long, value_name = "SEEDS")]
+    plant: Option<u64>,
+}
+
+fn fault(name: &str) -> Result<Fault, String> {
+    let named = Fault::ALL
+        .into_iter()
+        .find(|fault| format!("{fault:?}") == name);
+    named.ok_or_else(|| format!("there is no such fault; there are {:?}", Fault::ALL))
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match (arguments.seed, arguments.plant) {
+        (Some(seed), _) => replay(seed, arguments.fault),
+        (None, Some(seeds)) => plant(&arguments, seeds),
+        (None, None) => many(&arguments),
+    }
+}
+
+fn replay(seed: u64, fault: Option<Fault>) -> ExitCode {
+    let options = Options {
+        keeps_log: true,
+        fault,
+    };
+    let plan = Plan::of(seed);
+    println!("{plan:#?}");
+    let (first, second) = (run(plan.clone(), options), run(plan, options));
+    print!("{}", first.log);
+    let (hash, again) = (first.hash, second.hash);
+    println!("steps {:?}", first.steps);
+    println!("seed {seed}: hash {hash:016x}, again {again:016x}");
+    if hash != again {
+        let mut lines = first.log.lines().zip(second.log.lines());
+        let parted = lines.find(|(one, other)| one != other);
+        println!("THE SAME SEED GAVE TWO HISTORIES, which part at {parted:?}");
+        return ExitCode::FAILURE;
+    }
+    report(&first, fault)
+}
+
+fn report(history: &History, fault: Option<Fault>) -> ExitCode {
+    if history.broken.is_empty() {
+        println!("every promise was kept");
+        return ExitCode::SUCCESS;
+    }
+    for broken in &history.broken {
+        println!("BROKEN {broken}");
+    }
+    let planted = fault.map_or_else(String::new, |fault| format!(" --fault {fault:?}"));
+    println!(
+        "replay it: cargo xtask simulate --seed {}{planted}",
+        history.seed
+    );
+    ExitCode::FAILURE
+}
+
+/// Runs the corpus and then seeds from `from` on, on all cores, until there were enough or one fails.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long it takes is shown to a person; no history depends on it"
+)]
+fn many(arguments: &Arguments) -> ExitCode {
+    let began = Instant::now();
+    let corpus = if arguments.fault.is_none() {
+        CORPUS
+    } else {
+        ""
+    };
+    let corpus: Vec<u64> = corpus.lines().filter_map(seed_of).collect();
+    let (turn, first) = (AtomicU64::new(0), corpus.len() as u64);
+    let total = Mutex::new(Total::default());
+    let failed = AtomicBool::new(false);
+    let options = Options {
+        fault: arguments.fault,
+        keeps_log: false,
+    };
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            let turn = turn.fetch_add(1, Ordering::Relaxed);
+            let is_long_enough = began.elapsed() >= Duration::from_secs(arguments.seconds);
+            if turn >= first + arguments.seeds && is_long_enough {
+                return;
+            }
+            let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
+            let seed = known
+                .copied()
+                .unwrap_or(arguments.from + turn.wrapping_sub(first));
+            let history = run(Plan::of(seed), options);
+            total.lock().expect("nobody panics here").add(&history);
+            if !history.broken.is_empty() && !failed.swap(true, Ordering::Relaxed) {
+                replay(seed, arguments.fault);
+            }
+        }
+    };
+    on_all_cores(&work);
+    total
+        .into_inner()
+        .expect("nobody panics here")
+        .print(began.elapsed());
+    match failed.into_inner() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// The seed at the beginning of a line of the corpus.
+fn seed_of(line: &str) -> Option<u64> {
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn on_all_cores(work: &(impl Fn() + Sync)) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+}
+
+#[derive(Default)]
+struct Total {
+    histories: u32,
+    lives: u64,
+    transactions: u64,
+    lines: u64,
+    /// The same whatever the order in which threads come to their ends.
+    digest: u64,
+}
+
+impl Total {
+    fn add(&mut self, history: &History) {
+        self.histories += 1;
+        self.lives += history.steps.len() as u64;
+        self.transactions += history.transactions as u64;
+        self.lines += history.lines;
+        self.digest ^= history.hash;
+    }
+
+    fn print(&self, took: Duration) {
+        println!(
+            "{} histories of {} lives, {} transactions and {} lines in {:.1} s ({:.0} histories a second), digest {:016x}",
+            self.histories,
+            self.lives,
+            self.transactions,
+            self.lines,
+            took.as_secs_f64(),
+            f64::from(self.histories) / took.as_secs_f64(),
+            self.digest
+        );
+    }
+}
+
+/// A simulation that finds nothing proves nothing: each fault that is planted has to be found.
+fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
+    let next = AtomicU64::new(0);
+    let missed = AtomicBool::new(false);
+    let work = || {
+        while let Ok(turn) = usize::try_from(next.fetch_add(1, Ordering::Relaxed))
+            && let Some(fault) = Fault::ALL.get(turn).copied()
+        {
+            let options = Options {
+                fault: Some(fault),
+                keeps_log: false,
+            };
+            let mut seeds = arguments.from..arguments.from + seeds;
+            let found = seeds.find_map(|seed| {
+                let history = run(Plan::of(seed), options);
+                history.broken.first().map(|broken| (seed, broken.clone()))
+            });
+            match found {
+                Some((seed, broken)) => println!("{fault:?} is found with seed {seed}: {broken}"),
+                None => {
+                    println!("{fault:?} IS NOT FOUND within {seeds:?} seeds");
+                    missed.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    on_all_cores(&work);
+    match missed.into_inner() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,113 @@
+//! What a history is made of, drawn from its seed before anything happens: who asks for what, and which kinds of trouble there are.
+//!
+//! Each history has a few kinds of trouble only, each as strong as chance wants: all of them at once would hide one another.
+
+use crate::chance::Chance;
+
+/// Everything that is settled before the first moment.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    /// Connections in each environment.
+    pub connections: usize,
+    pub webhooks: usize,
+    pub payments: usize,
+    pub payouts: usize,
+    pub trouble: Trouble,
+    /// At which steps the process dies, each counted from its last start.
+    pub deaths: Vec<u64>,
+}
+
+/// How often something goes wrong, of a thousand times.
+#[derive(Clone, Debug, Default)]
+pub struct Trouble {
+    /// Nobody listens where a provider was.
+    pub refused: u64,
+    /// A request to a provider, or its answer, is lost.
+    pub lost: u64,
+    /// One of them is late, by up to a minute.
+    pub late: u64,
+    /// A provider fails: some of these times it did what it was asked to.
+    pub failing: u64,
+    /// A provider answers with something that is no answer.
+    pub nonsense: u64,
+    /// A provider contradicts itself, or takes another amount.
+    pub lies: u64,
+    /// A provider never comes to an end.
+    pub endless: u64,
+    /// Callbacks are doubled, late, early, lost.
+    pub callbacks: u64,
+    pub forged: u64,
+    /// A merchant's endpoint fails, hangs, or loses its acknowledgment.
+    pub endpoints: u64,
+    pub mail: u64,
+    /// A gateway panics, stalls or faults.
+    pub gateways: u64,
+    /// The disk takes no writes for a moment.
+    pub disk: u64,
+    /// The disk is slow.
+    pub slow_disk: u64,
+    /// The clock is set, by up to an hour; how often in all.
+    pub jumps: u64,
+    /// A payer is hasty: submits twice, has two tabs, cancels.
+    pub haste: u64,
+}
+
+impl Plan {
+    pub fn of(seed: u64) -> Self {
+        let mut chance = Chance::of(seed, "plan");
+        let trouble = Trouble::of(&mut chance);
+        let (payments, payouts) = match chance.below(4) {
+            0 => (1, 0),
+            1 => (0, 1),
+            2 => (1, 1),
+            _ => (chance.between(1, 3) as usize, chance.between(0, 2) as usize),
+        };
+        let deaths = match chance.below(5) {
+            0 | 1 => 0,
+            2 => 1,
+            3 => chance.between(1, 3),
+            _ => chance.between(1, 6),
+        };
+        Self {
+            seed,
+            connections: chance.between(1, 3) as usize,
+            webhooks: chance.between(0, 2) as usize,
+            payments,
+            payouts,
+            trouble,
+            deaths: (0..deaths).map(|_| chance.between(1, 60)).collect(),
+        }
+    }
+}
+
+impl Trouble {
+    fn of(chance: &mut Chance) -> Self {
+        let calm = chance.happens(50);
+        let mut some = |often: u64, most: u64| {
+            if calm || !chance.happens(often) {
+                0
+            } else {
+                chance.between(most / 10, most)
+            }
+        };
+        Self {
+            refused: some(300, 400),
+            lost: some(400, 400),
+            late: some(300, 400),
+            failing: some(300, 400),
+            nonsense: some(150, 200),
+            lies: some(200, 400),
+            endless: some(100, 300),
+            callbacks: some(400, 500),
+            forged: some(150, 400),
+            endpoints: some(400, 600),
+            mail: some(200, 500),
+            gateways: some(200, 200),
+            disk: some(100, 100),
+            slow_disk: some(200, 300),
+            jumps: some(200, 40) / 10,
+            haste: some(400, 700),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The promises, each as one pure function of the evidence. Whatever kills, delays or lies, and however the engine was run (simulated, or
+//! a real process that is killed from outside), its evidence is held against these and no others.
+//!
+//! | | |
+//! |---|---|
+//! | P1 | at most one successful charge for a payment, one successful payout for a payout |
+//! | P2 | nothing that was accepted is lost; one key makes one transaction |
+//! | P3 | what is final never changes, and what contradicts it opens a case |
+//! | P4 | what nobody knows the end of is never shown as failed, nor what did not happen as done |
+//! | P5 | whatever is not final has a time at which it is looked at again, and comes to an end or to a person |
+//! | P7 | webhooks: at least once or visibly given up, one id and one body, in order, of what happened only |
+//! | P8 | every request that can have moved money is in the journal |
+//! | P9 | sandbox never touches live |
+//!
+//! P6 (a sick gateway slows nobody) and P10 (gateways change under load) are held by tests of their own, of the real process.
+
+mod deliveries;
+mod evidence;
+mod money;
+mod states;
+
+pub use self::evidence::{
+    Accepted, Calling, Charge, Delivery, Evidence, GivenUp, Said, Sent, Sighting, Stored,
+    StoredAttempt,
+};
+
+/// A promise that was broken, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub promise: &'static str,
+    pub why: String,
+}
+
+type Promise = (&'static str, fn(&Evidence, &mut Vec<String>));
+
+/// Every promise and the functions that hold evidence against it.
+const PROMISES: &[Promise] = &[
+    ("P1", money::charged_once),
+    ("P1", money::submitted_once),
+    ("P2", states::nothing_accepted_is_lost),
+    ("P2", states::one_key_makes_one_transaction),
+    ("P3", states::final_states_never_change),
+    ("P3", money::contradictions_open_cases),
+    ("P4", money::unknown_is_never_shown_as_failed),
+    ("P4", money::success_is_in_the_books),
+    ("P5", states::everything_comes_to_an_end),
+    ("P7", deliveries::at_least_once),
+    ("P7", deliveries::one_id_and_one_body),
+    ("P7", deliveries::in_order),
+    ("P7", deliveries::of_what_happened_only),
+    ("P8", money::everything_sent_is_in_the_journal),
+    ("P9", money::sandbox_never_touches_live),
+];
+
+/// Everything that `evidence` breaks.
+pub fn broken(evidence: &Evidence) -> Vec<Broken> {
+    let mut broken = Vec::new();
+    for (promise, holds) in PROMISES {
+        let mut sentences = Vec::new();
+        holds(evidence, &mut sentences);
+        broken.extend(sentences.into_iter().map(|why| Broken { promise, why }));
+    }
+    broken
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.promise, self.why)
+    }
+}

@@ -1,0 +1,199 @@
+//! What the engine says of money, held against the providers' books.
+
+use std::collections::BTreeMap;
+
+use super::{Charge, Evidence, Stored, StoredAttempt};
+
+/// A charge that the provider lied about is the provider's; every other one is ours.
+pub fn charged_once(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut charges: BTreeMap<&str, Vec<&Charge>> = BTreeMap::new();
+    for charge in evidence.charges.iter().filter(|charge| !charge.lied) {
+        charges.entry(&charge.transaction).or_default().push(charge);
+    }
+    for (transaction, charges) in charges {
+        // What was taken back is no longer the provider's, if another took its place.
+        let kept: Vec<_> = charges.iter().filter(|charge| !charge.taken_back).collect();
+        if kept.len() > 1 {
+            let references: Vec<_> = kept.iter().map(|charge| &charge.reference).collect();
+            broken.push(format!(
+                "{transaction} is charged {} times: {references:?}",
+                kept.len()
+            ));
+        }
+    }
+}
+
+/// A reference is submitted once. Only what did not leave may be submitted again under it.
+pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for sent in evidence
+        .sent
+        .iter()
+        .filter(|sent| sent.submits && sent.left)
+    {
+        *left.entry(&sent.reference).or_default() += 1;
+    }
+    for (reference, times) in left.into_iter().filter(|(_, times)| *times > 1) {
+        broken.push(format!("{reference} is submitted {times} times"));
+    }
+}
+
+/// Money against an end, and an end against money: somebody has to look. Only what the engine was told counts.
+pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) {
+    for told in &evidence.callings {
+        if !told.signed || told.acknowledged_at.is_none() {
+            continue;
+        }
+        let Some((stored, attempt)) = about(evidence, &told.reference) else {
+            continue;
+        };
+        let contradicts = match told.status.as_str() {
+            "paid" => stored.is_final && attempt.state != "succeeded",
+            "declined" => false, // an old word about what was paid since is no contradiction
+            _ => false,
+        };
+        if contradicts && !stored.has_case(&attempt.reference) {
+            broken.push(format!(
+                "{} is {}, the provider told that {} was paid, and there is no case",
+                stored.id, stored.status, attempt.reference
+            ));
+        }
+    }
+}
+
+/// An attempt ends as declined only when its provider said so, and as not sent only when nothing left or the provider surely never had
+/// it. A transaction that failed or was cancelled has moved no money, unless its provider lied.
+pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<String>) {
+    for stored in &evidence.stored {
+        for attempt in &stored.attempts {
+            let said = |word: &str| {
+                evidence
+                    .said
+                    .iter()
+                    .any(|said| said.reference == attempt.reference && said.status == word)
+            };
+            let told = |word: &str| {
+                evidence.callings.iter().any(|told| {
+                    told.signed && told.reference == attempt.reference && told.status == word
+                })
+            };
+            let declined = said("declined") || said("busy") || told("declined") || told("busy");
+            if attempt.state == "declined" && !declined {
+                broken.push(format!(
+                    "{} of {} is declined, and its provider never said so",
+                    attempt.reference, stored.id
+                ));
+            }
+            let left = evidence
+                .sent
+                .iter()
+                .any(|sent| sent.reference == attempt.reference && sent.submits && sent.left);
+            if attempt.state == "not_sent" && left && !said("unknown") {
+                broken.push(format!(
+                    "{} of {} left, and counts as not sent",
+                    attempt.reference, stored.id
+                ));
+            }
+        }
+        if stored.status != "failed" && stored.status != "cancelled" {
+            continue;
+        }
+        for charge in charges_of(evidence, stored) {
+            if !charge.lied && !charge.taken_back {
+                broken.push(format!(
+                    "{} is {}, and {} was charged for it",
+                    stored.id, stored.status, charge.reference
+                ));
+            }
+        }
+    }
+}
+
+/// What is shown as a success is in the books, in full.
+pub fn success_is_in_the_books(evidence: &Evidence, broken: &mut Vec<String>) {
+    for stored in evidence
+        .stored
+        .iter()
+        .filter(|stored| stored.status == "success")
+    {
+        let succeeded = stored
+            .attempts
+            .iter()
+            .find(|attempt| attempt.state == "succeeded");
+        let Some(attempt) = succeeded else {
+            broken.push(format!(
+                "{} is a success without an attempt that succeeded",
+                stored.id
+            ));
+            continue;
+        };
+        let covers = |charge: &&Charge| {
+            charge.reference == attempt.reference && charge.minor >= stored.minor
+        };
+        if charges_of(evidence, stored).find(covers).is_none() {
+            broken.push(format!(
+                "{} is a success, and the books have no charge that covers it",
+                stored.id
+            ));
+        }
+    }
+}
+
+/// A request that can move money is written down before it leaves.
+pub fn everything_sent_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<String>) {
+    let submissions = evidence
+        .sent
+        .iter()
+        .filter(|sent| sent.submits && sent.left);
+    for sent in submissions {
+        match about(evidence, &sent.reference) {
+            Some((_, attempt)) if attempt.journaled > 0 => {}
+            Some((stored, _)) => {
+                broken.push(format!(
+                    "{} of {} left without a row in the journal",
+                    sent.reference, stored.id
+                ));
+            }
+            None => broken.push(format!(
+                "{} left, and no attempt has this reference",
+                sent.reference
+            )),
+        }
+    }
+}
+
+/// The environment of a transaction is that of every request about it.
+pub fn sandbox_never_touches_live(evidence: &Evidence, broken: &mut Vec<String>) {
+    for sent in &evidence.sent {
+        if let Some((stored, _)) = about(evidence, &sent.reference)
+            && stored.is_live != sent.is_live
+        {
+            broken.push(format!(
+                "{} is asked about in the other environment ({})",
+                stored.id, sent.reference
+            ));
+        }
+    }
+    for accepted in &evidence.accepted {
+        if let Some(stored) = evidence.stored(&accepted.transaction)
+            && stored.is_live != accepted.is_live
+        {
+            broken.push(format!("{} is stored in the other environment", stored.id));
+        }
+    }
+}
+
+fn charges_of<'e>(evidence: &'e Evidence, stored: &'e Stored) -> impl Iterator<Item = &'e Charge> {
+    let of = |charge: &&Charge| charge.transaction == stored.id;
+    evidence.charges.iter().filter(of)
+}
+
+fn about<'e>(evidence: &'e Evidence, reference: &str) -> Option<(&'e Stored, &'e StoredAttempt)> {
+    evidence.stored.iter().find_map(|stored| {
+        let attempt = stored
+            .attempts
+            .iter()
+            .find(|attempt| attempt.reference == reference)?;
+        Some((stored, attempt))
+    })
+}

@@ -1,0 +1,260 @@
+//! What happens when. Things outside happen whether or not the process is up; what needs it is tried again until it is.
+
+use tokio::sync::oneshot;
+
+use super::network::Letter;
+use super::{SECOND, World};
+use crate::promises::Charge;
+
+/// Something that a merchant wants moved.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub is_payout: bool,
+    pub is_live: bool,
+    pub minor: i64,
+    /// The idempotency key; without one the merchant does not ask again.
+    pub key: Option<String>,
+    /// The transaction, once the merchant knows it.
+    pub id: Option<String>,
+}
+
+/// What a request to a provider came to.
+pub type Reply = oneshot::Sender<super::network::Heard>;
+
+/// Something that is to happen.
+#[derive(Debug)]
+pub enum Happening {
+    /// A request reaches its provider.
+    Arrives {
+        letter: Letter,
+        reply: Option<Reply>,
+    },
+    /// A provider comes to an end with a reference.
+    Settles {
+        reference: String,
+        paid: bool,
+    },
+    /// A provider takes money for what it declined.
+    TakesAnyway {
+        reference: String,
+    },
+    TakesBack {
+        reference: String,
+    },
+    /// The rest needs the process.
+    Deed(Deed),
+}
+
+/// What somebody does with the engine.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    Ask {
+        order: usize,
+    },
+    Confirm {
+        order: usize,
+        tab: u8,
+    },
+    Cancel {
+        order: usize,
+    },
+    Verify {
+        order: usize,
+    },
+    /// A provider calls back, with this letter of the books.
+    CallBack {
+        letter: usize,
+        tries: u32,
+    },
+    /// Somebody sets the clock on the wall.
+    SetClock {
+        micros: i64,
+    },
+}
+
+impl World {
+    /// Puts something on the agenda, so many microseconds from now.
+    pub fn later(&mut self, after: i64, what: Happening) {
+        self.next += 1;
+        let at = self.now() + after.max(0);
+        self.agenda.insert((at, self.next), what);
+        self.changed.notify_one();
+    }
+
+    /// When the next thing happens.
+    pub fn next_at(&self) -> Option<i64> {
+        self.agenda.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Lets the next thing happen if its time has come by `until`. What needs the process is handed out.
+    pub fn happen(&mut self, until: i64) -> Option<Option<Deed>> {
+        if self.next_at()? > until {
+            return None;
+        }
+        let (_, happening) = self.agenda.pop_first()?;
+        match happening {
+            Happening::Deed(deed) => return Some(Some(deed)),
+            Happening::Arrives { letter, reply } => self.arrives(letter, reply),
+            Happening::Settles { reference, paid } => self.settles(&reference, paid),
+            Happening::TakesAnyway { reference } => self.takes_anyway(&reference),
+            Happening::TakesBack { reference } => self.takes_back(&reference),
+        }
+        Some(None)
+    }
+
+    /// Nobody is up: everything outside goes on until `until`, and who needs the process comes back then.
+    pub fn without_process(&mut self, until: i64) {
+        let mut waiting = Vec::new();
+        while let Some(deed) = self.happen(until) {
+            match deed {
+                Some(Deed::SetClock { micros }) => self.skew += micros,
+                Some(deed) => waiting.push(deed),
+                None => {}
+            }
+        }
+        let rest = until - self.now();
+        for deed in waiting {
+            let patience = i64::try_from(self.people.between(1, 5_000)).unwrap_or(1) * 1_000;
+            self.later(rest + patience, Happening::Deed(deed));
+        }
+    }
+
+    /// What the merchants and payers of the plan will do.
+    pub fn invite(&mut self) {
+        let (payments, payouts) = (self.plan.payments, self.plan.payouts);
+        for number in 0..payments + payouts {
+            let is_payout = number >= payments;
+            let key = self.people.happens(500).then(|| format!("key-{number}"));
+            let order = Order {
+                is_payout,
+                is_live: self.people.happens(600),
+                minor: i64::try_from(self.people.between(100, 99_999)).unwrap_or(100),
+                key,
+                id: None,
+            };
+            self.orders.push(order);
+            let at = i64::try_from(self.people.between(0, 60_000)).unwrap_or(0) * 1_000;
+            self.later(at, Happening::Deed(Deed::Ask { order: number }));
+            let twice = self.orders[number].key.is_some() && self.people.happens(400);
+            if twice {
+                let again = i64::try_from(self.people.between(0, 3_000)).unwrap_or(0) * 1_000;
+                self.later(at + again, Happening::Deed(Deed::Ask { order: number }));
+            }
+        }
+        for _ in 0..self.plan.trouble.jumps {
+            let at = i64::try_from(self.people.between(1, 1_200)).unwrap_or(1) * SECOND;
+            let by = i64::try_from(self.people.between(1, 3_600)).unwrap_or(1) * SECOND;
+            let micros = if self.people.happens(500) { by } else { -by };
+            self.later(at, Happening::Deed(Deed::SetClock { micros }));
+        }
+    }
+
+    /// A merchant was answered: this transaction is theirs.
+    pub fn accepted(&mut self, order: usize, id: &str) {
+        if self.is_dead {
+            return;
+        }
+        self.note(format_args!("order {order} is accepted as {id}"));
+        let at = self.now();
+        let asked = self.orders[order].clone();
+        self.evidence.accepted.push(crate::promises::Accepted {
+            at,
+            transaction: id.to_owned(),
+            key: asked.key.clone(),
+            is_live: asked.is_live,
+            minor: asked.minor,
+        });
+        if asked.id.is_some() {
+            return;
+        }
+        self.orders[order].id = Some(id.to_owned());
+        self.verifies(order);
+        if !asked.is_payout {
+            self.pays(order);
+        }
+    }
+
+    /// The payer comes to the page, or does not.
+    fn pays(&mut self, order: usize) {
+        if self.people.happens(50) {
+            return; // nobody comes; the payment expires
+        }
+        let hasty = self.plan.trouble.haste;
+        let at = i64::try_from(self.people.between(500, 90_000)).unwrap_or(500) * 1_000;
+        self.later(at, Happening::Deed(Deed::Confirm { order, tab: 0 }));
+        if self.people.happens(hasty) {
+            let again = i64::try_from(self.people.between(0, 1_500)).unwrap_or(0) * 1_000;
+            let tab = u8::from(self.people.happens(500));
+            self.later(at + again, Happening::Deed(Deed::Confirm { order, tab }));
+        }
+        if self.people.happens(hasty / 2) {
+            let cancels = i64::try_from(self.people.between(0, 120_000)).unwrap_or(0) * 1_000;
+            self.later(at / 2 + cancels, Happening::Deed(Deed::Cancel { order }));
+        }
+        // Who was declined, or saw an error, comes back a little later.
+        for _ in 0..self.people.below(3) {
+            let again = i64::try_from(self.people.between(10_000, 900_000)).unwrap_or(0) * 1_000;
+            self.later(at + again, Happening::Deed(Deed::Confirm { order, tab: 2 }));
+        }
+    }
+
+    fn verifies(&mut self, order: usize) {
+        for _ in 0..self.people.below(4) {
+            let at = i64::try_from(self.people.between(1_000, 600_000)).unwrap_or(0) * 1_000;
+            self.later(at, Happening::Deed(Deed::Verify { order }));
+        }
+    }
+
+    fn settles(&mut self, reference: &str, paid: bool) {
+        let now = self.now();
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        if entry.status != "pending" {
+            return;
+        }
+        entry.status = if paid { "paid" } else { "declined" };
+        let charge = paid.then(|| entry.charge(now, false));
+        let status = entry.status;
+        self.evidence.charges.extend(charge);
+        self.note(format_args!(
+            "the provider comes to an end with {reference}: {status}"
+        ));
+        self.tells(reference);
+    }
+
+    fn takes_anyway(&mut self, reference: &str) {
+        let now = self.now();
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        if entry.status == "paid" {
+            return;
+        }
+        entry.status = "paid";
+        let charge = entry.charge(now, true);
+        self.evidence.charges.push(charge);
+        self.note(format_args!(
+            "the provider takes what it declined: {reference}"
+        ));
+        self.tells(reference);
+    }
+
+    fn takes_back(&mut self, reference: &str) {
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        entry.status = "declined";
+        let of = |charge: &&mut Charge| charge.reference == reference;
+        for charge in self.evidence.charges.iter_mut().filter(of) {
+            charge.taken_back = true;
+        }
+        self.note(format_args!("the provider takes {reference} back"));
+        self.tells(reference);
+    }
+
+    /// Whether everything that can happen outside has happened.
+    pub fn is_quiet(&self) -> bool {
+        self.agenda.is_empty() && self.now() >= self.healed_at
+    }
+}

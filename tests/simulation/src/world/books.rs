@@ -1,0 +1,142 @@
+//! The providers' books: what came in under which reference, what was done about it, and what was said of it.
+
+use std::collections::BTreeMap;
+
+use super::{MINUTE, SECOND};
+use crate::chance::Chance;
+use crate::promises::{Charge, Said};
+
+/// The books of all providers, by reference.
+pub struct Books {
+    pub entries: BTreeMap<String, Entry>,
+    chance: Chance,
+}
+
+/// What a provider knows of one reference.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// `s0.live`: which provider, in which of its environments.
+    pub host: String,
+    pub reference: String,
+    pub transaction: String,
+    pub is_payout: bool,
+    pub currency: String,
+    pub arrived_at: i64,
+    /// The provider's own word: `pending`, `paid`, `declined`, `busy`.
+    pub status: &'static str,
+    /// What it says is taken, which a provider that errs may not be what was asked.
+    pub taken: i64,
+}
+
+/// What becomes of a request at a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Paid,
+    Declined,
+    Busy,
+    /// Paid, or declined, after so long.
+    Later {
+        paid: bool,
+        after: i64,
+    },
+    Endless,
+    /// Says declined or busy, and takes the money after so long all the same.
+    DeclinesAndTakes {
+        status: &'static str,
+        after: i64,
+    },
+    /// Says paid, and takes it back after so long.
+    PaysAndTakesBack {
+        after: i64,
+    },
+    /// Takes less than was asked.
+    TakesLess,
+}
+
+impl Books {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            chance: Chance::of(seed, "books"),
+        }
+    }
+
+    /// What becomes of the next request.
+    pub fn fate(&mut self, lies: bool, endless: bool) -> Fate {
+        let chance = &mut self.chance;
+        let seconds = |chance: &mut Chance, most| {
+            i64::try_from(chance.between(1, most)).unwrap_or(1) * SECOND
+        };
+        if lies {
+            let after = seconds(chance, 600);
+            return match chance.below(4) {
+                0 => Fate::DeclinesAndTakes {
+                    status: "declined",
+                    after,
+                },
+                1 => Fate::DeclinesAndTakes {
+                    status: "busy",
+                    after,
+                },
+                2 => Fate::PaysAndTakesBack { after },
+                _ => Fate::TakesLess,
+            };
+        }
+        if endless {
+            return Fate::Endless;
+        }
+        match chance.below(100) {
+            0..40 => Fate::Paid,
+            40..50 => Fate::Declined,
+            50..60 => Fate::Busy,
+            60..85 => Fate::Later {
+                paid: true,
+                after: seconds(chance, 120),
+            },
+            85..95 => Fate::Later {
+                paid: false,
+                after: seconds(chance, 120),
+            },
+            _ => Fate::Later {
+                paid: chance.below(2) == 0,
+                after: i64::try_from(chance.between(10, 300)).unwrap_or(10) * MINUTE,
+            },
+        }
+    }
+}
+
+impl Entry {
+    /// The money moves now.
+    pub fn charge(&self, at: i64, lied: bool) -> Charge {
+        Charge {
+            at,
+            reference: self.reference.clone(),
+            transaction: self.transaction.clone(),
+            is_payout: self.is_payout,
+            is_live: self.host.ends_with(".live"),
+            minor: self.taken,
+            lied,
+            taken_back: false,
+        }
+    }
+
+    /// What the provider says of it, to whoever asks.
+    pub fn said(&self, at: i64) -> Said {
+        Said {
+            at,
+            reference: self.reference.clone(),
+            status: self.status.to_owned(),
+        }
+    }
+
+    pub fn body(&self) -> String {
+        serde_json::json!({
+            "reference": self.reference,
+            "id": format!("{}-{}", self.host, self.reference),
+            "status": self.status,
+            "minor": self.taken,
+            "currency": self.currency,
+        })
+        .to_string()
+    }
+}

@@ -1,0 +1,340 @@
+//! Between the engine and the providers: a network that loses, delays and doubles, and providers that fail, lie and call back.
+
+use std::sync::Arc;
+
+use switchyard_engine::simulation::{Cut, Line, Request, Response, To};
+use tokio::sync::oneshot;
+use tokio::time::{Duration, sleep};
+
+use super::agenda::{Deed, Happening, Reply};
+use super::books::{Entry, Fate};
+use super::merchants;
+use super::{SECOND, Shared, World};
+use crate::promises::{Calling, Sent};
+
+/// A request on its way to a provider.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    pub host: String,
+    pub method: String,
+    pub path: String,
+    pub body: serde_json::Value,
+}
+
+/// What a provider answers, and how long the answer is under way.
+pub type Heard = (Duration, Result<Response, Cut>);
+
+/// The way out of the process.
+pub fn line(world: &Shared) -> Line {
+    let world = world.clone();
+    Arc::new(move |request| {
+        let world = world.clone();
+        Box::pin(async move {
+            match request.to {
+                To::Provider => to_provider(world, request).await,
+                To::Merchant => merchants::receive(world, request).await,
+                To::MailServer => merchants::mail(world, request).await,
+            }
+        })
+    })
+}
+
+async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
+    let letter = Letter::of(&request);
+    let leaves = world.lock().leaves(letter);
+    let answer = match leaves {
+        Leaves::NotAtAll => return Err(Cut::Refused),
+        Leaves::IntoSilence => std::future::pending().await,
+        Leaves::IntoBreak(after) => {
+            sleep(after).await;
+            return Err(Cut::Broken);
+        }
+        Leaves::OnItsWay(answer) => answer,
+    };
+    let Ok((after, result)) = answer.await else {
+        return std::future::pending().await; // nobody answers any more
+    };
+    sleep(after).await;
+    let dies = world.lock().step("before an answer is read");
+    if dies {
+        return std::future::pending().await;
+    }
+    result
+}
+
+/// How a request leaves.
+enum Leaves {
+    NotAtAll,
+    IntoSilence,
+    IntoBreak(Duration),
+    OnItsWay(oneshot::Receiver<Heard>),
+}
+
+impl Letter {
+    fn of(request: &Request) -> Self {
+        let rest = request.url.trim_start_matches("https://");
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        Self {
+            host: host.trim_end_matches(".example").to_owned(),
+            method: request.method.clone(),
+            path: path.to_owned(),
+            body: serde_json::from_slice(&request.body).unwrap_or_default(),
+        }
+    }
+
+    /// The reference that it is about.
+    fn reference(&self) -> String {
+        let in_path = self.path.split('/').nth(1).map(str::to_owned);
+        in_path.unwrap_or_else(|| {
+            self.body["reference"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        })
+    }
+
+    fn submits(&self) -> bool {
+        self.method == "POST" && !self.path.contains('/')
+    }
+}
+
+impl World {
+    fn leaves(&mut self, letter: Letter) -> Leaves {
+        if self.step("before a request leaves") {
+            return Leaves::IntoSilence;
+        }
+        let (trouble, reference) = (self.plan.trouble.clone(), letter.reference());
+        let refused = self.goes_wrong(trouble.refused);
+        let lost = self.goes_wrong(trouble.lost);
+        let late = self.goes_wrong(trouble.late);
+        let twice = self.goes_wrong(trouble.late) && letter.host.starts_with("s1");
+        let coin = self.network.below(2) == 0;
+        let under_way = match late {
+            true => self.network.between(1_000, 60_000),
+            false => self.network.between(5, 400),
+        };
+        let what = format!("{} {}/{}", letter.method, letter.host, letter.path);
+        let at = self.now();
+        self.evidence.sent.push(Sent {
+            at,
+            reference: reference.clone(),
+            is_live: letter.host.ends_with(".live"),
+            submits: letter.submits(),
+            left: !refused,
+        });
+        if refused {
+            self.note(format_args!("{what} {reference} is not listened to"));
+            return Leaves::NotAtAll;
+        }
+        if lost {
+            self.note(format_args!("{what} {reference} is lost on its way"));
+            return match coin {
+                true => Leaves::IntoSilence,
+                false => Leaves::IntoBreak(Duration::from_millis(under_way)),
+            };
+        }
+        self.note(format_args!("{what} {reference} leaves, {under_way} ms"));
+        let after = i64::try_from(under_way).unwrap_or(0) * 1_000;
+        let (reply, answer) = oneshot::channel();
+        if twice {
+            let again = Happening::Arrives {
+                letter: letter.clone(),
+                reply: None,
+            };
+            self.later(after * 2, again);
+        }
+        let reply = Some(reply);
+        self.later(after, Happening::Arrives { letter, reply });
+        Leaves::OnItsWay(answer)
+    }
+
+    pub(super) fn arrives(&mut self, letter: Letter, reply: Option<Reply>) {
+        let trouble = self.plan.trouble.clone();
+        let fails = self.goes_wrong(trouble.failing);
+        let does_it = !fails || self.network.below(2) == 0;
+        let babbles = self.goes_wrong(trouble.nonsense);
+        let lost = self.goes_wrong(trouble.lost);
+        let late = self.goes_wrong(trouble.late);
+        let coin = self.network.below(2) == 0;
+        let (mut status, mut body) = (503, String::from("busy"));
+        if does_it {
+            (status, body) = self.answers(&letter);
+        }
+        if fails {
+            (status, body) = (500, "{}".to_owned());
+        } else if babbles {
+            body = "<html>It works!</html>".to_owned();
+        }
+        let reference = letter.reference();
+        self.note(format_args!(
+            "the provider answers {reference}: {status} {body}"
+        ));
+        let millis = match late {
+            true => self.network.between(1_000, 60_000),
+            false => self.network.between(5, 400),
+        };
+        let Some(reply) = reply else { return };
+        let result = match (lost, coin) {
+            (false, _) => Ok(Response {
+                status,
+                headers: Vec::new(),
+                body: body.into_bytes(),
+            }),
+            (true, true) => Err(Cut::Broken),
+            (true, false) => {
+                self.note(format_args!("the answer about {reference} is lost"));
+                return; // and the reply with it: whoever waits, waits
+            }
+        };
+        let _ = reply.send((Duration::from_millis(millis), result)); // the process may have died
+    }
+
+    /// What the provider does and says: a status and a body.
+    fn answers(&mut self, letter: &Letter) -> (u16, String) {
+        let reference = letter.reference();
+        if letter.submits() {
+            self.submitted(letter, &reference);
+        } else if letter.method == "POST" {
+            self.called_off(&reference);
+        }
+        let now = self.now();
+        // Some providers know of a reference a little later than they took it.
+        let shy = self.plan.trouble.late > 0 && self.network.below(4) == 0;
+        let entry = self.books.entries.get(&reference).cloned();
+        let is_known = |entry: &Entry| {
+            entry.host == letter.host
+                && (letter.method == "POST" || !shy || now - entry.arrived_at > 20 * SECOND)
+        };
+        match entry.filter(is_known) {
+            Some(entry) => {
+                self.evidence.said.push(entry.said(now));
+                (200, entry.body())
+            }
+            None => {
+                self.evidence.said.push(crate::promises::Said {
+                    at: now,
+                    reference,
+                    status: "unknown".to_owned(),
+                });
+                (404, "{}".to_owned())
+            }
+        }
+    }
+
+    fn submitted(&mut self, letter: &Letter, reference: &str) {
+        let now = self.now();
+        let is_idempotent = letter.host.starts_with("s1");
+        if let Some(entry) = self.books.entries.get(reference) {
+            if !is_idempotent {
+                let again = entry.charge(now, false);
+                self.evidence.charges.push(again);
+                self.note(format_args!("{reference} IS TAKEN TWICE"));
+            }
+            return;
+        }
+        let trouble = self.plan.trouble.clone();
+        let lies = self.goes_wrong(trouble.lies);
+        let endless = self.goes_wrong(trouble.endless);
+        let fate = self.books.fate(lies, endless);
+        let minor = letter.body["minor"].as_i64().unwrap_or(0);
+        let text = |field: &str| letter.body[field].as_str().unwrap_or_default().to_owned();
+        let mut entry = Entry {
+            host: letter.host.clone(),
+            reference: reference.to_owned(),
+            transaction: text("transaction"),
+            is_payout: letter.path == "payouts",
+            currency: text("currency"),
+            arrived_at: now,
+            status: "pending",
+            taken: minor,
+        };
+        self.note(format_args!(
+            "{reference} of {} has the fate {fate:?}",
+            entry.transaction
+        ));
+        let of = reference.to_owned();
+        match fate {
+            Fate::Paid => entry.status = "paid",
+            Fate::Declined => entry.status = "declined",
+            Fate::Busy => entry.status = "busy",
+            Fate::Endless => {}
+            Fate::Later { paid, after } => {
+                self.later(
+                    after,
+                    Happening::Settles {
+                        reference: of,
+                        paid,
+                    },
+                );
+            }
+            Fate::DeclinesAndTakes { status, after } => {
+                entry.status = status;
+                self.later(after, Happening::TakesAnyway { reference: of });
+            }
+            Fate::PaysAndTakesBack { after } => {
+                entry.status = "paid";
+                self.later(after, Happening::TakesBack { reference: of });
+            }
+            Fate::TakesLess => {
+                entry.status = "paid";
+                entry.taken = (minor / 2).max(1);
+            }
+        }
+        if entry.status == "paid" {
+            let lied = matches!(fate, Fate::TakesLess);
+            let charge = entry.charge(now, lied);
+            self.evidence.charges.push(charge);
+        }
+        self.books.entries.insert(reference.to_owned(), entry);
+        self.tells(reference);
+    }
+
+    fn called_off(&mut self, reference: &str) {
+        if let Some(entry) = self.books.entries.get_mut(reference)
+            && entry.status == "pending"
+        {
+            entry.status = "declined";
+            self.note(format_args!("the provider calls {reference} off"));
+        }
+    }
+
+    /// The provider calls back about what stands in its books now, as reliably as it does.
+    pub(super) fn tells(&mut self, reference: &str) {
+        let trouble = self.plan.trouble.clone();
+        let Some(entry) = self.books.entries.get(reference) else {
+            return;
+        };
+        let (host, body) = (entry.host.clone(), entry.body());
+        let status = entry.status;
+        let copies = match self.goes_wrong(trouble.callbacks) {
+            true => self.network.below(4),
+            false => self.network.below(2),
+        };
+        for _ in 0..copies {
+            let delay = match self.goes_wrong(trouble.callbacks) {
+                true => self.network.between(0, 600_000),
+                false => self.network.between(0, 3_000),
+            };
+            self.calls(&host, reference, body.clone(), status, true, delay);
+        }
+        if self.goes_wrong(trouble.forged) {
+            let forged = body.replace(status, "paid");
+            let delay = self.network.between(0, 60_000);
+            self.calls(&host, reference, forged, "paid", false, delay);
+        }
+    }
+
+    fn calls(&mut self, host: &str, of: &str, body: String, status: &str, signed: bool, ms: u64) {
+        let letter = self.evidence.callings.len();
+        self.evidence.callings.push(Calling {
+            host: host.to_owned(),
+            reference: of.to_owned(),
+            status: status.to_owned(),
+            body,
+            signed,
+            acknowledged_at: None,
+        });
+        let after = i64::try_from(ms).unwrap_or(0) * 1_000;
+        self.later(after, Happening::Deed(Deed::CallBack { letter, tries: 0 }));
+    }
+}

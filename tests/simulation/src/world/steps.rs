@@ -1,0 +1,69 @@
+//! Where the process can die: before and after each flush, before and after each request that leaves.
+
+use std::time::Duration;
+
+use switchyard_engine::simulation::{Fault, FlushEnd, Nature};
+
+use super::{SECOND, Shared, World};
+
+impl World {
+    /// One more place at which the process can die. True: it dies here.
+    pub fn step(&mut self, what: &str) -> bool {
+        if self.is_dead {
+            return true;
+        }
+        self.steps += 1;
+        let dies = self.die_at.is_some_and(|at| at <= self.steps);
+        if dies {
+            let steps = self.steps;
+            self.note(format_args!("THE PROCESS DIES {what} (step {steps})"));
+            self.is_dead = true;
+            self.died.notify_one();
+        }
+        dies
+    }
+}
+
+/// The disk of a world.
+pub fn nature(world: &Shared, planted: Option<Fault>) -> Nature {
+    let (slow, ending) = (world.clone(), world.clone());
+    Nature {
+        takes: Box::new(move || {
+            let mut world = slow.lock();
+            let slow = world.plan.trouble.slow_disk;
+            let is_slow = world.disk.happens(slow) && !world.is_healed();
+            Duration::from_millis(match is_slow {
+                true => world.disk.between(100, 3_000),
+                false => world.disk.between(0, 3),
+            })
+        }),
+        ends: Box::new(move |rows| ends(&mut ending.lock(), rows, planted)),
+    }
+}
+
+fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
+    if world.step("before a flush") {
+        let tears = planted == Some(Fault::CommitTorn) && rows > 1;
+        return match tears {
+            true => FlushEnd::Torn(rows / 2),
+            false => FlushEnd::Lost,
+        };
+    }
+    let now = world.now();
+    if world.disk_fails_until > now {
+        return FlushEnd::Failed;
+    }
+    let fails = world.plan.trouble.disk;
+    if world.disk.happens(fails) && !world.is_healed() {
+        let seconds = i64::try_from(world.disk.between(0, 20)).unwrap_or(0);
+        world.disk_fails_until = now + seconds * SECOND;
+        world.note(format_args!("the disk takes no writes for {seconds} s"));
+        return FlushEnd::Failed;
+    }
+    world.note(format_args!("{rows} rows are flushed"));
+    match world.step("after a flush") {
+        // Durable, and nobody was told.
+        true => FlushEnd::Torn(rows),
+        false => FlushEnd::Done,
+    }
+}
