@@ -238,7 +238,7 @@ fn told(
             .collect(),
         has_timer,
         ends: timeline.iter().filter(is_end).count(),
-        history: timeline.iter().map(|recorded| line_of(recorded)).collect(),
+        history: timeline.iter().map(line_of).collect(),
     }
 }
 

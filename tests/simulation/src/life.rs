@@ -356,7 +356,7 @@ impl Hands {
                 return;
             }
             if tries < CALLS {
-                let pause = 20 * SECOND << tries;
+                let pause = (20 * SECOND) << tries;
                 let again = Deed::CallBack {
                     letter,
                     tries: tries + 1,
