@@ -111,8 +111,10 @@ struct Manual {
 #[cfg(feature = "simulation")]
 struct Simulated {
     epoch: tokio::time::Instant,
-    /// What the wall shows at the epoch, with all that it was set forward and back since.
-    at_epoch: AtomicI64,
+    /// What the wall shows at the epoch.
+    at_epoch: i64,
+    /// By how much the wall was set since, in microseconds.
+    set_by: AtomicI64,
     /// How late whoever sleeps by this clock may wake, in microseconds.
     grain: AtomicI64,
 }
@@ -139,7 +141,7 @@ impl Clock {
             #[cfg(feature = "simulation")]
             Source::Simulated(simulated) => {
                 let since = i64::try_from(simulated.epoch.elapsed().as_micros());
-                Timestamp(simulated.at_epoch.load(Ordering::SeqCst) + since.unwrap_or(i64::MAX))
+                Timestamp(simulated.at_epoch + since.unwrap_or(i64::MAX))
             }
         }
     }
@@ -148,7 +150,11 @@ impl Clock {
     pub fn shown(&self) -> Timestamp {
         match &self.0 {
             Source::Wall => machine(),
-            _ => self.now(),
+            Source::Manual(_) => self.now(),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(simulated) => {
+                Timestamp(self.now().0 + simulated.set_by.load(Ordering::SeqCst))
+            }
         }
     }
 
@@ -244,7 +250,8 @@ impl Clock {
     pub fn simulated(start: Timestamp) -> Self {
         Self(Source::Simulated(Arc::new(Simulated {
             epoch: tokio::time::Instant::now(),
-            at_epoch: AtomicI64::new(start.0),
+            at_epoch: start.0,
+            set_by: AtomicI64::new(0),
             grain: AtomicI64::new(0),
         })))
     }
@@ -252,7 +259,7 @@ impl Clock {
     /// Sets a simulated clock forward, or back. Who sleeps by it is not woken.
     pub fn set_by(&self, micros: i64) {
         if let Source::Simulated(simulated) = &self.0 {
-            simulated.at_epoch.fetch_add(micros, Ordering::SeqCst);
+            simulated.set_by.fetch_add(micros, Ordering::SeqCst);
         }
     }
 

@@ -15,8 +15,7 @@ pub use crate::store::{Disk, FlushEnd, Nature, Tables};
 
 #[cfg(not(debug_assertions))]
 compile_error!(
-    "the feature `simulation` plants faults and is for builds with debug assertions alone: build the program with `--package switchyard`, and \
-     the simulation with `cargo xtask simulate`"
+    "the feature `simulation` plants faults and needs debug assertions: build the program with `--package switchyard`"
 );
 
 /// What surrounds the engine on this thread.

@@ -12,6 +12,15 @@ pub struct Simulate {
     what: Vec<String>,
 }
 
+/// As `cargo xtask test` runs it.
+pub fn test() -> anyhow::Result<()> {
+    let what = ["--seeds", "10000", "--seconds", "60"];
+    Simulate {
+        what: what.map(str::to_owned).to_vec(),
+    }
+    .run()
+}
+
 impl Simulate {
     pub fn run(&self) -> anyhow::Result<()> {
         let mut build = cargo();

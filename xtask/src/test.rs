@@ -54,6 +54,11 @@ const STEPS: &[Step] = &[
         run: rust_tests,
     },
     Step {
+        name: "simulation",
+        does: "10,000 histories, or a minute of them, in a world that lies and kills",
+        run: crate::simulate::test,
+    },
+    Step {
         name: "examples",
         does: "the examples in the documentation of the code",
         run: doc_tests,

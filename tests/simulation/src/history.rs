@@ -37,6 +37,8 @@ pub struct History {
     /// Steps of each life: places at which it could have died.
     pub steps: Vec<u64>,
     pub transactions: usize,
+    /// How they ended: `payment success`, in order.
+    pub ends: Vec<String>,
 }
 
 /// Runs the history of a plan.
@@ -87,7 +89,18 @@ pub fn run(plan: Plan, options: Options) -> History {
         log: world.log().to_owned(),
         steps,
         transactions: world.evidence.stored.len(),
+        ends: ends(&world.evidence.stored),
     }
+}
+
+fn ends(stored: &[Stored]) -> Vec<String> {
+    let end = |stored: &Stored| {
+        let kind = stored.id.split('_').next().unwrap_or_default();
+        format!("{kind} {}", stored.status)
+    };
+    let mut ends: Vec<_> = stored.iter().map(end).collect();
+    ends.sort();
+    ends
 }
 
 /// Nobody is up for a while.

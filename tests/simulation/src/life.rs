@@ -334,6 +334,15 @@ impl Hands {
 
     async fn confirm(&self, order: usize, tab: u8) {
         let Some(id) = self.id(order) else { return };
+        {
+            let mut world = self.world.lock();
+            if tab == INSISTING && world.orders[order].is_confirmed {
+                return;
+            }
+            // Whoever is not answered, because the process died, comes back.
+            let tab = INSISTING;
+            world.later(8 * SECOND, Happening::Deed(Deed::Confirm { order, tab }));
+        }
         let choice = Choice {
             method: "simulated_usd".to_owned(),
             country: None,
@@ -345,6 +354,12 @@ impl Hands {
         };
         let confirmed = self.engine.confirm(id, choice).await;
         let whom = format!("the payer, who confirms in tab {tab},");
+        {
+            let mut world = self.world.lock();
+            let is_answered =
+                !world.is_dead && !matches!(confirmed, Err(EngineError::Unavailable(_)));
+            world.orders[order].is_confirmed |= is_answered;
+        }
         self.saw(&whom, order, confirmed.map(Some));
     }
 
@@ -428,6 +443,8 @@ fn grain(now: i64) -> Duration {
     Duration::from_micros(u64::try_from(late.min(30 * MINUTE)).unwrap_or(0))
 }
 
+/// The tab of a payer who was not answered.
+const INSISTING: u8 = 9;
 /// How often a provider calls back until it is answered.
 const CALLS: u32 = 7;
 /// Longer than the schedule of queries takes to come to a person, and the post to give up.

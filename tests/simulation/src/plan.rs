@@ -81,6 +81,21 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Nothing goes wrong and nobody dies: one payment or one payout, at two connections, told to one webhook.
+    pub fn calm(seed: u64, payments: usize, payouts: usize) -> Self {
+        Self {
+            seed,
+            connections: 2,
+            webhooks: 1,
+            payments,
+            payouts,
+            trouble: Trouble::default(),
+            deaths: Vec::new(),
+        }
+    }
+}
+
 impl Trouble {
     fn of(chance: &mut Chance) -> Self {
         let calm = chance.happens(50);

@@ -16,6 +16,8 @@ pub struct Order {
     pub key: Option<String>,
     /// The transaction, once the merchant knows it.
     pub id: Option<String>,
+    /// The payer's confirmation was answered, well or not.
+    pub is_confirmed: bool,
 }
 
 /// What a request to a provider came to.
@@ -131,6 +133,7 @@ impl World {
                 minor: i64::try_from(self.people.between(100, 99_999)).unwrap_or(100),
                 key,
                 id: None,
+                is_confirmed: false,
             };
             self.orders.push(order);
             let at = i64::try_from(self.people.between(0, 60_000)).unwrap_or(0) * 1_000;

@@ -1,0 +1,46 @@
+//! The same history again and again, with a death at another step each time.
+
+use crate::history::{History, Options, run};
+use crate::plan::Plan;
+
+/// How many places there are in the history of `plan` at which the process can die: before and after each flush and each request.
+pub fn points(plan: &Plan) -> u64 {
+    undisturbed(plan).steps.iter().sum()
+}
+
+/// Runs the history of `plan` once for each place at which the process can die, and lets it die there and start again. Whatever the place:
+/// every promise is kept, and in a plan without trouble everything ends as it does when nobody dies. Answers how many places there were.
+///
+/// # Panics
+/// When it does not, with the place.
+pub fn survives_a_death_at_every_step(plan: &Plan) -> u64 {
+    let calm = undisturbed(plan);
+    assert_eq!(calm.broken, [], "without a death: {}", calm.log);
+    let points = calm.steps.iter().sum();
+    for point in 1..=points {
+        let died = run(with_deaths(plan, vec![point]), LOGGED);
+        assert_eq!(died.broken, [], "a death at step {point}: {}", died.log);
+        assert_eq!(
+            died.ends, calm.ends,
+            "a death at step {point}: {}",
+            died.log
+        );
+    }
+    points
+}
+
+fn undisturbed(plan: &Plan) -> History {
+    run(with_deaths(plan, Vec::new()), LOGGED)
+}
+
+fn with_deaths(plan: &Plan, deaths: Vec<u64>) -> Plan {
+    Plan {
+        deaths,
+        ..plan.clone()
+    }
+}
+
+const LOGGED: Options = Options {
+    fault: None,
+    keeps_log: true,
+};
