@@ -116,7 +116,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
             let seed = known
                 .copied()
-                .unwrap_or(arguments.from + turn.wrapping_sub(first));
+                .unwrap_or_else(|| arguments.from + (turn - first));
             let history = run(Plan::of(seed), options);
             total.lock().expect("nobody panics here").add(&history);
             if !history.broken.is_empty() && !failed.swap(true, Ordering::Relaxed) {
