@@ -106,7 +106,7 @@ fn ends(stored: &[Stored]) -> Vec<String> {
 /// Nobody is up for a while.
 fn rest(world: &Shared) {
     let mut world = world.lock();
-    let down = i64::try_from(world.people.between(0, 90_000)).unwrap_or(0) * 1_000;
+    let down = i64::try_from(world.patience.between(0, 90_000)).unwrap_or(0) * 1_000;
     world.pass(down);
     let until = world.now();
     world.without_process(until);

@@ -236,7 +236,7 @@ impl Hands {
             let asked = world.orders[order].clone();
             let again = asked.key.is_some() && asked.id.is_none();
             if again {
-                let patience = i64::try_from(world.people.between(3, 30)).unwrap_or(3) * SECOND;
+                let patience = i64::try_from(world.patience.between(3, 30)).unwrap_or(3) * SECOND;
                 world.later(patience, Happening::Deed(Deed::Ask { order }));
             }
             world.note(format_args!("order {order} is asked for"));

@@ -1,25 +1,40 @@
 //! Panics: those of the gateway are part of the world; any other is a defect, contained or not.
 
 use std::cell::RefCell;
+use std::sync::Once;
 
 thread_local! {
-    static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// What panicked in the history that runs on this thread; `None` when none does.
+    static PANICS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// From now on panics are noted and not printed.
+/// From now on panics on this thread are noted and not printed, until [`noted`] is asked.
 pub fn note() {
-    PANICS.take();
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string);
-        let place = place.unwrap_or_default();
-        if !place.contains("simulation/src/gateway.rs") {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        crate::gateway::warm_up(); // it sets a hook of its own at its first step
+        let _ = std::panic::take_hook();
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let place = panic.location().map(ToString::to_string);
+            let place = place.unwrap_or_default();
             let said = panic.payload_as_str().unwrap_or("a panic without words");
-            PANICS.with_borrow_mut(|panics| panics.push(format!("{place}: {said}")));
-        }
-    }));
+            let is_noted = PANICS.with_borrow_mut(|panics| {
+                let Some(panics) = panics else { return false };
+                if !place.contains("simulation/src/gateway.rs") {
+                    panics.push(format!("{place}: {said}"));
+                }
+                true
+            });
+            if !is_noted {
+                print(panic);
+            }
+        }));
+    });
+    PANICS.set(Some(Vec::new()));
 }
 
 /// What panicked on this thread since [`note`], besides gateways.
 pub fn noted() -> Vec<String> {
-    PANICS.take()
+    PANICS.take().unwrap_or_default()
 }

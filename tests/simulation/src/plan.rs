@@ -14,6 +14,8 @@ pub struct Plan {
     pub payments: usize,
     pub payouts: usize,
     pub trouble: Trouble,
+    /// Every merchant sends a key, and every payer comes to the page once and stays until there is an answer.
+    pub is_plain: bool,
     /// At which steps the process dies, each counted from its last start.
     pub deaths: Vec<u64>,
 }
@@ -76,6 +78,7 @@ impl Plan {
             payments,
             payouts,
             trouble,
+            is_plain: false,
             deaths: (0..deaths).map(|_| chance.between(1, 60)).collect(),
         }
     }
@@ -91,6 +94,7 @@ impl Plan {
             payments,
             payouts,
             trouble: Trouble::default(),
+            is_plain: true,
             deaths: Vec::new(),
         }
     }

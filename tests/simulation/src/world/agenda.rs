@@ -116,7 +116,7 @@ impl World {
         }
         let rest = until - self.now();
         for deed in waiting {
-            let patience = i64::try_from(self.people.between(1, 5_000)).unwrap_or(1) * 1_000;
+            let patience = i64::try_from(self.patience.between(1, 5_000)).unwrap_or(1) * 1_000;
             self.later(rest + patience, Happening::Deed(deed));
         }
     }
@@ -126,7 +126,8 @@ impl World {
         let (payments, payouts) = (self.plan.payments, self.plan.payouts);
         for number in 0..payments + payouts {
             let is_payout = number >= payments;
-            let key = self.people.happens(500).then(|| format!("key-{number}"));
+            let has_key = self.people.happens(500) || self.plan.is_plain;
+            let key = has_key.then(|| format!("key-{number}"));
             let order = Order {
                 is_payout,
                 is_live: self.people.happens(600),
@@ -179,7 +180,7 @@ impl World {
 
     /// The payer comes to the page, or does not.
     fn pays(&mut self, order: usize) {
-        if self.people.happens(50) {
+        if self.people.happens(50) && !self.plan.is_plain {
             return; // nobody comes; the payment expires
         }
         let hasty = self.plan.trouble.haste;
@@ -193,6 +194,9 @@ impl World {
         if self.people.happens(hasty / 2) {
             let cancels = i64::try_from(self.people.between(0, 120_000)).unwrap_or(0) * 1_000;
             self.later(at / 2 + cancels, Happening::Deed(Deed::Cancel { order }));
+        }
+        if self.plan.is_plain {
+            return;
         }
         // Who was declined, or saw an error, comes back a little later.
         for _ in 0..self.people.below(3) {

@@ -38,6 +38,8 @@ pub struct World {
     network: Chance,
     disk: Chance,
     pub people: Chance,
+    /// How long who was not answered waits: of its own, so that a death changes nothing else that people do.
+    pub patience: Chance,
     agenda: BTreeMap<(i64, u64), Happening>,
     next: u64,
     pub books: Books,
@@ -70,6 +72,7 @@ impl Shared {
             network: Chance::of(seed, "network"),
             disk: Chance::of(seed, "disk"),
             people: Chance::of(seed, "people"),
+            patience: Chance::of(seed, "patience"),
             agenda: BTreeMap::new(),
             next: 0,
             books: Books::new(seed),
