@@ -80,6 +80,8 @@ impl Fuzz {
         fuzz.arg(format!("-artifact_prefix={}/", artifacts.display()));
         fuzz.args([
             "-rss_limit_mb=2048",
+            // The document of the API is kept for as long as a program runs, once for each router; the targets make several.
+            "-detect_leaks=0",
             "-timeout=10",
             "-max_len=65536",
             "-print_final_stats=1",

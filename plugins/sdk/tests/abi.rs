@@ -159,15 +159,10 @@ fn messages_that_are_none_are_faults_whatever_their_bytes() {
         assert_eq!(host.resume(message), FAILED);
         assert_eq!(host.resume(&slept(1)), FAILED, "it is over");
     }
+    let nothing = Bytes {
+        ptr: std::ptr::null(),
+        len: 0,
+    };
     // SAFETY: null with the length 0 is readable.
-    assert!(
-        unsafe {
-            Bytes {
-                ptr: std::ptr::null(),
-                len: 0,
-            }
-            .as_slice()
-        }
-        .is_empty()
-    );
+    assert!(unsafe { nothing.as_slice() }.is_empty());
 }
