@@ -135,6 +135,7 @@ mod documented {
             include_str!("callbacks.rs"),
             include_str!("cases.rs"),
             include_str!("gateways/mod.rs"),
+            include_str!("provider_ids.rs"),
             include_str!("rates.rs"),
             include_str!("routing/mod.rs"),
         ];
