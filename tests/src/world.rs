@@ -50,11 +50,6 @@ impl World {
         self.write(8, i64::from(fail))
     }
 
-    /// Each flush of a file takes so much longer than the disk needs.
-    pub fn slow_flushes(&self, by: Duration) -> anyhow::Result<()> {
-        self.write(16, i64::try_from(by.as_micros())?)
-    }
-
     fn write(&self, at: u64, number: i64) -> anyhow::Result<()> {
         Ok(self.file.write_all_at(&number.to_ne_bytes(), at)?)
     }

@@ -164,10 +164,12 @@ async fn everything_open_was_resumed(
 /// Those that ended only when the provider's "not found" had become final: until then they were unknown, and not failed.
 async fn everything_ends(site: &mut Site, load: &Load, made: &Made) -> anyhow::Result<Vec<String>> {
     let open = |site: &Site| -> Vec<String> {
-        let ends = made
+        // Events go in order, and the next goes too when its forerunner was not acknowledged: the first may come last.
+        let all_came = |id: &str, end: Fate| came(site, id, Fate::Initiated) && came(site, id, end);
+        let open = made
             .iter()
-            .filter(|(id, promise)| !came(site, id, promise.fate));
-        ends.map(|(id, _)| id.clone()).collect()
+            .filter(|(id, promise)| !all_came(id, promise.fate));
+        open.map(|(id, _)| id.clone()).collect()
     };
     // As long as something of it may be on its way: only what the provider has never seen rests.
     let unknown = eventually("only the unknown is open", ENDS_WITHIN, async || {

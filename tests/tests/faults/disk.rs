@@ -1,4 +1,4 @@
-//! A disk that is full, read-only or slow while payments and payouts are under way.
+//! A disk that is full or read-only while payments and payouts are under way.
 
 use std::time::Duration;
 
@@ -9,8 +9,6 @@ use switchyard_tests::{SmallDisk, eventually, programmable_gateway};
 /// Orders that are put off before the disk is well again.
 const PUT_OFF: u64 = 20;
 const PUT_OFF_WITHIN: Duration = Duration::from_secs(60);
-/// What a flush takes on the slow disk: some hundred times what it should.
-const SLOW: Duration = Duration::from_millis(100);
 
 async fn orders_are_put_off(load: &Load) -> anyhow::Result<()> {
     let before = load.told().counts.refused;
@@ -83,23 +81,6 @@ async fn a_disk_that_turns_read_only_in_the_middle_of_payments_loses_and_doubles
             load.goes_on(20).await?;
         }
         Ok(())
-    })
-    .await?;
-    println!("{figures}");
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_disk_makes_everything_late_and_nothing_wrong() -> anyhow::Result<()> {
-    let site = Site::open(&programmable_gateway(), |_| ()).await?;
-    let figures = through(site, 40, async |site, load| {
-        site.world.slow_flushes(SLOW)?;
-        load.goes_on(40).await?;
-        // A kill that falls into a flush, most likely: it is always flushing.
-        site.server.kill().await?;
-        site.server.up().await?;
-        load.goes_on(20).await?;
-        site.world.slow_flushes(Duration::ZERO)
     })
     .await?;
     println!("{figures}");
