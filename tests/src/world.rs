@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::gateways::cc;
 use crate::server::Setup;
