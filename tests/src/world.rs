@@ -1,4 +1,4 @@
-//! The machine around one server, which a test changes while it runs: its clock, its resolver, its disk.
+//! The machine around one server, which a test changes while it runs: its clock, its resolver.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -10,7 +10,7 @@ use crate::tidy::root;
 
 /// What the server that is started with its settings sees of the machine.
 pub struct World {
-    /// Three numbers, which the shim has mapped.
+    /// Two numbers, which the shim has mapped.
     file: File,
     settings: [(&'static str, &'static str); 2],
 }
@@ -23,7 +23,7 @@ impl World {
         let shim = cc(&source, folder, "world", &["-fvisibility=default"])?;
         let path = folder.join("world");
         let file = File::create(&path)?;
-        file.set_len(24)?;
+        file.set_len(16)?;
         let text = |path: &Path| -> &'static str { path.display().to_string().leak() };
         Ok(Self {
             file,

@@ -1,12 +1,11 @@
-/* The machine around one process, which a test changes while it runs: the clock on the wall, the resolver of names, the disk.
+/* The machine around one process, which a test changes while it runs: the clock on the wall, the resolver of names.
  *
- * Loaded with LD_PRELOAD. SWITCHYARD_WORLD names a file of three signed 64-bit numbers in the byte order of the machine. It is mapped, so
+ * Loaded with LD_PRELOAD. SWITCHYARD_WORLD names a file of two signed 64-bit numbers in the byte order of the machine. It is mapped, so
  * what a test writes into it holds at once:
  *
  *   0  microseconds that are added to what the machine's clock says, as when somebody sets it; monotonic clocks are left alone, as they
  *      are then
  *   8  not 0: no name is found, as when the resolver does not answer
- *  16  microseconds that each flush of a file takes on top, as on a disk that is worn or shared
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +22,6 @@
 struct world {
     int64_t offset;
     int64_t names_fail;
-    int64_t flush_takes;
 };
 
 static volatile const struct world *world;
@@ -70,18 +68,4 @@ int getaddrinfo(const char *restrict node, const char *restrict service, const s
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
     return real(node, service, hints, found);
-}
-
-static void wait_for_the_disk(void) {
-    if (world && world->flush_takes > 0) usleep((useconds_t)world->flush_takes);
-}
-
-int fsync(int fd) {
-    wait_for_the_disk();
-    return syscall(SYS_fsync, fd);
-}
-
-int fdatasync(int fd) {
-    wait_for_the_disk();
-    return syscall(SYS_fdatasync, fd);
 }
