@@ -1,5 +1,6 @@
 //! Bad neighbours: dead and slow receivers delay nobody else.
 
+use super::dispatcher::News;
 use super::receiver::Manner;
 use super::*;
 use crate::limits::WEBHOOKS_PER_APP;
@@ -94,7 +95,13 @@ async fn the_depth_of_the_outbox_is_known_again_after_a_sweep() {
         (counted.depth, counted.webhooks),
         (Some(5), vec![webhook.id])
     );
-    assert_eq!(room.webhooks.snapshot().await.unwrap().depth, 5);
+    room.webhooks.0.set_depth(99);
+    let desk = room.webhooks.0.desk.get().unwrap();
+    // The sweep at the start may end late, and says what it saw before the events: another one follows it.
+    while room.webhooks.snapshot().await.unwrap().depth != 5 {
+        let counted = sweep::count(&room.webhooks.0).await.unwrap();
+        desk.tell(News::Swept(counted)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
