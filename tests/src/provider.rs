@@ -56,6 +56,8 @@ struct Desk {
     hangs: Option<u64>,
     /// References that were asked about and never submitted.
     in_vain: BTreeSet<String>,
+    /// Moves the money of the next charge twice.
+    doubles: bool,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -100,6 +102,11 @@ impl Provider {
         lock(&self.desk).hangs = slot;
     }
 
+    /// Moves the money of the next charge that goes well twice.
+    pub fn double_next(&self) {
+        lock(&self.desk).doubles = true;
+    }
+
     /// The references that it was asked about before they were submitted, if they ever were.
     pub fn asked_in_vain(&self) -> BTreeSet<String> {
         lock(&self.desk).in_vain.clone()
@@ -118,6 +125,7 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
         let mut desk = lock(&desk);
         let transaction = text("transaction");
         desk.heard.push((Instant::now(), transaction.clone()));
+        let times = 1 + u32::from(word == "ok" && std::mem::take(&mut desk.doubles));
         let entry = desk.books.entry(text("reference"));
         let entry = entry.or_insert_with(|| Entry {
             transaction,
@@ -127,7 +135,8 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
             slot: request["slot"].as_u64().unwrap_or_default(),
         });
         entry.requests += 1;
-        entry.charges += u32::from(word == "ok" || word.ends_with("_done"));
+        let moves = word == "ok" || word.ends_with("_done");
+        entry.charges += u32::from(moves) * times;
         desk.hangs.is_some() && desk.hangs == request["slot"].as_u64()
     };
     if hangs {

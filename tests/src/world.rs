@@ -1,8 +1,11 @@
-//! The machine around one server, which a test changes while it runs: its clock, its resolver.
+//! The machine around one server, which a test changes while it runs: its clock, its resolver, its disk, its
+//! sleep.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use crate::gateways::cc;
 use crate::server::Setup;
@@ -10,9 +13,11 @@ use crate::tidy::root;
 
 /// What the server that is started with its settings sees of the machine.
 pub struct World {
-    /// Two numbers, which the shim has mapped.
+    /// Four numbers, which the shim has mapped.
     file: File,
     settings: [(&'static str, &'static str); 2],
+    /// Microseconds.
+    slept: AtomicI64,
 }
 
 impl World {
@@ -23,7 +28,7 @@ impl World {
         let shim = cc(&source, folder, "world", &["-fvisibility=default"])?;
         let path = folder.join("world");
         let file = File::create(&path)?;
-        file.set_len(16)?;
+        file.set_len(32)?;
         let text = |path: &Path| -> &'static str { path.display().to_string().leak() };
         Ok(Self {
             file,
@@ -31,6 +36,7 @@ impl World {
                 ("LD_PRELOAD", text(&shim)),
                 ("SWITCHYARD_WORLD", text(&path)),
             ],
+            slept: AtomicI64::new(0),
         })
     }
 
@@ -47,6 +53,24 @@ impl World {
     /// No name is found any more, or all are again.
     pub fn fail_names(&self, fail: bool) -> anyhow::Result<()> {
         self.write(8, i64::from(fail))
+    }
+
+    /// Each flush of a file takes so much longer.
+    pub fn slow_flushes(&self, by: Duration) -> anyhow::Result<()> {
+        self.write(16, i64::try_from(by.as_micros())?)
+    }
+
+    /// The machine was suspended for so long, a moment ago: whatever was to happen in that time is due.
+    pub fn sleep(&self, by: Duration) -> anyhow::Result<()> {
+        let by = i64::try_from(by.as_micros())?;
+        let slept = self.slept.fetch_add(by, Ordering::SeqCst) + by;
+        self.write(24, slept)
+    }
+
+    /// For how long it was suspended in all.
+    pub fn slept(&self) -> Duration {
+        let slept = self.slept.load(Ordering::SeqCst);
+        Duration::from_micros(slept.unsigned_abs())
     }
 
     fn write(&self, at: u64, number: i64) -> anyhow::Result<()> {

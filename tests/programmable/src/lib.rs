@@ -99,7 +99,7 @@ impl Gateway for Programmable {
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
         let config: Config = cx.config()?;
         let url = format!("{}/charges/{}", config.url, ask.reference);
-        let answer = cx.get(url).send().await?;
+        let answer = cx.get(url).timeout(PATIENCE).send().await?;
         Ok(match answer.is_success() {
             true => Outcome::succeeded(&ask.amount),
             false => Outcome::NotFound {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use switchyard_tests::sweep::{Figures, Sweep, run};
+use switchyard_tests::sweep::{Broken, Figures, Sweep, run};
 
 /// How soon after a start the program has to be at work on what was open when it died.
 const RESUMES_WITHIN: Duration = Duration::from_secs(10);
@@ -26,8 +26,13 @@ async fn main() -> ExitCode {
             println!("{figures}");
             ExitCode::SUCCESS
         }
-        Err(broken) => {
-            eprintln!("A promise is broken: {broken:#}");
+        Err(error) => {
+            match error.downcast_ref::<Broken>() {
+                Some(broken) => eprintln!("Promises are broken: {broken}"),
+                None => {
+                    eprintln!("Nothing is proven, the sweep did not come to its end: {error:#}")
+                }
+            }
             ExitCode::FAILURE
         }
     }

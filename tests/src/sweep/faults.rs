@@ -1,12 +1,9 @@
 //! A fault of the machine or of the neighbours while orders come in.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
-use super::judge::{self, Figures};
 use super::kills::Lives;
-use super::{Load, Site};
+use super::{Figures, Load, Site, judge};
 
 /// Orders that are promised before the fault, and once more after it.
 const BEFORE_AND_AFTER: usize = 40;
@@ -14,7 +11,7 @@ const BEFORE_AND_AFTER: usize = 40;
 /// Lets orders come in, has the fault happen, lets orders come in again, and judges what is left.
 ///
 /// # Errors
-/// A promise that was broken, by the books; and whatever `fault` finds.
+/// [`Broken`](super::Broken), when a promise was broken; and whatever `fault` finds. Any other error: it could not be found out.
 pub async fn through(
     mut site: Site,
     rate: u32,
@@ -29,5 +26,5 @@ pub async fn through(
     load.stop();
     loading.await??;
     let took = began.elapsed();
-    judge::judge(site, &load, Lives::default(), took, Duration::ZERO).await
+    judge::judge(&site, &load, Lives::default(), took).await
 }

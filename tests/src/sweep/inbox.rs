@@ -24,13 +24,28 @@ pub struct Inbox {
     _served: Loopback,
 }
 
+/// What came of one event of one transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Letter {
+    /// The how-manieth of all deliveries it came with first, acknowledged or not.
+    pub first: usize,
+    /// The ids under which it was acknowledged.
+    pub ids: BTreeSet<String>,
+    /// A body that says another status than its event does.
+    pub contradicts_itself: bool,
+}
+
+/// By transaction and event.
+pub type Letters = BTreeMap<(String, String), Letter>;
+
 #[derive(Default)]
 struct Desk {
-    /// The ids under which an event of a transaction was acknowledged.
-    events: BTreeMap<(String, String), BTreeSet<String>>,
+    letters: Letters,
     heard: Vec<(Instant, String)>,
     deliveries: usize,
     unsigned: usize,
+    /// The next delivery of this event is acknowledged and thrown away.
+    loses: Option<&'static str>,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -60,16 +75,30 @@ impl Inbox {
     /// By event of this transaction, under how many ids it was acknowledged.
     pub fn events_of(&self, id: &str) -> BTreeMap<String, usize> {
         let desk = self.lock();
-        let events = desk.events.iter().filter(|((of, _), _)| of == id);
+        let events = desk.letters.iter().filter(|((of, _), _)| of == id);
         events
-            .map(|((_, event), ids)| (event.clone(), ids.len()))
+            .filter(|(_, letter)| !letter.ids.is_empty())
+            .map(|((_, event), letter)| (event.clone(), letter.ids.len()))
             .collect()
     }
 
-    /// The ids under which this event of this transaction was acknowledged.
-    pub fn event_ids(&self, id: &str, event: &str) -> BTreeSet<String> {
+    /// Whether this event of this transaction was acknowledged.
+    pub fn has(&self, id: &str, event: &str) -> bool {
         let key = (id.to_owned(), event.to_owned());
-        self.lock().events.get(&key).cloned().unwrap_or_default()
+        let desk = self.lock();
+        desk.letters
+            .get(&key)
+            .is_some_and(|letter| !letter.ids.is_empty())
+    }
+
+    /// All that came.
+    pub fn letters(&self) -> Letters {
+        self.lock().letters.clone()
+    }
+
+    /// Acknowledges the next delivery of this event, and throws it away: a webhook that is lost.
+    pub fn lose_next(&self, event: &'static str) {
+        self.lock().loses = Some(event);
     }
 
     /// Of which transactions something was acknowledged since this was last asked, and when.
@@ -100,12 +129,20 @@ async fn receive(State(desk): State<Shared>, headers: HeaderMap, body: Bytes) ->
     if header("x-service-signature") != signature(SECRET, &body) {
         desk.unsigned += 1;
     }
-    if desk.deliveries.is_multiple_of(REFUSES) {
+    let (id, name) = (text(&event["data"]["id"]), text(&event["event"]));
+    if desk.loses.take_if(|lost| **lost == *name).is_some() {
+        return StatusCode::OK;
+    }
+    let number = desk.deliveries;
+    let letter = desk.letters.entry((id.clone(), name.clone())).or_default();
+    if letter.first == 0 {
+        letter.first = number;
+    }
+    if number.is_multiple_of(REFUSES) {
         return StatusCode::SERVICE_UNAVAILABLE;
     }
-    let id = text(&event["data"]["id"]);
-    desk.heard.push((Instant::now(), id.clone()));
-    let ids = desk.events.entry((id, text(&event["event"]))).or_default();
-    ids.insert(header("webhook-id"));
+    letter.contradicts_itself |= !name.ends_with(&format!(".{}", text(&event["data"]["status"])));
+    letter.ids.insert(header("webhook-id"));
+    desk.heard.push((Instant::now(), id));
     StatusCode::OK
 }

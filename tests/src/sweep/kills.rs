@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use switchyard_engine::clock::{Clock, Timestamp};
+use serde_json::Value;
+use switchyard_engine::clock::Timestamp;
 use tokio::time::Instant;
 
-use super::judge::{self, Figures};
-use super::{Load, Site};
+use super::figures::Figures;
+use super::load::Fate;
+use super::promises::kind;
+use super::{Load, Site, judge, operator};
 
 /// How often, and under how much.
 #[derive(Clone, Copy, Debug)]
@@ -20,33 +23,42 @@ pub struct Sweep {
     pub resumes_within: Duration,
 }
 
-/// Every so-many-th life is long enough that everything that was open at the kill before it has to be heard of.
-const LONG: u32 = 20;
+/// Every so-many-th life lasts until everything that was open at the kill before it is at work again.
+const WHOLE: u32 = 20;
+/// The first of them.
+const FIRST_WHOLE: u32 = 5;
 /// Every so-many-th kill comes before the program takes requests.
 const EARLY: u32 = 8;
 /// Every so-many-th life has the gateway in a process of its own.
 const WORKER: u32 = 4;
+/// How often it is looked whether everything is at work.
+const LOOK: Duration = Duration::from_millis(250);
+/// How much longer than promised a life is at most in which not everything is at work again, so that it is known how late it was.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Kills the server as often as wanted, and judges what is left. `programmable`: the library of that gateway.
 ///
 /// # Errors
-/// A promise that was broken, by the books.
+/// [`Broken`](super::Broken), when a promise was broken. Any other error: it could not be found out.
 pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     let mut site = Site::open(programmable, |_| ()).await?;
     let load = Load::new(site.server.merchant(), site.server.stranger());
     let loading = tokio::spawn(load.clone().run(sweep.rate));
     let mut lives = Lives::default();
-    lives.begin();
+    lives.begin(&site);
     for kill in 0..sweep.kills {
-        tokio::time::sleep(life(kill, sweep.resumes_within)).await;
+        match kill % WHOLE == FIRST_WHOLE {
+            true => lives.last_whole(&site, sweep.resumes_within).await?,
+            false => tokio::time::sleep(life(kill)).await,
+        }
         site.server.kill().await?;
-        lives.end(&site, &load, sweep);
+        lives.end(&site, &load);
         let isolation = match kill % WORKER {
             0 => "process",
             _ => "in_process",
         };
         site.server.set("SWITCHYARD_GATEWAYS__ISOLATION", isolation);
-        lives.begin();
+        lives.begin(&site);
         site.server.launch()?;
         if kill % EARLY == EARLY - 1 {
             // Another moment each time: opening the store, loading gateways, the first orders.
@@ -63,7 +75,7 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     load.stop();
     loading.await??;
     eprintln!("all orders are answered, all payers served");
-    judge::judge(site, &load, lives, took, sweep.resumes_within).await
+    judge::judge(&site, &load, lives, took).await
 }
 
 /// A line for whoever watches: a sweep takes minutes.
@@ -77,24 +89,26 @@ fn progress(load: &Load, kill: u32, ready: Duration) -> String {
 }
 
 /// How long a life is: 30 ms to 1.5 s, another each time, without chance.
-fn life(kill: u32, resumes_within: Duration) -> Duration {
-    match kill % LONG {
-        5 => resumes_within + Duration::from_secs(2),
-        _ => Duration::from_millis(30 + u64::from(kill) * 373 % 1_470),
-    }
+fn life(kill: u32) -> Duration {
+    Duration::from_millis(30 + u64::from(kill) * 373 % 1_470)
 }
 
 /// What was seen of the program's lives.
 pub(super) struct Lives {
     pub(super) first: Instant,
     began: Instant,
-    /// What was open when the last life ended, and had not been asked about.
+    began_at: Timestamp,
+    /// What was open when the last life ended, had not been asked about, and is not yet seen at work in this one.
     open: BTreeSet<String>,
     pub(super) ready: Vec<Duration>,
     pub(super) resumed: Vec<Duration>,
-    /// Open transactions of which nothing was heard outside in a life that was long enough, and when that life began.
-    pub(super) silent: Vec<(String, Timestamp)>,
-    began_at: Timestamp,
+    /// Lives that lasted until everything was at work again.
+    pub(super) whole: u32,
+    /// In whole lives: what the provider had been asked about before, perhaps by a question that died with the process. The next one has
+    /// its time.
+    pub(super) asked_before: usize,
+    /// In whole lives: what was at work too late, or not at all.
+    pub(super) late: Vec<String>,
     pub(super) early: u32,
 }
 
@@ -103,24 +117,66 @@ impl Default for Lives {
         Self {
             first: Instant::now(),
             began: Instant::now(),
+            began_at: Timestamp::default(),
             open: BTreeSet::new(),
             ready: Vec::new(),
             resumed: Vec::new(),
-            silent: Vec::new(),
-            began_at: Clock::wall().now(),
+            whole: 0,
+            asked_before: 0,
+            late: Vec::new(),
             early: 0,
         }
     }
 }
 
 impl Lives {
-    fn begin(&mut self) {
+    fn begin(&mut self, site: &Site) {
         self.began = Instant::now();
-        self.began_at = Clock::wall().now();
+        self.began_at = site.now();
     }
 
-    /// After the kill: which of those that were open at the last one have been heard of, and what is open now.
-    fn end(&mut self, site: &Site, load: &Load, sweep: Sweep) {
+    /// After the kill: what is open now.
+    fn end(&mut self, site: &Site, load: &Load) {
+        self.listen(site);
+        self.open = open(site, load);
+    }
+
+    /// Waits until all that was open is at work again.
+    async fn last_whole(&mut self, site: &Site, within: Duration) -> anyhow::Result<()> {
+        let (end, known) = (self.began + within + GRACE, self.resumed.len());
+        loop {
+            self.listen(site);
+            let open: Vec<String> = self.open.iter().cloned().collect();
+            let shown = operator::see_all(&site.server.operator(), &open).await?;
+            for (id, shown) in shown {
+                let shown = shown.unwrap_or_default();
+                match self.taken_up(&shown) {
+                    Taken::Not if Instant::now() < end => continue,
+                    Taken::Not => self.late.push(format!("{id} is not at work: {shown:#}")),
+                    Taken::After(time) => self.resumed.push(time),
+                    Taken::AskedBefore => self.asked_before += 1,
+                    Taken::Ended => {}
+                }
+                self.open.remove(&id);
+            }
+            if self.open.is_empty() {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        self.whole += 1;
+        let too_late = self
+            .resumed
+            .iter()
+            .skip(known)
+            .filter(|time| **time > within);
+        self.late
+            .extend(too_late.map(|time| format!("something was at work after {time:.2?}")));
+        Ok(())
+    }
+
+    /// Notes what the provider and the inbox have heard of in this life.
+    fn listen(&mut self, site: &Site) {
         let mut signs: BTreeMap<String, Instant> = BTreeMap::new();
         for (at, id) in site.provider.heard().into_iter().chain(site.inbox.heard()) {
             if at >= self.began {
@@ -128,18 +184,39 @@ impl Lives {
                 *first = at.min(*first);
             }
         }
-        let long = self.began.elapsed() > sweep.resumes_within;
-        for id in std::mem::take(&mut self.open) {
-            match signs.get(&id) {
-                Some(at) => self.resumed.push(*at - self.began),
-                None if long => {
-                    self.silent.push((id, self.began_at));
-                }
-                None => {}
+        for (id, at) in signs {
+            if self.open.remove(&id) {
+                self.resumed.push(at - self.began);
             }
         }
-        self.open = open(site, load);
     }
+
+    /// What the program's own timeline says of one that nobody outside has heard of in this life.
+    fn taken_up(&self, shown: &Value) -> Taken {
+        let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
+        let at = |event: &Value| Timestamp::parse(event["at"].as_str()?);
+        let events = timeline.iter().filter_map(|event| {
+            let name = event["event"]["type"].as_str()?;
+            Some((name, at(event)?))
+        });
+        let (before, since): (Vec<_>, Vec<_>) = events.partition(|(_, at)| *at < self.began_at);
+        let had = |names: &[&str]| before.iter().any(|(name, _)| names.contains(name));
+        match since.first() {
+            // Only the news of it was still on its way when the process died.
+            _ if had(&["succeeded", "failed"]) => Taken::Ended,
+            Some((_, at)) => Taken::After(at.since(self.began_at)),
+            None if had(&["query_started"]) => Taken::AskedBefore,
+            None => Taken::Not,
+        }
+    }
+}
+
+enum Taken {
+    Not,
+    /// So long after the start.
+    After(Duration),
+    AskedBefore,
+    Ended,
 }
 
 /// What the engine has to go on with after a start: it was accepted, its end was not heard, and nobody asked about it yet, so that
@@ -149,13 +226,25 @@ fn open(site: &Site, load: &Load) -> BTreeSet<String> {
     let asked: BTreeSet<_> = books
         .values()
         .filter(|entry| entry.queries > 0)
-        .map(|entry| entry.transaction.clone())
+        .map(|entry| entry.transaction.as_str())
         .collect();
+    let letters = site.inbox.letters();
     let told = load.told();
-    let under_way = told.made.iter().filter(|(_, promise)| promise.under_way);
+    let under_way = told
+        .made
+        .iter()
+        .filter(|(_, promise)| promise.under_way && promise.fate != Fate::Initiated);
+    let heard_of_end = |id: &str| {
+        ["success", "failed"].iter().any(|end| {
+            let key = (id.to_owned(), format!("{}.{end}", kind(id)));
+            letters
+                .get(&key)
+                .is_some_and(|letter| !letter.ids.is_empty())
+        })
+    };
     under_way
-        .map(|(id, promise)| (id, judge::end_event(id, promise.fate)))
-        .filter(|(id, end)| !asked.contains(*id) && site.inbox.event_ids(id, end).is_empty())
-        .map(|(id, _)| id.clone())
+        .map(|(id, _)| id)
+        .filter(|id| !asked.contains(id.as_str()) && !heard_of_end(id))
+        .cloned()
         .collect()
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use switchyard_engine::clock::{Clock, Timestamp};
 use tempfile::TempDir;
 
 use super::inbox::{Inbox, SECRET};
@@ -56,6 +57,11 @@ impl Site {
             world,
             _folder: folder,
         })
+    }
+
+    /// What the server takes the time to be, whatever its clock on the wall was set to since it was started.
+    pub(super) fn now(&self) -> Timestamp {
+        Clock::wall().now().plus(self.world.slept())
     }
 }
 

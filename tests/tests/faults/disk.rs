@@ -1,14 +1,18 @@
-//! A disk that is full or read-only while payments and payouts are under way.
+//! A disk that is full, read-only or slow while payments and payouts are under way.
 
 use std::time::Duration;
 
+use switchyard_tests::client::payment;
 use switchyard_tests::store::power_cut::build_shim;
 use switchyard_tests::sweep::{Load, Site, through};
 use switchyard_tests::{SmallDisk, eventually, programmable_gateway};
+use tokio::time::Instant;
 
 /// Orders that are put off before the disk is well again.
 const PUT_OFF: u64 = 20;
 const PUT_OFF_WITHIN: Duration = Duration::from_secs(60);
+/// What a flush takes on the slow disk: some hundred times what it should.
+const SLOW: Duration = Duration::from_millis(100);
 
 async fn orders_are_put_off(load: &Load) -> anyhow::Result<()> {
     let before = load.told().counts.refused;
@@ -81,6 +85,29 @@ async fn a_disk_that_turns_read_only_in_the_middle_of_payments_loses_and_doubles
             load.goes_on(20).await?;
         }
         Ok(())
+    })
+    .await?;
+    println!("{figures}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_disk_makes_everything_late_and_nothing_wrong() -> anyhow::Result<()> {
+    let site = Site::open(&programmable_gateway(), |_| ()).await?;
+    let figures = through(site, 40, async |site, load| {
+        site.world.slow_flushes(SLOW)?;
+        let (merchant, order) = (site.server.merchant(), payment("ok ok"));
+        let asked = Instant::now();
+        let made = merchant.post("/v1/payments/initialize", &order).await?;
+        let made = made.expect(201)?;
+        anyhow::ensure!(asked.elapsed() >= SLOW, "201 came before the flush");
+        load.nobody_pays(made.data("id")?);
+        load.goes_on(40).await?;
+        // A kill that falls into a flush, most likely: it is always flushing.
+        site.server.kill().await?;
+        site.server.up().await?;
+        load.goes_on(20).await?;
+        site.world.slow_flushes(Duration::ZERO)
     })
     .await?;
     println!("{figures}");

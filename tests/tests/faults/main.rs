@@ -1,6 +1,9 @@
-//! The real program while its disk is full or read-only, names are not found, or the clock is set:
+//! The real program while it is killed, its disk is full, slow or read-only, a provider hangs, names are not found, or the clock is set:
 //! nothing is lost and nothing doubled, by the books of the provider and the inbox of the merchant.
 
 mod clock;
 mod disk;
+mod kills;
 mod names;
+mod planted;
+mod provider;

@@ -1,0 +1,193 @@
+//! What a sweep came to.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::kills::Lives;
+use super::load::Counts;
+use super::promises::Evidence;
+use super::rest::Rested;
+
+/// Of a sweep that broke no promise; any other has none.
+#[derive(Debug)]
+pub struct Figures {
+    pub kills: usize,
+    /// Kills before the program took requests.
+    pub early: u32,
+    pub took: Duration,
+    pub counts: Counts,
+    pub payments: usize,
+    pub payouts: usize,
+    /// Transactions by their end: success, failed, and not paid by anybody.
+    pub ends: [usize; 3],
+    /// Movements in the provider's books.
+    pub charges: u64,
+    pub references: usize,
+    /// Ready after a start, sorted.
+    pub ready: Vec<Duration>,
+    /// At work again after a start, sorted: what was open at a kill.
+    pub resumed: Vec<Duration>,
+    /// Lives that lasted until everything that was open at the kill before was at work again.
+    pub whole: u32,
+    /// Open at a kill in front of such a life with a question behind it, and due for the next one by the schedule.
+    pub asked_before: usize,
+    /// What waited for a time of the schedule when all else had ended, and for how long.
+    pub scheduled: (usize, Duration),
+    /// Payments that the payer was asked to pay again.
+    pub paid_again: usize,
+    /// Payments that failed since nothing was sent.
+    pub never_sent: usize,
+    pub deliveries: usize,
+    pub events: usize,
+}
+
+impl Figures {
+    pub(super) fn of(
+        evidence: &Evidence,
+        rested: &Rested,
+        lives: Lives,
+        took: Duration,
+        counts: Counts,
+        deliveries: usize,
+    ) -> Self {
+        let sorted = |mut times: Vec<Duration>| {
+            times.sort();
+            times
+        };
+        let made = |prefix: &str| {
+            let ids = evidence.made.keys();
+            ids.filter(|id| id.starts_with(prefix)).count()
+        };
+        let ended = |end: &str| {
+            let all = evidence.statuses.values();
+            all.filter(|status| status.as_deref() == Some(end)).count()
+        };
+        let charges = evidence
+            .books
+            .values()
+            .map(|entry| u64::from(entry.charges));
+        Self {
+            kills: lives.ready.len() + lives.early as usize,
+            early: lives.early,
+            took,
+            counts,
+            payments: made("py_"),
+            payouts: made("po_"),
+            ends: ["success", "failed", "initiated"].map(ended),
+            charges: charges.sum(),
+            references: evidence.books.len(),
+            ready: sorted(lives.ready),
+            resumed: sorted(lives.resumed),
+            whole: lives.whole,
+            asked_before: lives.asked_before,
+            scheduled: (rested.scheduled.len(), rested.slept),
+            paid_again: rested.paid_again.len(),
+            never_sent: evidence.never_sent.len(),
+            deliveries,
+            events: evidence.letters.len(),
+        }
+    }
+
+    /// What was asked of it.
+    fn load(&self) -> Vec<(&'static str, String)> {
+        let counts = &self.counts;
+        let made = self.payments + self.payouts;
+        let up = self.took.saturating_sub(self.ready.iter().sum());
+        let a_second = |count: f64, time: Duration| count / time.as_secs_f64();
+        vec![
+            (
+                "kills",
+                format!("{}, {} before it was ready", self.kills, self.early),
+            ),
+            (
+                "orders offered",
+                format!(
+                    "{:.0} a second for {} s",
+                    a_second(counts.offered as f64, self.took),
+                    self.took.as_secs()
+                ),
+            ),
+            (
+                "promised by a 201",
+                format!(
+                    "{made}, {} payments and {} payouts: {:.0} a second while it was up",
+                    self.payments,
+                    self.payouts,
+                    a_second(made as f64, up)
+                ),
+            ),
+            (
+                "orders otherwise",
+                format!(
+                    "{} turned away, {} answered 503 or 409, {} unanswered, {} withheld",
+                    counts.turned_away, counts.refused, counts.unanswered, counts.withheld
+                ),
+            ),
+        ]
+    }
+
+    /// What came of it.
+    fn end(&self) -> Vec<(&'static str, String)> {
+        let [success, failed, unpaid] = self.ends;
+        let (scheduled, slept) = self.scheduled;
+        vec![
+            (
+                "ends",
+                format!("{success} success, {failed} failed, {unpaid} paid by nobody"),
+            ),
+            (
+                "provider's books",
+                format!(
+                    "{} movements under {} references",
+                    self.charges, self.references
+                ),
+            ),
+            (
+                "webhooks",
+                format!("{} events in {} deliveries", self.events, self.deliveries),
+            ),
+            ("ready after a start", spread(&self.ready)),
+            (
+                "open at a kill, at work again after the start",
+                format!(
+                    "{}; {} times, all of them in {} lives",
+                    spread(&self.resumed),
+                    self.resumed.len(),
+                    self.whole
+                ),
+            ),
+            (
+                "open at a kill, asked before, due later",
+                self.asked_before.to_string(),
+            ),
+            (
+                "left to the schedule at the end",
+                format!("{scheduled}, all ended after {} s of it", slept.as_secs()),
+            ),
+            ("paid again by their payer", self.paid_again.to_string()),
+            ("failed since nothing was sent", self.never_sent.to_string()),
+        ]
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, figure) in self.load().into_iter().chain(self.end()) {
+            writeln!(f, "{name:<48} {figure}")?;
+        }
+        write!(f, "lost 0, doubled 0, webhooks lost 0")
+    }
+}
+
+/// The middle, the 99th of a hundred and the last of sorted times.
+fn spread(times: &[Duration]) -> String {
+    let at = |percent: usize| {
+        times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)))
+    };
+    match (at(50), at(99), times.last()) {
+        (Some(middle), Some(late), Some(last)) => {
+            format!("{middle:.2?}, 99 of 100 within {late:.2?}, the last {last:.2?}")
+        }
+        _ => "never".to_owned(),
+    }
+}
