@@ -64,14 +64,28 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Reads `2026-11-20`, `2026-11-20T10:00:00Z` or any other RFC 3339 form. A bare date is its midnight in UTC.
+    /// Reads `2026-11-20`, `2026-11-20T10:00:00Z` or any other RFC 3339 form. Without an offset it is UTC; a bare date is its midnight.
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(at) = text.parse::<jiff::Timestamp>() {
             return Some(Self(at.as_microsecond()));
         }
-        let date = text.parse::<jiff::civil::Date>().ok()?;
-        let at = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        // jiff reads a local time out of more than one, and would leave an offset or a zone unread.
+        let is_plain = |byte: u8| byte.is_ascii_digit() || b"-:. T".contains(&byte);
+        let local = text.bytes().all(is_plain).then_some(text)?;
+        let local = local.parse::<jiff::civil::DateTime>().ok()?;
+        let at = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         Some(Self(at.timestamp().as_microsecond()))
+    }
+
+    /// The same for the last moment of a span: a bare date means the whole of its day.
+    pub fn parse_end(text: &str) -> Option<Self> {
+        let at = Self::parse(text)?;
+        let is_date = !text.contains([':', 'T', 't', ' ']);
+        Some(if is_date {
+            at.plus(DAY - MICROSECOND)
+        } else {
+            at
+        })
     }
 
     /// Reads the date of an HTTP header: `Fri, 20 Nov 2026 10:00:00 GMT`.
@@ -272,6 +286,10 @@ impl Clock {
     }
 }
 
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// What timestamps are counted in.
+const MICROSECOND: Duration = Duration::from_micros(1);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,10 +303,47 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_date_is_its_midnight_in_utc() {
-        let date = Timestamp::parse("2026-11-20").unwrap();
-        assert_eq!(date, Timestamp::parse("2026-11-20T00:00:00Z").unwrap());
-        assert_eq!(Timestamp::parse("yesterday"), None);
+    fn a_moment_is_read_in_utc_unless_it_says_otherwise() {
+        let table = [
+            ("2026-11-20", "2026-11-20T00:00:00.000000Z"),
+            ("2026-11-20T10:30:00Z", "2026-11-20T10:30:00.000000Z"),
+            ("2026-11-20T10:30:00+01:00", "2026-11-20T09:30:00.000000Z"),
+            ("2026-11-20T10:30:00", "2026-11-20T10:30:00.000000Z"),
+            ("2026-11-20 10:30:00.25", "2026-11-20T10:30:00.250000Z"),
+        ];
+        for (text, read) in table {
+            let at = Timestamp::parse(text).map(|at| at.to_string());
+            assert_eq!(at.as_deref(), Some(read), "{text}");
+        }
+        let no_moments = [
+            "",
+            "yesterday",
+            "2026-13-01",
+            "2026-11-20T25:00:00",
+            "2026-11-20T10:00:00+99:00",
+            "2026-11-20[Europe/Paris]",
+        ];
+        for text in no_moments {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bare_date_as_an_end_means_the_whole_of_its_day() {
+        let end = |text| Timestamp::parse_end(text).map(|at| at.to_string());
+        assert_eq!(
+            end("2026-11-20").as_deref(),
+            Some("2026-11-20T23:59:59.999999Z")
+        );
+        assert_eq!(
+            end("2026-11-20T10:00:00").as_deref(),
+            Some("2026-11-20T10:00:00.000000Z")
+        );
+        assert_eq!(
+            end("2026-11-20T10:00:00Z").as_deref(),
+            Some("2026-11-20T10:00:00.000000Z")
+        );
+        assert_eq!(end("tomorrow"), None);
     }
 
     #[tokio::test]

@@ -171,6 +171,7 @@ async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::
         ("environment=live", 0),
         ("environment=sandbox", 1),
         ("opened_before=2026-11-20", 0),
+        ("opened_before=2026-11-23", 1),
         ("state=closed", 0),
         ("limit=1", 1),
         (&format!("before={case_id}"), 0),

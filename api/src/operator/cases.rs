@@ -14,7 +14,7 @@ use switchyard_engine::transaction::CaseReason;
 
 use super::by_hand::{note, signature};
 use super::error::{Answer, invalid, not_found};
-use super::input::{Asked, Body, Id, moment, ok};
+use super::input::{Asked, Body, Id, end, ok};
 use super::transactions::{summary, told};
 use super::view::shown;
 use crate::state::ApiState;
@@ -58,7 +58,7 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> An
         app: filter.app,
         environment: filter.environment,
         reason: filter.reason,
-        opened_before: moment("opened_before", filter.opened_before.as_deref())?,
+        opened_before: end("opened_before", filter.opened_before.as_deref())?,
         before: filter.before,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };

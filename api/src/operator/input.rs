@@ -94,10 +94,23 @@ pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 /// Reads a moment of a query string.
 pub fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    read(field, text, Timestamp::parse)
+}
+
+/// The same where it ends a span: a bare date means the whole of its day.
+pub fn end(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
+    read(field, text, Timestamp::parse_end)
+}
+
+fn read(
+    field: &'static str,
+    text: Option<&str>,
+    parse: fn(&str) -> Option<Timestamp>,
+) -> Result<Option<Timestamp>, ApiError> {
     let Some(text) = text else {
         return Ok(None);
     };
-    let parsed = Timestamp::parse(text).map(Some);
+    let parsed = parse(text).map(Some);
     parsed.ok_or_else(|| {
         invalid(
             field,

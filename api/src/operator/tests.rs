@@ -407,13 +407,14 @@ async fn a_triggered_event_is_a_real_transaction_with_a_timeline() {
         .collect();
     assert_eq!(steps, ["initiated", "cancelled"]);
     assert!(whole["timeline"][0]["at"].as_str().unwrap().ends_with('Z'));
-    let listed = world
-        .get(&format!(
-            "/apps/{}/transactions?status=cancelled",
-            world.app()
-        ))
-        .await;
-    assert_eq!(id(&listed[0]), id(&made));
+    let day = &made["created_at"].as_str().unwrap()[..10];
+    for query in [
+        "status=cancelled",
+        &format!("from_date={day}&to_date={day}"),
+    ] {
+        let path = format!("/apps/{}/transactions?{query}", world.app());
+        assert_eq!(id(&world.get(&path).await[0]), id(&made), "{query}");
+    }
     let live = world
         .get(&format!(
             "/apps/{}/transactions?environment=live",

@@ -13,7 +13,7 @@ use switchyard_engine::transaction::{Case, State as Stage, Status, Transaction};
 
 use super::callbacks;
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Asked, Id, moment, ok};
+use super::input::{Asked, Id, end, moment, ok};
 use super::view::{iso, shown};
 use crate::envelope::{self, Page};
 use crate::operations::note_transaction;
@@ -60,7 +60,7 @@ pub async fn list(
         kind,
         status: status.transpose()?,
         from: moment("from_date", filter.from_date.as_deref())?,
-        to: moment("to_date", filter.to_date.as_deref())?,
+        to: end("to_date", filter.to_date.as_deref())?,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
         page: filter.page.unwrap_or(1).max(1),
     };

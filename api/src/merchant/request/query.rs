@@ -1,7 +1,6 @@
 //! The query of the two lists: `limit`, `page`, `status`, `from_date`, `to_date`. Other parameters are ignored.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::transaction::Status;
@@ -66,7 +65,7 @@ pub fn read(query: &str, statuses: &[Status]) -> Result<Filter, ApiError> {
         filter.from.is_some()
     });
     parameter("to_date", A_DATE, &mut |text| {
-        filter.to = end(text);
+        filter.to = Timestamp::parse_end(text);
         filter.to.is_some()
     });
     verdict(problems)?;
@@ -83,21 +82,9 @@ fn number(text: &str, largest: usize) -> Option<usize> {
     (1..=largest).contains(&number).then_some(number)
 }
 
-/// A bare date means the whole of its day.
-fn end(text: &str) -> Option<Timestamp> {
-    let at = Timestamp::parse(text)?;
-    let is_date = text.len() == "2026-11-20".len();
-    Some(if is_date {
-        at.plus(DAY - Duration::from_micros(1))
-    } else {
-        at
-    })
-}
-
 pub const DEFAULT_LIMIT: usize = 20;
 const LARGEST_LIMIT: usize = 100;
 const LARGEST_PAGE: usize = 1_000_000;
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const A_DATE: &str = "a date such as 2026-11-20, or a moment such as 2026-11-20T10:00:00Z";
 
 #[cfg(test)]
@@ -126,10 +113,14 @@ mod tests {
             (filter.limit, filter.page, filter.status),
             (100, 7, Some(Status::Pending))
         );
-        let day = filter.to.unwrap().since(filter.from.unwrap());
-        assert_eq!(day, DAY - Duration::from_micros(1));
-        let moment = read("to_date=2026-11-20T10%3A00%3A00Z", &Status::ALL).unwrap();
-        assert_eq!(moment.to, Timestamp::parse("2026-11-20T10:00:00Z"));
+        assert_eq!(filter.from, Timestamp::parse("2026-11-20T00:00:00Z"));
+        assert_eq!(filter.to, Timestamp::parse("2026-11-20T23:59:59.999999Z"));
+        for moment in ["2026-11-20T10%3A00%3A00Z", "2026-11-20T10:00:00"] {
+            let query = format!("from_date={moment}&to_date={moment}");
+            let filter = read(&query, &Status::ALL).unwrap();
+            let ten = Timestamp::parse("2026-11-20T10:00:00Z");
+            assert_eq!((filter.from, filter.to), (ten, ten), "{moment}");
+        }
     }
 
     #[test]
