@@ -90,14 +90,19 @@ impl Initialization for NewPayment {
         let converts = caller.app.settings.conversion.is_some();
         let is_bound = |method: &Method| converts || method.currency == self.amount.currency();
         let is_offered = |code: &String| self.methods.is_empty() || self.methods.contains(code);
-        let country = match &self.restriction {
-            Some(Restriction::Country { country_code }) => Some(country_code),
-            _ => None,
-        };
+        let bound_to = self
+            .restriction
+            .as_ref()
+            .map(|restriction| match restriction {
+                Restriction::Country { country_code } => ("restrict_country_code", country_code),
+                Restriction::Phone { country_code, .. } => {
+                    ("restricted_phone.country_code", country_code)
+                }
+            });
         let methods = engine.directory.payment_methods().iter();
         let mut possible = methods
             .filter(|method| is_bound(method) && is_offered(&method.code) && can_serve(method));
-        let Some(country) = country else {
+        let Some((field, country)) = bound_to else {
             return possible
                 .next()
                 .map(|_| ())
@@ -110,11 +115,10 @@ impl Initialization for NewPayment {
         if possible.any(|method| method.serves(country)) {
             return Ok(());
         }
-        let message = format!(
-            "restrict_country_code is {country}, where no enabled method for this currency exists"
-        );
+        let message =
+            format!("{field} is {country}, where no enabled method for this currency exists");
         Err(Problem::new(ErrorCode::RestrictionUnservable, message)
-            .at("restrict_country_code")
+            .at(field)
             .into())
     }
 

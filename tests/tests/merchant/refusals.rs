@@ -194,6 +194,12 @@ async fn nobody_can_pay_in_a_country_where_no_method_exists() -> anyhow::Result<
             vec!["restriction_unservable restrict_country_code".to_owned()]
         )
     );
+    let mut by_phone = body.clone();
+    by_phone["restrict_country_code"] = Value::Null;
+    by_phone["restricted_phone"] = json!({"number": "4149518161", "country_code": "US"});
+    let reply = merchant.post("/v1/payments/initialize", &by_phone).await?;
+    let unservable = "restriction_unservable restricted_phone.country_code".to_owned();
+    assert_eq!(reply.refusal(), (422, vec![unservable]));
     body["restrict_country_code"] = json!("BJ");
     assert_eq!(
         merchant
