@@ -147,6 +147,34 @@ fn check_failure(body: &Value) {
 }
 
 #[tokio::test]
+async fn a_compressed_body_is_refused_and_a_byte_order_mark_passed_over() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let body = payment().to_string();
+    let marked = format!("\u{feff}{body}");
+    for (coding, body, expected) in [
+        ("gzip", &body, 415),
+        ("identity, br", &body, 415),
+        ("Identity", &body, 201),
+        ("identity", &marked, 201),
+    ] {
+        let request = Request::post("/v1/payments/initialize")
+            .header("authorization", format!("Bearer {}", merchant.secret()))
+            .header("content-type", "application/json")
+            .header("content-encoding", coding);
+        let reply = merchant
+            .ask(request.body(Body::from(body.clone()))?)
+            .await?;
+        assert_eq!(reply.status, expected, "{coding}: {}", reply.text);
+        if expected == 415 {
+            let refusal = (415, vec!["unsupported_media_type -".to_owned()]);
+            assert_eq!(reply.refusal(), refusal);
+            check_failure(&reply.body);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_get_with_a_body_and_without_accept_is_answered() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let id = merchant.payment().await?;

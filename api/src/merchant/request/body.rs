@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use switchyard_engine::limits::BODY_BYTES;
 
 use super::json::Object;
@@ -18,6 +18,11 @@ pub async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, ApiError> {
         return Err(problem
             .hint("Send the header Content-Type: application/json")
             .into());
+    }
+    if is_encoded(headers) {
+        let message = "The body must come as it is, without a Content-Encoding";
+        let problem = Problem::new(ErrorCode::UnsupportedMediaType, message);
+        return Err(problem.hint("Send it uncompressed").into());
     }
     let announced = headers
         .get(CONTENT_LENGTH)
@@ -47,6 +52,8 @@ pub fn object(body: &[u8]) -> Result<Object<'_>, ApiError> {
             "The body is empty: it must be a JSON object".to_owned(),
         ));
     }
+    // A byte order mark says nothing in UTF-8, and whoever reads JSON may pass over it (RFC 8259, 8.1).
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|error| {
         let at = error.valid_up_to();
         malformed(format!(
@@ -82,6 +89,15 @@ fn is_json(headers: &HeaderMap) -> bool {
     let suffix = subtype.rsplit('+').next().unwrap_or_default();
     subtype.eq_ignore_ascii_case("json")
         || (subtype.contains('+') && suffix.eq_ignore_ascii_case("json"))
+}
+
+/// Whether the body was compressed. `identity` says that it was not.
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let codings = headers.get_all(CONTENT_ENCODING).iter();
+    codings
+        .flat_map(|coding| coding.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
 }
 
 fn is_length_limit(error: &axum::Error) -> bool {
