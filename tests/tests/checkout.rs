@@ -90,7 +90,9 @@ async fn a_payer_with_nothing_but_forms_pays_by_a_method_of_their_country() -> a
     assert!(!confirm.contains(PAYS), "no number in an address");
     let page = get(&merchant, &confirm).await?;
     assert!(page.text.contains("MTN MoMo Benin") && page.text.contains("+14149518161"));
-    assert_eq!(status(&merchant, &id).await?["status"], "initiated");
+    let before = status(&merchant, &id).await?;
+    assert_eq!(before["status"], "initiated");
+    assert_eq!(before["context"]["country"], "", "a string always");
 
     let end = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
     assert_eq!(end, format!("/checkout/{id}/result"));
@@ -105,6 +107,7 @@ async fn a_payer_with_nothing_but_forms_pays_by_a_method_of_their_country() -> a
         (&paid["status"], &paid["method"]["code"]),
         (&json!("success"), &json!("mtn_bj"))
     );
+    assert_eq!(paid["context"]["country"], "BJ", "as the payer said");
     assert_eq!(
         send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?,
         end,

@@ -227,6 +227,9 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
         }
     }
     let value = |name: &str| given.get(name).cloned();
+    // Where the request comes from is most often not known; where the payer says they pay from is.
+    let mut context = visit.client_context();
+    context.country.get_or_insert_with(|| alpha2.clone());
     Choice {
         method: ready.answers.method,
         country: Some(alpha2),
@@ -244,7 +247,7 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
         },
         fields,
         agreed: ready.answers.agreed,
-        context: visit.client_context(),
+        context,
     }
 }
 

@@ -216,7 +216,7 @@ pub const APP_VERIFIED: &str = "
     id           text
     name         text
     icon_url     url
-    website_url  url?
+    website_url  string
     created_at   time
     updated_at   time
     is_enabled   boolean
@@ -267,7 +267,7 @@ pub const CONTEXT_VERIFIED: &str = "
 pub const CONTEXT_RETRIEVED: &str = "
     ip          string
     user_agent  string
-    country     text?
+    country     string
     local       text
 ";
 

@@ -14,7 +14,8 @@ pub struct AppVerified<'a> {
     id: AppId,
     name: &'a str,
     icon_url: String,
-    website_url: Option<&'a str>,
+    /// Empty when the app has none.
+    website_url: &'a str,
     #[schema(value_type = String, format = DateTime)]
     created_at: Moment,
     #[schema(value_type = String, format = DateTime)]
@@ -38,7 +39,7 @@ impl<'a> AppVerified<'a> {
             id: app.id,
             name: &app.name,
             icon_url: icon_url(scene, app),
-            website_url: app.website_url.as_deref(),
+            website_url: app.website_url.as_deref().unwrap_or_default(),
             created_at: Moment(app.created_at),
             updated_at: Moment(app.updated_at),
             is_enabled: app.is_enabled,

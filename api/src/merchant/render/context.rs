@@ -23,8 +23,8 @@ pub struct ContextVerified<'a> {
 pub struct ContextRetrieved<'a> {
     ip: &'a str,
     user_agent: &'a str,
-    /// ISO 3166-1 alpha-2; null while the country is not known.
-    country: Option<&'a str>,
+    /// ISO 3166-1 alpha-2; empty while the country is not known.
+    country: &'a str,
     #[schema(example = "en")]
     local: &'a str,
 }
@@ -79,7 +79,7 @@ impl<'a> ContextRetrieved<'a> {
         Self {
             ip: context.ip.as_deref().unwrap_or_default(),
             user_agent: context.user_agent.as_deref().unwrap_or_default(),
-            country: context.country.as_deref(),
+            country: context.country.as_deref().unwrap_or_default(),
             local: locale(context),
         }
     }
