@@ -226,6 +226,7 @@ fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
     let equipment = mail::Equipment {
         store: with.store.clone(),
         clock: with.clock.clone(),
+        directory: with.directory.clone(),
         service: with.settings.service_name.clone(),
         settings: with.settings.mail.clone(),
     };

@@ -34,6 +34,7 @@ use self::transport::Transport;
 pub use self::words::Language;
 use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
+use crate::directory::Directory;
 use crate::environment::Environment;
 use crate::ids::MailId;
 use crate::secret::Secret;
@@ -67,6 +68,8 @@ pub struct Mails(Option<Arc<Shared>>);
 pub struct Equipment {
     pub store: Store,
     pub clock: Clock,
+    /// Where methods have their names.
+    pub directory: Arc<Directory>,
     /// The service's name, as people read it.
     pub service: String,
     pub settings: MailSettings,
@@ -75,6 +78,7 @@ pub struct Equipment {
 struct Shared {
     store: Store,
     clock: Clock,
+    directory: Arc<Directory>,
     service: String,
     sender: Mailbox,
     transport: Transport,
@@ -121,6 +125,7 @@ impl Mails {
             sender: render::sender(&with.settings.from).map_err(MailError::From)?,
             store: with.store,
             clock: with.clock,
+            directory: with.directory,
             service: with.service,
             transport,
             runtime: Handle::current(),

@@ -14,6 +14,7 @@ use super::policy::{Attempted, Verdict, verdict};
 use super::render;
 use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
+use crate::directory::{Directory, MethodKind};
 use crate::limits;
 use crate::store::{Batch, CommitError, Direction, Table};
 
@@ -202,9 +203,28 @@ async fn measure(shared: Arc<Shared>) {
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "mail").set(age.as_secs_f64());
 }
 
+/// The letter with the method as people call it, not as programs do.
+fn with_names(letter: &Letter, directory: &Directory) -> Letter {
+    let kind = if letter.is_payment() {
+        MethodKind::Payment
+    } else {
+        MethodKind::Payout
+    };
+    let name = |code: &String| directory.method(kind, code).map(|known| known.name.clone());
+    let method = letter.method.as_ref();
+    Letter {
+        method: method.map(|code| name(code).unwrap_or_else(|| code.clone())),
+        ..letter.clone()
+    }
+}
+
 async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
     letter.attempts += 1;
-    let (verdict, why) = match render::render(&letter, &shared.sender, &shared.service) {
+    let (verdict, why) = match render::render(
+        &with_names(&letter, &shared.directory),
+        &shared.sender,
+        &shared.service,
+    ) {
         Ok(mail) => {
             let (attempted, why) = shared.transport.send(letter.id, mail).await;
             count(attempted);

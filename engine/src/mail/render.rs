@@ -182,6 +182,8 @@ impl Letter {
     fn footer(&self, service: &str) -> (String, String) {
         let note = match self.to {
             Recipient::Merchant => "footer-merchant",
+            // Without an address of the merchant's, an answer would reach nobody.
+            Recipient::Customer if self.reply_to.is_none() => "footer-customer-no-reply",
             Recipient::Customer => "footer-customer",
         };
         (

@@ -40,6 +40,7 @@ impl Room {
         let equipment = Equipment {
             store: store.clone(),
             clock: clock.clone(),
+            directory: Arc::new(Directory::new("switchyard")),
             service: "Switchyard".to_owned(),
             settings: MailSettings {
                 from: "Switchyard <no-reply@pay.example>".to_owned(),
@@ -280,6 +281,25 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_customer_is_invited_to_answer_only_when_somebody_reads_it() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut app = app(AppSettings::default());
+    let tx = succeeded(Environment::Live, true);
+    for (number, address) in [Some("shop@merchant.example"), None]
+        .into_iter()
+        .enumerate()
+    {
+        app.settings.merchant_email = address.map(str::to_owned);
+        assert!(room.send(&app, &tx, MailTo::Customer).await);
+        let mail = decoded(&server.received(number + 1).await[number].content);
+        assert_eq!(mail["reply-to"].as_str(), address);
+        let text = mail["text"].as_str().unwrap();
+        assert_eq!(text.contains("Répondez"), address.is_some(), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_outcome_has_its_mail() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
@@ -314,6 +334,8 @@ async fn every_outcome_has_its_mail() {
         let text = mail["text"].as_str().unwrap();
         let has_reason = text.contains("Motif: Not enough money");
         assert_eq!(has_reason, subject.contains("échoué"), "{text}");
+        let names_method = text.contains("Moyen de paiement: MTN MoMo Benin");
+        assert_eq!(names_method, subject.contains("Versement"), "{text}");
         assert!(
             !text.contains("merchant-") && !text.contains("label-"),
             "a sentence is missing: {text}"

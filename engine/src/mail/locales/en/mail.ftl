@@ -32,4 +32,5 @@ label-reference = Reference
 
 footer-merchant = You receive this because notifications are on for { $app }. They can be switched off in the app's settings. Before you deliver, ask the API: a mail is no proof of payment.
 footer-customer = Keep this message as your receipt. Questions about your order? Answer this mail or contact { $app }.
+footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }; nobody reads answers to this mail.
 footer-service = Sent by { $service }

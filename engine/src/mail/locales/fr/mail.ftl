@@ -31,4 +31,5 @@ label-reference = Référence
 
 footer-merchant = Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Avant de livrer, interrogez l'API : un message n'est pas une preuve de paiement.
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
+footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app } ; personne ne lit les réponses à ce message.
 footer-service = Envoyé par { $service }
