@@ -10,6 +10,7 @@ use super::output::Column;
 pub enum Apps {
     /// Show the apps of one account, or all
     List {
+        /// The account's id
         #[arg(long)]
         account: Option<String>,
     },
@@ -21,8 +22,10 @@ pub enum Apps {
     },
     /// Make an app
     Create {
+        /// The account's id, as `accounts list` shows it
         #[arg(long)]
         account: String,
+        /// What payers and merchants read
         name: String,
         #[command(flatten)]
         change: Change,
@@ -32,6 +35,7 @@ pub enum Apps {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
+        /// What payers and merchants read
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
@@ -54,9 +58,10 @@ pub enum Apps {
 /// An empty text takes a value away.
 #[derive(Args)]
 pub struct Change {
-    /// Logo on the checkout page
+    /// Address of its icon, which answers of the API name; without it, one is drawn
     #[arg(long)]
     icon_url: Option<String>,
+    /// Address of its website
     #[arg(long)]
     website_url: Option<String>,
     /// Where mails to the merchant go

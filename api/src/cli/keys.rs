@@ -33,13 +33,17 @@ pub enum Keys {
     },
     /// Make a key like this one, and let the old one end after a while
     Roll {
+        /// The key's id, as `keys list` shows it
         key: String,
         /// How long the old key stays valid, such as 24h; at most 30d. Without it: not at all
         #[arg(long)]
         grace: Option<Span>,
     },
     /// Delete a key: it opens nothing from now on
-    Delete { key: String },
+    Delete {
+        /// The key's id, as `keys list` shows it
+        key: String,
+    },
 }
 
 impl Keys {

@@ -9,8 +9,10 @@ use crate::operator::TRIGGERS;
 
 #[derive(Args)]
 pub struct Trigger {
+    /// What is to happen
     #[arg(value_parser = PossibleValuesParser::new(TRIGGERS.map(|event| event.as_str())))]
     event: String,
+    /// The app's id [default: of the development server]
     #[arg(long)]
     app: Option<String>,
 }

@@ -15,12 +15,14 @@ pub enum Webhooks {
         #[arg(long)]
         app: Option<String>,
     },
+    /// Show one webhook
+    Show { webhook: String },
     /// Send an app's events to a URL
     Create {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
-        /// Where to: <https://shop.example/hooks>
+        /// Where to, such as `https://shop.example/hooks`
         #[arg(value_name = "URL")]
         target: String,
         /// Signing secret; without it, one is made
@@ -30,13 +32,7 @@ pub enum Webhooks {
         options: Options,
     },
     /// Change where events go, which, and how
-    Update {
-        webhook: String,
-        #[arg(long, value_name = "URL")]
-        to: Option<String>,
-        #[command(flatten)]
-        options: Options,
-    },
+    Update(Update),
     /// Send events there again
     Enable { webhook: String },
     /// Send no more events there
@@ -52,6 +48,12 @@ pub enum Webhooks {
         #[arg(long)]
         before: Option<String>,
     },
+    /// Show one delivery with its body
+    Delivery {
+        webhook: String,
+        /// As `deliveries` shows it
+        delivery: String,
+    },
     /// Show every request that was sent, and what came back
     Attempts {
         webhook: String,
@@ -63,21 +65,37 @@ pub enum Webhooks {
         before: Option<String>,
     },
     /// Send one delivery again, all that failed, or all that is missing
-    Replay {
-        webhook: String,
-        /// As `deliveries` shows it; without it: say since when with --failed-since or --missing-since
-        #[arg(required_unless_present_any = ["failed_since", "missing_since"])]
-        delivery: Option<String>,
-        /// All that failed on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
-        #[arg(long, conflicts_with = "delivery", value_name = "TIME")]
-        failed_since: Option<String>,
-        /// All that happened then or later and was not acknowledged, also while the webhook was off or not there yet
-        #[arg(long, conflicts_with_all = ["delivery", "failed_since"], value_name = "TIME")]
-        missing_since: Option<String>,
-        /// Go on where the last answer says
-        #[arg(long, requires = "missing_since", value_name = "TRANSACTION")]
-        after: Option<String>,
-    },
+    Replay(Replay),
+}
+
+#[derive(Args)]
+pub struct Update {
+    webhook: String,
+    /// Where they go from now on
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// Signing secret from now on
+    #[arg(long)]
+    secret: Option<String>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Args)]
+pub struct Replay {
+    webhook: String,
+    /// As `deliveries` shows it; without it: say since when with --failed-since or --missing-since
+    #[arg(required_unless_present_any = ["failed_since", "missing_since"])]
+    delivery: Option<String>,
+    /// All that failed on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
+    #[arg(long, conflicts_with = "delivery", value_name = "TIME")]
+    failed_since: Option<String>,
+    /// All that happened then or later and was not acknowledged, also while the webhook was off or not there yet
+    #[arg(long, conflicts_with_all = ["delivery", "failed_since"], value_name = "TIME")]
+    missing_since: Option<String>,
+    /// Go on where the last answer says
+    #[arg(long, requires = "missing_since", value_name = "TRANSACTION")]
+    after: Option<String>,
 }
 
 /// How a webhook is served. What is not given stays as it is.
@@ -136,6 +154,9 @@ impl Webhooks {
                     COLUMNS,
                 )?;
             }
+            Self::Show { webhook } => {
+                out.fields(&client.get(&one(&webhook)).await?)?;
+            }
             Self::Create {
                 app,
                 target,
@@ -152,15 +173,11 @@ impl Webhooks {
                     "`switchyard webhooks secret {id}` shows the signing secret."
                 ));
             }
-            Self::Update {
-                webhook,
-                to,
-                options,
-            } => out.fields(&update(client, &webhook, to, options).await?)?,
+            Self::Update(update) => update.run(client).await?,
             Self::Enable { webhook } => out.fields(&switch(client, &webhook, true).await?)?,
             Self::Disable { webhook } => out.fields(&switch(client, &webhook, false).await?)?,
             Self::Delete { webhook } => {
-                out.done(&client.delete(&format!("/webhooks/{webhook}")).await?)?
+                out.done(&client.delete(&one(&webhook)).await?)?;
             }
             Self::Secret { webhook } => {
                 out.fields(&client.get(&format!("/webhooks/{webhook}/secret")).await?)?
@@ -169,46 +186,52 @@ impl Webhooks {
                 let path = format!("/webhooks/{webhook}/deliveries{}", older(before.as_deref()));
                 out.table(&client.get(&path).await?, DELIVERIES)?;
             }
+            Self::Delivery { webhook, delivery } => {
+                let path = format!("/webhooks/{webhook}/deliveries/{delivery}");
+                out.fields(&client.get(&path).await?)?;
+            }
             Self::Attempts {
                 webhook,
                 full,
                 before,
             } => attempts(client, &webhook, full, before.as_deref()).await?,
-            Self::Replay {
-                webhook,
-                delivery,
-                failed_since,
-                missing_since,
-                after,
-            } => {
-                let (path, body) = match (delivery, missing_since) {
-                    (Some(delivery), _) => (format!("deliveries/{delivery}/replay"), json!({})),
-                    (None, Some(since)) => (
-                        "replay-missing".to_owned(),
-                        json!({ "since": since, "after": after }),
-                    ),
-                    (None, None) => ("replay".to_owned(), json!({ "since": failed_since })),
-                };
-                let path = format!("/webhooks/{webhook}/{path}");
-                out.fields(&client.post(&path, &body).await?)?;
-            }
+            Self::Replay(replay) => replay.run(client).await?,
         }
         Ok(())
     }
 }
 
-async fn update(
-    client: &Client,
-    webhook: &str,
-    to: Option<String>,
-    options: Options,
-) -> anyhow::Result<Value> {
-    let mut body = json!({});
-    if let Some(to) = to {
-        body["url"] = json!(to);
+impl Update {
+    async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let mut body = json!({});
+        for (name, value) in [("url", self.to), ("secret", self.secret)] {
+            if let Some(value) = value {
+                body[name] = json!(value);
+            }
+        }
+        self.options.write(&mut body)?;
+        let changed = client.patch(&one(&self.webhook), &body).await?;
+        Ok(client.output.fields(&changed)?)
     }
-    options.write(&mut body)?;
-    client.patch(&format!("/webhooks/{webhook}"), &body).await
+}
+
+impl Replay {
+    async fn run(self, client: &Client) -> anyhow::Result<()> {
+        let (path, body) = match (self.delivery, self.missing_since) {
+            (Some(delivery), _) => (format!("deliveries/{delivery}/replay"), json!({})),
+            (None, Some(since)) => (
+                "replay-missing".to_owned(),
+                json!({ "since": since, "after": self.after }),
+            ),
+            (None, None) => ("replay".to_owned(), json!({ "since": self.failed_since })),
+        };
+        let path = format!("{}/{path}", one(&self.webhook));
+        Ok(client.output.fields(&client.post(&path, &body).await?)?)
+    }
+}
+
+fn one(webhook: &str) -> String {
+    format!("/webhooks/{webhook}")
 }
 
 async fn attempts(
