@@ -76,6 +76,8 @@ pub struct Order {
     pub merchant: String,
     pub initials: String,
     pub amount: String,
+    /// The class that keeps the amount on one line of a phone, by its length.
+    pub size: &'static str,
     pub description: String,
 }
 
@@ -215,13 +217,15 @@ impl Scene {
 
     pub fn frame_titled(&self, title: &str) -> Frame {
         let values = [("page", title), ("merchant", self.app.name.as_str())];
+        let amount = self.tx.amount.format();
         Frame {
             title: self.say_with("page-title", &values),
             sandbox: self.is_sandbox(),
             order: Some(Order {
                 merchant: self.app.name.clone(),
                 initials: initials(&self.app.name),
-                amount: self.tx.amount.format(),
+                size: size(&amount),
+                amount,
                 description: self.tx.description.clone(),
             }),
             time_left: self.time_left(),
@@ -321,6 +325,16 @@ impl Frame {
 
     pub fn secured(&self) -> String {
         self.lang.say_with("secured", &[("service", &self.service)])
+    }
+}
+
+/// An amount that is broken between two lines is read wrong.
+fn size(amount: &str) -> &'static str {
+    match amount.chars().count() {
+        0..=12 => "",
+        13..=16 => "long",
+        17..=21 => "longer",
+        _ => "longest",
     }
 }
 
