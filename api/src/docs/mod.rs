@@ -1,4 +1,4 @@
-//! `/docs`: the OpenAPI document as a page to read, and `/docs/errors/<code>`: what each error code means.
+//! `/docs`: the OpenAPI document as a page to read; `/docs/errors`: all error codes, and `/docs/errors/<code>`: what each means.
 //!
 //! All of its assets are part of the program; it asks no other host for anything.
 
@@ -23,6 +23,7 @@ pub fn routes() -> Router<ApiState> {
         .route("/docs/page.js", get(script))
         .route("/docs/redoc.standalone.js", get(redoc))
         .route("/docs/redoc.standalone.js.LICENSE.txt", get(licences))
+        .route("/docs/errors", get(error_list))
         .route("/docs/errors/{code}", get(error_page))
 }
 
@@ -58,6 +59,14 @@ async fn licences() -> Response {
         include_str!("vendor/redoc.standalone.js.LICENSE.txt")
     );
     asset("text/plain; charset=utf-8", text)
+}
+
+/// Every code with its status and type.
+async fn error_list() -> Response {
+    asset(
+        "text/plain; charset=utf-8",
+        include_str!("../../../docs/errors/README.md"),
+    )
 }
 
 /// What happened and what to do, for one code.

@@ -163,5 +163,7 @@ async fn the_reference_asks_no_other_host_and_explains_every_code() -> anyhow::R
     let code = refused.body["errors"][0]["code"].as_str().unwrap();
     let explained = merchant.get(&format!("/docs/errors/{code}")).await?;
     assert!(explained.text.starts_with("# route_not_found"));
+    let list = merchant.get("/docs/errors").await?;
+    assert!(list.text.contains("route_not_found"));
     Ok(())
 }
