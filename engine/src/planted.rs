@@ -38,10 +38,34 @@ pub enum Fault {
     RecoveryBlind,
     /// A live payment goes to the provider's sandbox.
     EnvironmentMixed,
+    /// Calls of all gateways wait for one another.
+    TurnsShared,
+    /// While a version takes the place of another, its gateway serves nobody.
+    GapAtSwap,
+    /// The change of a gateway is told before it is stored, and never is.
+    ChangeNotKept,
+    /// An attempt goes on with whatever version of its gateway is current.
+    VersionForgotten,
+    /// What an operator ordered does not stand on the timeline.
+    OrderUnsigned,
+    /// A person's word that nothing was sent counts more than the provider's that it has it.
+    WordAgainstProvider,
+    /// A payer who agreed to one price is asked for another, because the rate moved meanwhile.
+    RateMoved,
+    /// The end of a transaction writes no mail.
+    MailForgotten,
+    /// A mail that was sent stays in the outbox.
+    MailRepeated,
+    /// That a webhook was acknowledged is not written down.
+    AcknowledgmentForgotten,
+    /// The code that a payer typed is journaled as it is.
+    CodeKept,
+    /// What a receiver that is gone did not take counts as delivered.
+    GoneForgotten,
 }
 
 impl Fault {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 29] = [
         Self::JournalSkipped,
         Self::AnsweredEarly,
         Self::CommitTorn,
@@ -59,6 +83,18 @@ impl Fault {
         Self::CallbackDropped,
         Self::RecoveryBlind,
         Self::EnvironmentMixed,
+        Self::TurnsShared,
+        Self::GapAtSwap,
+        Self::ChangeNotKept,
+        Self::VersionForgotten,
+        Self::OrderUnsigned,
+        Self::WordAgainstProvider,
+        Self::RateMoved,
+        Self::MailForgotten,
+        Self::MailRepeated,
+        Self::AcknowledgmentForgotten,
+        Self::CodeKept,
+        Self::GoneForgotten,
     ];
 }
 

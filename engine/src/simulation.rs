@@ -98,6 +98,12 @@ pub(crate) fn line() -> Option<Line> {
 }
 
 impl Request {
+    /// What stands in a header; nothing where there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
     /// The same request as reqwest would have sent it.
     pub(crate) fn of(to: To, request: &reqwest::Request) -> Self {
         let text = |value: &reqwest::header::HeaderValue| {

@@ -1,5 +1,7 @@
 //! `cargo xtask simulate`: builds the simulation and runs it.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::run::{cargo, must, program, target};
@@ -7,10 +9,13 @@ use crate::run::{cargo, must, program, target};
 /// Run the engine in a world that loses, delays, lies and kills, by seed
 #[derive(Args)]
 pub struct Simulate {
-    /// `--seeds N --seconds S`, `--seed X` to replay one, `--plant N` to look for planted faults; `-- --help` lists them
+    /// `--seeds N --seconds S`, `--seed X` to replay one, `--plant N` to look for planted faults; `-- --help` lists them. With
+    /// `--optimised`, which takes minutes to build and is several times as fast, for long runs
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     what: Vec<String>,
 }
+
+const OPTIMISED: &str = "--optimised";
 
 /// As `cargo xtask test` runs it.
 pub fn test() -> anyhow::Result<()> {
@@ -23,18 +28,35 @@ pub fn test() -> anyhow::Result<()> {
 
 impl Simulate {
     pub fn run(&self) -> anyhow::Result<()> {
-        let mut build = cargo();
-        // The whole workspace's features, so that all that the other steps have compiled is used again; the engine alone is optimised.
-        build.args(["build", "--quiet", "--workspace", "--bin", "simulate"]);
-        for package in [
-            "switchyard-engine",
-            "switchyard-gateway",
-            "switchyard-simulation",
-        ] {
-            let optimised = format!("profile.dev.package.{package}.opt-level=1");
-            build.args(["--config", &optimised]);
-        }
-        must(&mut build)?;
-        must(program(target().join("debug/simulate")).args(&self.what))
+        let what = self.what.iter().filter(|word| *word != OPTIMISED);
+        let built = match self.what.iter().any(|word| word == OPTIMISED) {
+            true => optimised()?,
+            false => for_development()?,
+        };
+        must(program(built).args(what))
     }
+}
+
+/// A cold build of all dependencies with optimisation costs more than it saves in a run of a minute.
+fn optimised() -> anyhow::Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--profile", "simulation"]);
+    must(build.args(["--package", "switchyard-simulation", "--bin", "simulate"]))?;
+    Ok(target().join("simulation/simulate"))
+}
+
+fn for_development() -> anyhow::Result<PathBuf> {
+    let mut build = cargo();
+    // The whole workspace's features, so that all that the other steps have compiled is used again; the engine alone is optimised.
+    build.args(["build", "--quiet", "--workspace", "--bin", "simulate"]);
+    for package in [
+        "switchyard-engine",
+        "switchyard-gateway",
+        "switchyard-simulation",
+    ] {
+        let optimised = format!("profile.dev.package.{package}.opt-level=1");
+        build.args(["--config", &optimised]);
+    }
+    must(&mut build)?;
+    Ok(target().join("debug/simulate"))
 }

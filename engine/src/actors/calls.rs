@@ -163,10 +163,13 @@ async fn ask_gateway(
     };
     let candidate = &attempt.candidate;
     // An attempt ends on the version of the gateway that it began on.
-    let Some(version) = engine
-        .gateways
-        .version(&candidate.gateway, &candidate.gateway_hash)
-    else {
+    let version = match is_planted(Fault::VersionForgotten) {
+        true => engine.gateways.current(&candidate.gateway),
+        false => engine
+            .gateways
+            .version(&candidate.gateway, &candidate.gateway_hash),
+    };
+    let Some(version) = version else {
         return unsent(format!(
             "The gateway {} is not loaded in the version that began this.",
             candidate.gateway

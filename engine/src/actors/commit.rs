@@ -166,6 +166,7 @@ fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
                     transaction: after.clone(),
                 });
             }
+            Action::Mail(_) if is_planted(Fault::MailForgotten) => {}
             Action::Mail(to) => {
                 let app = engine.access.app(after.app);
                 if let Some(app) = app.filter(|_| engine.mails.is_on()) {

@@ -202,9 +202,10 @@ async fn make(
         engine.faults.strike("decide");
         #[cfg(feature = "simulation")]
         let asked = command.clone();
-        let events = decide(tx, command, &context)?;
+        let decided = decide(tx, command, &context);
         #[cfg(feature = "simulation")]
-        let events = super::wrong::turned(tx, &asked, events);
+        let decided = super::wrong::turned(tx, &asked, decided);
+        let events = decided?;
         Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
     }));
     let decided = decided.unwrap_or_else(|_| {

@@ -1,19 +1,48 @@
 //! Decisions that the simulation turns wrong, to show that it would find them. See [`crate::planted`].
 
 use crate::planted::{Fault, is_planted};
-use crate::transaction::{Attempt, AttemptState, Command, Event, Outcome, Transaction};
+use crate::transaction::{
+    Attempt, AttemptState, Command, DeclineReason, Event, Failure, Outcome, Refusal, Transaction,
+};
 
-/// `events` as a faulty core would have decided them.
-pub(super) fn turned(tx: &Transaction, command: &Command, mut events: Vec<Event>) -> Vec<Event> {
+/// What was decided, as a faulty core would have decided it.
+pub(super) fn turned(
+    tx: &Transaction,
+    command: &Command,
+    decided: Result<Vec<Event>, Refusal>,
+) -> Result<Vec<Event>, Refusal> {
+    if is_planted(Fault::WordAgainstProvider) && matches!(decided, Err(Refusal::ProviderHasIt)) {
+        return Ok(never_sent(tx));
+    }
+    let mut events = decided?;
     if is_planted(Fault::ContradictionIgnored) {
         events.retain(|event| !matches!(event, Event::CaseOpened { .. }));
+    }
+    if is_planted(Fault::OrderUnsigned) {
+        events.retain(|event| !matches!(event, Event::OperatorActed { .. }));
     }
     if is_planted(Fault::EndChanged)
         && let Some(succeeded) = changed_end(tx, command)
     {
-        return succeeded;
+        return Ok(succeeded);
     }
-    events
+    Ok(events)
+}
+
+/// An operator says that the open attempt was never sent, and is believed.
+fn never_sent(tx: &Transaction) -> Vec<Event> {
+    let Some(attempt) = tx.current_attempt() else {
+        return Vec::new();
+    };
+    let failure = Failure {
+        reason: DeclineReason::ProviderUnavailable,
+        message: "It never reached the provider.".to_owned(),
+    };
+    let ended = Event::AttemptNotSent {
+        attempt: attempt.id,
+        why: failure.message.clone(),
+    };
+    vec![ended, Event::Failed { failure }]
 }
 
 /// The success that comes after another end, taken as if nothing had ended.

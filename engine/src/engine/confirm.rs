@@ -8,6 +8,7 @@ use super::{Engine, EngineError, Purpose};
 use crate::gateway::Operation;
 use crate::ids::TransactionId;
 use crate::money::Amount;
+use crate::planted::{Fault, is_planted};
 use crate::records::NewCustomer;
 use crate::transaction::{
     CancelledBy, ClientContext, Command, Confirm, Customer, Refusal, State, Transaction,
@@ -43,7 +44,8 @@ impl Engine {
         let price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;
-        if choice.agreed.is_some_and(|agreed| agreed != price.amount) {
+        let differs = choice.agreed.is_some_and(|agreed| agreed != price.amount);
+        if differs && !is_planted(Fault::RateMoved) {
             return Err(EngineError::PriceChanged);
         }
         let country = choice.country.as_deref();

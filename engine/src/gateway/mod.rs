@@ -55,6 +55,8 @@ pub use self::inspect::{Inspection, Refused};
 use self::journal::Scribe;
 pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
 use self::life::Life;
+#[cfg(feature = "simulation")]
+pub use self::life::Shelf;
 pub use self::life::{
     By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
     Overview, Pin, Proposal, Record, State, VersionView, What,
@@ -147,6 +149,8 @@ struct Inner {
     egress: Egress,
     cache: Cache,
     turns: Turns,
+    #[cfg(feature = "simulation")]
+    shelf: OnceLock<Shelf>,
     began: Timestamp,
     clock: Clock,
     ids: Ids,
@@ -160,6 +164,8 @@ impl Gateways {
             life: Life::default(),
             cache: Cache::default(),
             turns: Turns::default(),
+            #[cfg(feature = "simulation")]
+            shelf: OnceLock::new(),
             began: clock.now(),
             settings,
             clock,
@@ -185,24 +191,6 @@ impl Gateways {
         }
     }
 
-    /// Takes on a gateway that is linked into this program, known by the hash of its manifest. For the simulation, which has no files.
-    #[cfg(feature = "simulation")]
-    pub fn link(
-        &self,
-        manifest: &[u8],
-        plugin: &'static switchyard_gateway::abi::Plugin,
-    ) -> Result<Arc<Version>, manifest::ManifestError> {
-        let sha256 = inspect::sha256(manifest);
-        let manifest = self.0.substituted(&Manifest::parse(manifest)?);
-        let home = Home::InProcess(library::Library::linked(plugin));
-        let version = Version::new(manifest, sha256, home, self.0.clock.clone());
-        let version = self.0.registry.add(Arc::new(version));
-        self.0
-            .registry
-            .swap(version.name(), Some(Arc::clone(&version)));
-        Ok(version)
-    }
-
     /// The current version of each gateway, in order of name.
     pub fn list(&self) -> Vec<Arc<Version>> {
         self.0.registry.list()
@@ -215,6 +203,10 @@ impl Gateways {
     /// A certain version: one that an attempt began on. It is loaded from the engine's own copy when it is not loaded yet.
     pub fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
         if let Some(version) = self.0.registry.version(name, sha256) {
+            return Some(version);
+        }
+        #[cfg(feature = "simulation")]
+        if let Some(version) = self.from_shelf(name, sha256) {
             return Some(version);
         }
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -235,10 +227,14 @@ impl Gateways {
 
     /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too. A query waits for its turn first.
     pub async fn call(&self, mut call: Call) -> CallEnd {
-        if call.operation != Operation::Query {
+        let shares = is_planted(Fault::TurnsShared);
+        if call.operation != Operation::Query && !shares {
             return self.run(call).await;
         }
-        let connection = drive::connection(&call.gateway, call.environment, &call.config);
+        let connection = match shares {
+            true => String::new(),
+            false => drive::connection(&call.gateway, call.environment, &call.config),
+        };
         let Some(turn) = self.0.turns.take(connection).await else {
             let why = format!(
                 "gateway {}: too many queries of this connection wait for its provider",
@@ -267,7 +263,11 @@ impl Gateways {
             input,
         } = call;
         let running = gateway.running();
-        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(&input);
+        let typed = match is_planted(Fault::CodeKept) {
+            true => &Value::Null,
+            false => &input,
+        };
+        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed);
         let scribe = Scribe::new(
             Some(&journal),
             &redactor,

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::limits::{GATEWAY_CALL, GATEWAY_QUERIES};
+use crate::planted::{Fault, is_planted};
 
 /// Who may ask now, by connection. A connection at which nobody asks or waits has no entry for long.
 #[derive(Default)]
@@ -46,7 +47,11 @@ impl Turns {
             return semaphore;
         }
         all.retain(|_, semaphore| semaphore.strong_count() > 0);
-        let semaphore = Arc::new(Semaphore::new(GATEWAY_QUERIES));
+        let places = match is_planted(Fault::TurnsShared) {
+            true => 1,
+            false => GATEWAY_QUERIES,
+        };
+        let semaphore = Arc::new(Semaphore::new(places));
         all.insert(connection, Arc::downgrade(&semaphore));
         semaphore
     }

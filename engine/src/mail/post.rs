@@ -16,6 +16,7 @@ use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
 use crate::directory::{Directory, MethodKind};
 use crate::limits;
+use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, Direction, Table};
 
 /// Something that the post has to hear of.
@@ -266,7 +267,9 @@ fn batch(
 ) -> Batch {
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, key, value);
-    batch.delete(Table::Outbox, key);
+    if verdict != Verdict::Sent || !is_planted(Fault::MailRepeated) {
+        batch.delete(Table::Outbox, key);
+    }
     if let Verdict::Retry { due } = verdict {
         batch.put(
             Table::Outbox,

@@ -82,7 +82,13 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     let status = attempt.response.as_ref().map(|response| response.status);
     // The receiver may name a date, by a clock that is not ours.
     let retry_after = attempt.answered("retry-after");
-    let heard = heard(status, retry_after, shared.clock.shown());
+    let heard = match heard(status, retry_after, shared.clock.shown()) {
+        Heard::Acknowledged if is_planted(Fault::AcknowledgmentForgotten) => {
+            Heard::Refused { wait: None }
+        }
+        Heard::Gone if is_planted(Fault::GoneForgotten) => Heard::Acknowledged,
+        heard => heard,
+    };
     if heard == Heard::Gone {
         switch_off(shared, webhook).await;
     }

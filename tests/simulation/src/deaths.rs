@@ -9,7 +9,8 @@ pub fn points(plan: &Plan) -> u64 {
 }
 
 /// Runs the history of `plan` once for each place at which the process can die, and lets it die there and start again. Whatever the place:
-/// every promise is kept, and in a plan without trouble everything ends as it does when nobody dies. Answers how many places there were.
+/// every promise is kept, and with a [calm](Plan::is_calm) plan everything ends as it does when nobody dies: the transactions, what
+/// webhooks and mails tell of them, and the gateways. Answers how many places there were.
 ///
 /// # Panics
 /// When it does not, with the place.
@@ -20,11 +21,13 @@ pub fn survives_a_death_at_every_step(plan: &Plan) -> u64 {
     for point in 1..=points {
         let died = run(with_deaths(plan, vec![point]), LOGGED);
         assert_eq!(died.broken, [], "a death at step {point}: {}", died.log);
-        assert_eq!(
-            died.ends, calm.ends,
-            "a death at step {point}: {}",
-            died.log
-        );
+        if plan.is_calm() {
+            assert_eq!(
+                died.ends, calm.ends,
+                "a death at step {point}: {}",
+                died.log
+            );
+        }
     }
     points
 }

@@ -1,4 +1,8 @@
-//! The gateway of the simulation: an ordinary one, linked in, whose connection says how often it panics, stalls or talks nonsense.
+//! The gateway of the simulation: an ordinary one, linked in, whose connection says how often it panics, stalls or talks nonsense. It goes
+//! by two names, so that there are two gateways, and each has a few versions, which say in every request who they are.
+
+use std::cell::Cell;
+use std::ffi::c_void;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -7,7 +11,7 @@ use switchyard_engine::simulation::{Fault as Planted, planted};
 use switchyard_gateway::abi::{ABI_MAJOR, Bytes, Plugin, Sink};
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Cancel, Collect, Context, DeclineReason, Direction, Fault,
-    Gateway, Money, Outcome, Payout, Query, gateway, runtime,
+    Gateway, Money, Outcome, PayerAction, Payout, Query, SubmitInput, gateway, runtime,
 };
 
 #[derive(Default)]
@@ -41,14 +45,14 @@ impl Gateway for Simulated {
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
-        let config: Config = cx.config()?;
+        let (config, version): (Config, _) = (cx.config()?, version());
         stumble(cx, &config).await?;
         let path = match ask.direction {
             Direction::Collect => "charges",
             Direction::Payout => "payouts",
         };
         let url = format!("{}/{path}/{}", config.base, ask.reference);
-        let answer = cx.get(url).send().await?;
+        let answer = cx.get(url).header(VERSION, version).send().await?;
         if answer.status == 404 {
             let why = "the provider does not know it".to_owned();
             return Ok(Outcome::NotFound { why });
@@ -59,10 +63,24 @@ impl Gateway for Simulated {
         outcome(answer.json()?)
     }
 
+    async fn submit_input(&self, cx: &Context, ask: SubmitInput) -> Result<Outcome, Fault> {
+        let (config, version): (Config, _) = (cx.config()?, version());
+        stumble(cx, &config).await?;
+        let url = format!("{}/charges/{}/code", config.base, ask.reference);
+        let typed = json!({ "code": ask.input.get("code") });
+        let request = cx.post(url).header(VERSION, version).json(&typed);
+        let answer = request.send().await?;
+        if !answer.is_success() {
+            return Ok(Outcome::unknown("the provider failed"));
+        }
+        outcome(answer.json()?)
+    }
+
     async fn cancel(&self, cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
-        let config: Config = cx.config()?;
+        let (config, version): (Config, _) = (cx.config()?, version());
         let url = format!("{}/charges/{}/cancel", config.base, ask.reference);
-        let answer = cx.post(url).json(&json!({})).send().await?;
+        let request = cx.post(url).header(VERSION, version).json(&json!({}));
+        let answer = request.send().await?;
         if !answer.is_success() {
             return Ok(Outcome::unknown("the provider failed"));
         }
@@ -99,7 +117,7 @@ async fn submit(
     transaction: &str,
     amount: &Money,
 ) -> Result<Outcome, Fault> {
-    let config: Config = cx.config()?;
+    let (config, version): (Config, _) = (cx.config()?, version());
     stumble(cx, &config).await?;
     let ask = json!({
         "reference": reference,
@@ -107,7 +125,8 @@ async fn submit(
         "minor": amount.minor,
         "currency": amount.currency,
     });
-    let request = cx.post(format!("{}/{path}", config.base)).json(&ask);
+    let url = format!("{}/{path}", config.base);
+    let request = cx.post(url).header(VERSION, version).json(&ask);
     let answer = request.send().await?;
     stumble(cx, &config).await?;
     if !answer.is_success() {
@@ -120,6 +139,11 @@ fn outcome(news: News) -> Result<Outcome, Fault> {
     let outcome = match news.status.as_str() {
         "paid" => Outcome::succeeded(Amount::minor(news.minor, news.currency)),
         "pending" => Outcome::pending(),
+        "code" => Outcome::awaiting(PayerAction::EnterCode {
+            label: "Code".to_owned(),
+            length: None,
+            how: Default::default(),
+        }),
         "declined" => Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money."),
         "busy" => Outcome::declined(DeclineReason::ProviderUnavailable, "Busy.").and_retryable(),
         other => return Err(Fault::provider(format!("it says {other}"))),
@@ -152,17 +176,59 @@ pub fn signature(secret: &str, body: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The manifest, as it lies beside this crate's `Cargo.toml`.
-pub const MANIFEST: &[u8] = include_bytes!("../gateway.json");
+/// The manifest of a version of the first gateway, or of the second: as it lies beside this crate's `Cargo.toml`, but for name and number.
+pub fn manifest(name: &str, version: usize) -> String {
+    let text = include_str!("../gateway.json");
+    let text = text.replace(r#""name": "simulated""#, &format!(r#""name": "{name}""#));
+    text.replace("1.0.0", &number(version))
+}
 
-/// The entries of the gateway, as the engine would find them in its library.
-pub static PLUGIN: Plugin = Plugin {
-    abi_major: ABI_MAJOR,
-    size: size_of::<Plugin>() as u32,
-    begin: runtime::c_begin::<Simulated>,
-    resume: runtime::c_resume,
-    end: runtime::c_end,
-};
+/// `2.0.0`: what its manifest says, and what stands in the operator's overview.
+pub fn number(version: usize) -> String {
+    format!("{version}.0.0")
+}
+
+/// The names of the two gateways. A connection's host begins with the first letter of its gateway's.
+pub const NAMES: [&str; 2] = ["simulated", "neighbour"];
+pub const VERSIONS: usize = 3;
+
+/// The entries of each version, as the engine would find them in its library.
+pub static PLUGINS: [Plugin; VERSIONS] = [plugin::<1>(), plugin::<2>(), plugin::<3>()];
+
+const fn plugin<const NUMBER: u8>() -> Plugin {
+    Plugin {
+        abi_major: ABI_MAJOR,
+        size: size_of::<Plugin>() as u32,
+        begin: begin::<NUMBER>,
+        resume: runtime::c_resume,
+        end: runtime::c_end,
+    }
+}
+
+/// In which header a gateway says which version of it is speaking.
+pub const VERSION: &str = "x-gateway-version";
+
+thread_local! {
+    /// The version of which a call begins at this moment.
+    static BEGINS: Cell<u8> = const { Cell::new(0) };
+}
+
+/// # Safety
+/// As the ABI asks of `begin`.
+unsafe extern "C" fn begin<const NUMBER: u8>(
+    message: Bytes,
+    answer: Sink,
+    call: *mut *mut c_void,
+) -> i32 {
+    BEGINS.set(NUMBER);
+    // SAFETY: what holds for this call holds for that one.
+    unsafe { runtime::c_begin::<Simulated>(message, answer, call) }
+}
+
+/// Which version's code runs. Asked before a call's first effect: later other calls may have begun.
+fn version() -> String {
+    BEGINS.get().to_string()
+}
 
 /// Takes a step that comes to nothing.
 pub fn warm_up() {
@@ -173,5 +239,5 @@ pub fn warm_up() {
         put,
     };
     // SAFETY: the message, the sink and the place for the call outlive the step, which ends in a fault: it leaves no call to end.
-    unsafe { (PLUGIN.begin)(Bytes::lend(b""), sink, &raw mut call) };
+    unsafe { (PLUGINS[0].begin)(Bytes::lend(b""), sink, &raw mut call) };
 }

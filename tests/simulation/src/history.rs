@@ -3,18 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use switchyard_engine::clock::Timestamp;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::gateway::exchanges;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{Overview, exchanges};
+use switchyard_engine::mail;
 use switchyard_engine::simulation::{Disk, Fault};
 use switchyard_engine::store::Table;
+use switchyard_engine::testing::START;
 use switchyard_engine::transaction::{AttemptState, Event, Recorded, Transaction};
 use switchyard_engine::webhook::DeliveryStatus;
 
 use crate::image::{self, Image};
-use crate::life::{Ended, Life};
+use crate::life::{EXACT_UNTIL, Ended, Life};
 use crate::panics;
 use crate::plan::Plan;
-use crate::promises::{Broken, GivenUp, Sighting, Stored, StoredAttempt, broken};
+use crate::promises::{
+    Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, broken,
+};
 use crate::world::{SECOND, Shared, nature};
 
 /// How a history is run.
@@ -37,7 +43,7 @@ pub struct History {
     /// Steps of each life: places at which it could have died.
     pub steps: Vec<u64>,
     pub transactions: usize,
-    /// How they ended: `payment success`, in order.
+    /// How they ended, who heard of it, and which gateways serve: `payment success`, in order.
     pub ends: Vec<String>,
 }
 
@@ -89,16 +95,33 @@ pub fn run(plan: Plan, options: Options) -> History {
         log: world.log().to_owned(),
         steps,
         transactions: world.evidence.stored.len(),
-        ends: ends(&world.evidence.stored),
+        ends: ends(&world.evidence),
     }
 }
 
-fn ends(stored: &[Stored]) -> Vec<String> {
-    let end = |stored: &Stored| {
-        let kind = stored.id.split('_').next().unwrap_or_default();
-        format!("{kind} {}", stored.status)
-    };
-    let mut ends: Vec<_> = stored.iter().map(end).collect();
+/// How everything ended, without what may differ: ids, times, and how often what comes at least once has come.
+fn ends(evidence: &Evidence) -> Vec<String> {
+    let kind = |id: &str| id.split('_').next().unwrap_or_default().to_owned();
+    let stored = evidence.stored.iter();
+    let mut ends: Vec<_> = stored
+        .map(|stored| format!("{} {}", kind(&stored.id), stored.status))
+        .collect();
+    let heard = evidence.deliveries.iter().filter(|one| one.acknowledged);
+    let heard: BTreeSet<_> = heard
+        .map(|one| (&one.transaction, &one.event, &one.webhook))
+        .collect();
+    ends.extend(
+        heard
+            .into_iter()
+            .map(|(_, event, webhook)| format!("{webhook} has heard of {event}")),
+    );
+    ends.extend(evidence.posted.iter().map(|posted| {
+        let (kind, status, sent) = (kind(&posted.transaction), &posted.status, posted.sent);
+        let to_customer = posted.to_customer;
+        format!("mail: {kind} {status}, to the customer: {to_customer}, sent: {sent}")
+    }));
+    let serving = evidence.gateways.iter();
+    ends.extend(serving.map(|(gateway, version)| format!("{gateway} is at {version:?}")));
     ends.sort();
     ends
 }
@@ -107,6 +130,16 @@ fn ends(stored: &[Stored]) -> Vec<String> {
 fn rest(world: &Shared) {
     let mut world = world.lock();
     let down = i64::try_from(world.patience.between(0, 90_000)).unwrap_or(0) * 1_000;
+    let by = i64::try_from(world.patience.between(1, 3_600)).unwrap_or(1) * SECOND;
+    let by = if world.patience.happens(500) { by } else { -by };
+    let often = world.plan.trouble.restarts;
+    if world.patience.happens(often) && !world.is_healed() {
+        world.skew += by;
+        world.note(format_args!(
+            "the clock is set by {} s meanwhile",
+            by / SECOND
+        ));
+    }
     world.pass(down);
     let until = world.now();
     world.without_process(until);
@@ -199,14 +232,30 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
             attempts.push(StoredAttempt {
                 reference: attempt.reference.to_string(),
                 state: word(attempt.state).to_owned(),
+                minor: attempt.amount.minor(),
+                currency: attempt.amount.currency().code().to_owned(),
+                rate: attempt
+                    .conversion
+                    .as_ref()
+                    .map(|fixed| fixed.rate.to_string()),
+                started_at: since_start(attempt.started_at),
+                ended_at: attempt.ended_at.map(since_start),
                 journaled: rows.iter().filter(|row| row.mutates).count(),
             });
         }
         stored.push(told(&tx, attempts, &timeline, timers.contains(&key)));
     }
     let given_up = given_up(engine, image).await;
-    let rows = disk.rows().into_iter();
-    let outbox = rows.filter(|(table, ..)| *table == Table::Outbox).count();
+    let posted = posted(engine).await;
+    let gateways = in_force(engine).await;
+    let codes = world.lock().evidence.codes.clone();
+    let rows = disk.rows();
+    let outbox = rows
+        .iter()
+        .filter(|(table, ..)| *table == Table::Outbox)
+        .count();
+    let kept_codes = codes.into_iter().filter(|code| is_kept(&rows, code));
+    let kept_codes = kept_codes.collect();
     let mut world = world.lock();
     let at = world.now();
     for stored in &stored {
@@ -218,6 +267,10 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
             version: Some(stored.version),
         });
     }
+    world.evidence.posted = posted;
+    world.evidence.gateways = gateways;
+    world.evidence.kept_codes = kept_codes;
+    world.evidence.peace = peace(&world.plan);
     world.evidence.webhooks.clone_from(&image.webhooks);
     world.evidence.stored = stored;
     world.evidence.given_up = given_up;
@@ -239,7 +292,7 @@ fn told(
     Stored {
         id: tx.id.to_string(),
         status: tx.status().as_str().to_owned(),
-        is_live: tx.environment == switchyard_engine::environment::Environment::Live,
+        is_live: tx.environment == Environment::Live,
         is_final: tx.state.is_final(),
         version: tx.version,
         minor: tx.amount.minor(),
@@ -252,7 +305,74 @@ fn told(
         has_timer,
         ends: timeline.iter().filter(is_end).count(),
         history: timeline.iter().map(line_of).collect(),
+        signed: timeline.iter().filter_map(signed).collect(),
     }
+}
+
+/// Who signed what stands on the timeline.
+fn signed(recorded: &Recorded) -> Option<String> {
+    match &recorded.event {
+        Event::OperatorActed { operator, .. } => Some(operator.name.clone()),
+        _ => None,
+    }
+}
+
+/// What never goes wrong in a history of this plan.
+fn peace(plan: &Plan) -> Peace {
+    let trouble = &plan.trouble;
+    let first = trouble.gateways == 0;
+    Peace {
+        disk: trouble.disk == 0 && trouble.slow_disk == 0,
+        clock: trouble.jumps == 0 && trouble.restarts == 0,
+        network: trouble.lost == 0 && trouble.late == 0,
+        process: plan.deaths.is_empty(),
+        first,
+        gateways: first && trouble.sick == 0,
+        exact_until: EXACT_UNTIL,
+    }
+}
+
+async fn posted(engine: &Engine) -> Vec<Posted> {
+    let mut all = Vec::new();
+    for environment in [Environment::Sandbox, Environment::Live] {
+        let posted = mail::posted(&engine.store, environment, 1_000).await;
+        all.extend(posted.unwrap_or_default().into_iter().map(|posted| Posted {
+            id: posted.letter.id.to_string(),
+            transaction: posted.letter.transaction.to_string(),
+            status: posted.letter.status.as_str().to_owned(),
+            to_customer: posted.letter.to == mail::Recipient::Customer,
+            sent: posted.is_sent,
+        }));
+    }
+    all
+}
+
+/// By gateway, the version in force.
+async fn in_force(engine: &Engine) -> BTreeMap<String, Option<String>> {
+    let overviews = engine.gateways.overviews().await.unwrap_or_default();
+    let version = |overview: Overview| {
+        let current = overview
+            .current()
+            .map(|current| current.kept.version.clone());
+        (overview.record.name, current)
+    };
+    overviews.into_iter().map(version).collect()
+}
+
+/// Whether a text lies on the disk in clear.
+fn is_kept(rows: &[(Table, Vec<u8>, Vec<u8>)], text: &str) -> bool {
+    let holds = |bytes: &[u8]| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    rows.iter()
+        .any(|(_, key, value)| holds(key) || holds(value))
+}
+
+/// Microseconds of a clock that nobody set.
+fn since_start(at: Timestamp) -> i64 {
+    at.as_micros() - START.as_micros()
 }
 
 /// An event in a few words.

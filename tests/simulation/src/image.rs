@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::{
     Access, AppChange, AppSettings, DevelopmentKeys, Environment, MasterKey, NewConnection,
     NewWebhook, Options, Vault,
 };
 use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
+use switchyard_engine::gateway::{By, GatewaySettings, Gateways, Shelf};
 use switchyard_engine::ids::{ConnectionId, Ids};
+use switchyard_engine::money::{Correction, Currency, Rate};
 use switchyard_engine::secret::Secret;
 use switchyard_engine::simulation::{Disk, FlushEnd, Nature, Tables, World};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::START;
 
+use crate::gateway::{NAMES, PLUGINS, VERSIONS, manifest};
 use crate::plan::Plan;
 use crate::world;
 
@@ -30,9 +35,12 @@ pub struct Image {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     connections: usize,
+    neighbours: usize,
     webhooks: usize,
-    /// Of the gateway, in hundreds of a thousand.
+    /// Of the gateway, in fifties of a thousand.
     temper: u64,
+    /// The second gateway's, when it is sick.
+    sick: u64,
     attempts: u8,
 }
 
@@ -44,8 +52,10 @@ pub fn of(plan: &Plan) -> Arc<Image> {
     static IMAGES: OnceLock<Mutex<BTreeMap<Shape, Arc<Image>>>> = OnceLock::new();
     let shape = Shape {
         connections: plan.connections,
+        neighbours: plan.neighbours,
         webhooks: plan.webhooks,
         temper: plan.trouble.gateways.div_ceil(50),
+        sick: plan.trouble.sick.div_ceil(300),
         attempts: u8::try_from(plan.seed % 3 + 1).unwrap_or(1),
     };
     let images = IMAGES.get_or_init(Mutex::default);
@@ -67,6 +77,43 @@ pub fn options() -> Options {
         ..Options::default()
     }
 }
+
+/// Gateways with every version that there is on their shelf.
+pub fn shelved(clock: &Clock, ids: &Ids) -> Gateways {
+    static SHELF: OnceLock<Shelf> = OnceLock::new();
+    let settings = GatewaySettings {
+        dir: "/nowhere".into(), // there are no files
+        ..GatewaySettings::default()
+    };
+    let gateways = Gateways::new(settings, clock.clone(), ids.clone());
+    let gateways = gateways.expect("the client is made of what is compiled in");
+    gateways.put_up(SHELF.get_or_init(|| {
+        let all = NAMES
+            .iter()
+            .flat_map(|name| (1..=VERSIONS).map(move |version| manifest(name, version)));
+        let all: Vec<String> = all.collect();
+        let versions = all.iter().map(String::as_bytes);
+        let shelf = Shelf::of(versions.zip(PLUGINS.iter().cycle()));
+        shelf.expect("the manifests are in order")
+    }));
+    gateways
+}
+
+/// By what a version is known.
+pub fn hash(name: &str, version: usize) -> String {
+    let digest = Sha256::digest(manifest(name, version));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Francs for a dollar.
+pub async fn set_rate(exchange: &Exchange, rate: &str) -> Result<(), ExchangeError> {
+    let currency = |code| Currency::from_code(code).expect("it is in the table");
+    let rate = Rate::parse(rate).expect("it is a rate");
+    let set = exchange.set(currency("USD"), currency("XOF"), rate, None);
+    set.await.map(drop)
+}
+
+const FIRST_RATE: &str = "601.25";
 
 fn make(shape: Shape) -> Image {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -90,6 +137,22 @@ async fn furnish(shape: Shape) -> Image {
     let start = Timestamp::from_seconds(START.as_seconds() - 30 * 24 * 3_600);
     let (clock, ids) = (Clock::simulated(start), Ids::seeded(7));
     let store = Store::simulated(&disk);
+    let gateways = shelved(&clock, &ids);
+    gateways
+        .keep_in(&store)
+        .await
+        .expect("an empty disk has nothing unreadable");
+    for name in NAMES {
+        let (first, by) = (hash(name, 1), By::new("ada"));
+        let added = gateways.install_shelved(name, &first, &by).await;
+        added.expect("it lies on the shelf");
+    }
+    let feed = FeedSettings::default();
+    let exchange = Exchange::load(store.clone(), clock.clone(), feed, false).await;
+    let exchange = exchange.expect("an empty disk has nothing unreadable");
+    set_rate(&exchange, FIRST_RATE)
+        .await
+        .expect("an empty disk takes everything");
     let access = Access::load(store, vault(&ids), clock, ids, options());
     let access = access.await.expect("an empty disk has nothing unreadable");
     let seeded = access.seed_development(None).await;
@@ -97,6 +160,7 @@ async fn furnish(shape: Shape) -> Image {
     let settings = AppSettings {
         merchant_email: Some("merchant@shop.example".to_owned()),
         checkout_attempts: shape.attempts,
+        conversion: Some(Correction::default()),
         ..AppSettings::default()
     };
     let change = AppChange {
@@ -112,18 +176,20 @@ async fn furnish(shape: Shape) -> Image {
         (Environment::Sandbox, "sandbox"),
         (Environment::Live, "live"),
     ] {
-        for slot in 0..shape.connections {
-            let host = format!("s{slot}.{word}");
+        let first = (0..shape.connections).map(|slot| (NAMES[0], slot, shape.temper * 50));
+        let second = (0..shape.neighbours).map(|slot| (NAMES[1], slot, shape.sick * 300));
+        for (gateway, slot, temper) in first.chain(second) {
+            let host = format!("{}{slot}.{word}", &gateway[..1]);
             let made = access.create_connection(NewConnection {
                 app: keys.app,
                 environment,
-                gateway: "simulated".to_owned(),
+                gateway: gateway.to_owned(),
                 account_name: host.clone(),
                 methods: None,
                 config: serde_json::json!({
                     "base": format!("https://{host}.example"),
                     "secret": CALLBACK_SECRET,
-                    "temper": shape.temper * 50,
+                    "temper": temper,
                 }),
             });
             connections.insert(host, made.await.expect("the connection is in order").id);

@@ -8,6 +8,7 @@ pub mod gateway;
 mod history;
 mod image;
 mod life;
+mod operators;
 mod panics;
 pub mod plan;
 pub mod promises;

@@ -11,16 +11,17 @@ use switchyard_engine::engine::{
     Choice, Engine, EngineError, EngineSettings, Equipment, NewPayment, NewPayout,
 };
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
 use switchyard_engine::ids::{Ids, TransactionId};
+use switchyard_engine::money::Amount;
 use switchyard_engine::records::NewCustomer;
+use switchyard_engine::secret::Secret;
 use switchyard_engine::simulation::{self, Disk, Fault};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::{START, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Transaction};
+use switchyard_engine::transaction::{ClientContext, Refusal, Transaction};
 
-use crate::gateway::{MANIFEST, PLUGIN, signature};
+use crate::gateway::signature;
 use crate::image::{self, CALLBACK_SECRET, Image};
 use crate::world::{Deed, Happening, MINUTE, SECOND, Shared, line};
 
@@ -44,11 +45,11 @@ pub struct Life<'h> {
 
 /// What deeds are done with.
 #[derive(Clone)]
-struct Hands {
-    world: Shared,
-    engine: Engine,
+pub(crate) struct Hands {
+    pub(crate) world: Shared,
+    pub(crate) engine: Engine,
     idempotency: Idempotency,
-    image: Arc<Image>,
+    pub(crate) image: Arc<Image>,
 }
 
 impl Life<'_> {
@@ -112,12 +113,9 @@ impl Life<'_> {
         let access = access.await.expect("what is on the disk can be read");
         let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), false);
         let exchange = exchange.await.expect("what is on the disk can be read");
-        let settings = GatewaySettings::default();
-        let gateways = Gateways::new(settings, clock.clone(), ids.clone());
-        let gateways = gateways.expect("the client is made of what is compiled in");
-        gateways
-            .link(MANIFEST, &PLUGIN)
-            .expect("the manifest is in order");
+        let gateways = image::shelved(&clock, &ids);
+        let kept = gateways.keep_in(&store).await;
+        kept.expect("what is on the disk can be read");
         let mut settings = EngineSettings::default();
         settings.mail.from = "Switchyard <no-reply@pay.example.com>".to_owned();
         let engine = Engine::start(Equipment {
@@ -225,6 +223,15 @@ impl Hands {
                 }
             }
             Deed::CallBack { letter, tries } => self.call_back(letter, tries).await,
+            Deed::TypeCode { order, tries } => self.type_code(order, tries).await,
+            Deed::Operate { turn } => self.operate(turn).await,
+            Deed::Restore { gateway } => self.restore(gateway).await,
+            Deed::SetRate { cents } => self.set_rate(cents).await,
+            Deed::Check { order } => self.check(order).await,
+            Deed::Settle { order } => self.settle_by_hand(order).await,
+            Deed::CancelByHand { order } => self.cancel_by_hand(order).await,
+            Deed::CloseCases { order } => self.close_cases(order).await,
+            Deed::CatchUp { webhook } => self.catch_up(webhook).await,
             Deed::SetClock { .. } => {}
         }
     }
@@ -343,14 +350,23 @@ impl Hands {
             let tab = INSISTING;
             world.later(8 * SECOND, Happening::Deed(Deed::Confirm { order, tab }));
         }
+        let method = self.world.lock().orders[order].method;
+        let Some(price) = self.shown_price(id, method).await else {
+            return;
+        };
+        let reading = {
+            let mut world = self.world.lock();
+            world.reads(order, price.minor(), price.currency().code())
+        };
+        tokio::time::sleep(Duration::from_micros(reading.unsigned_abs())).await;
         let choice = Choice {
-            method: "simulated_usd".to_owned(),
+            method: method.to_owned(),
             country: None,
             phone: None,
             fields: Default::default(),
             missing: NewCustomer::default(),
             context: ClientContext::default(),
-            agreed: None,
+            agreed: Some(price),
         };
         let confirmed = self.engine.confirm(id, choice).await;
         let whom = format!("the payer, who confirms in tab {tab},");
@@ -361,6 +377,36 @@ impl Hands {
             world.orders[order].is_confirmed |= is_answered;
         }
         self.saw(&whom, order, confirmed.map(Some));
+    }
+
+    /// What the page says that it costs by a method.
+    async fn shown_price(&self, id: TransactionId, method: &str) -> Option<Amount> {
+        let tx = self.engine.transaction(id).await.ok()??;
+        self.engine.price(&tx, method).map(|price| price.amount)
+    }
+
+    /// The payer types what the provider sent, if the page asks for it, and again if it is wrong or lost.
+    async fn type_code(&self, order: usize, tries: u32) {
+        let Some(id) = self.id(order) else { return };
+        if tries < CODES {
+            let mut world = self.world.lock();
+            let tries = tries + 1;
+            let again = world.hesitates();
+            world.later(again, Happening::Deed(Deed::TypeCode { order, tries }));
+        }
+        let Ok(Some(tx)) = self.engine.transaction(id).await else {
+            return;
+        };
+        let Some(attempt) = tx.asks_for_code() else {
+            return;
+        };
+        let code = self.world.lock().types(&attempt.reference.to_string());
+        let (attempt, tried) = (attempt.id, attempt.codes);
+        let submitted = self
+            .engine
+            .submit_code(id, attempt, tried, Secret::new(code))
+            .await;
+        self.saw("the payer, who types a code,", order, submitted.map(Some));
     }
 
     async fn call_back(&self, letter: usize, tries: u32) {
@@ -413,8 +459,17 @@ impl Hands {
         }
     }
 
-    fn saw(&self, whom: &str, order: usize, seen: Result<Option<Arc<Transaction>>, EngineError>) {
+    pub(crate) fn saw(
+        &self,
+        whom: &str,
+        order: usize,
+        seen: Result<Option<Arc<Transaction>>, EngineError>,
+    ) {
         let mut world = self.world.lock();
+        if let Err(EngineError::Refused(Refusal::NoCandidate)) = &seen {
+            let id = world.orders[order].id.clone().unwrap_or_default();
+            world.evidence.turned_away.push(format!("{whom} {id}"));
+        }
         match seen {
             Ok(Some(tx)) => world.sees(whom, &tx.id.to_string(), tx.status().as_str(), tx.version),
             Ok(None) => world.note(format_args!("{whom} finds nothing of order {order}")),
@@ -422,7 +477,7 @@ impl Hands {
         }
     }
 
-    fn id(&self, order: usize) -> Option<TransactionId> {
+    pub(crate) fn id(&self, order: usize) -> Option<TransactionId> {
         self.world.lock().orders[order].id.as_ref()?.parse().ok()
     }
 
@@ -439,12 +494,16 @@ impl Hands {
 
 /// How late timers may be: not at all in the minute in which everything happens, and then more and more, so that days pass quickly.
 fn grain(now: i64) -> Duration {
-    let late = (now - 90 * SECOND).max(0) / 24;
+    let late = (now - EXACT_UNTIL).max(0) / 24;
     Duration::from_micros(u64::try_from(late.min(30 * MINUTE)).unwrap_or(0))
 }
 
+/// Up to then timers are exact.
+pub const EXACT_UNTIL: i64 = 90 * SECOND;
 /// The tab of a payer who was not answered.
 const INSISTING: u8 = 9;
+/// How often a payer types a code besides the first time.
+const CODES: u32 = 4;
 /// How often a provider calls back until it is answered.
 const CALLS: u32 = 7;
 /// Longer than the schedule of queries takes to come to a person, and the post to give up.

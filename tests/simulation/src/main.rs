@@ -19,6 +19,12 @@ struct Arguments {
     /// Seconds to go on for at least
     #[arg(long, default_value_t = 0)]
     seconds: u64,
+    /// Transactions to go through at least
+    #[arg(long, default_value_t = 0)]
+    transactions: u64,
+    /// On so many threads; as many as there are cores, when nothing is said
+    #[arg(long)]
+    threads: Option<usize>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     from: u64,
@@ -110,7 +116,9 @@ fn many(arguments: &Arguments) -> ExitCode {
         while !failed.load(Ordering::Relaxed) {
             let turn = turn.fetch_add(1, Ordering::Relaxed);
             let is_long_enough = began.elapsed() >= Duration::from_secs(arguments.seconds);
-            if turn >= first + arguments.seeds && is_long_enough {
+            let gone_through = total.lock().expect("nobody panics here").transactions;
+            let is_enough = is_long_enough && gone_through >= arguments.transactions;
+            if turn >= first + arguments.seeds && is_enough {
                 return;
             }
             let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
@@ -118,13 +126,20 @@ fn many(arguments: &Arguments) -> ExitCode {
                 .copied()
                 .unwrap_or_else(|| arguments.from + (turn - first));
             let history = run(Plan::of(seed), options);
-            total.lock().expect("nobody panics here").add(&history);
+            let so_far = {
+                let mut total = total.lock().expect("nobody panics here");
+                total.add(&history);
+                total.clone()
+            };
+            if so_far.histories.is_multiple_of(TELLS) {
+                so_far.print(began.elapsed());
+            }
             if !history.broken.is_empty() && !failed.swap(true, Ordering::Relaxed) {
                 replay(seed, arguments.fault);
             }
         }
     };
-    on_all_cores(&work);
+    on_threads(arguments.threads, &work);
     total
         .into_inner()
         .expect("nobody panics here")
@@ -140,8 +155,10 @@ fn seed_of(line: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-fn on_all_cores(work: &(impl Fn() + Sync)) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+/// `None`: as many as there are cores. Histories know nothing of one another.
+fn on_threads(threads: Option<usize>, work: &(impl Fn() + Sync)) {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.unwrap_or_else(cores);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(work);
@@ -149,9 +166,13 @@ fn on_all_cores(work: &(impl Fn() + Sync)) {
     });
 }
 
-#[derive(Default)]
+/// A run that is long says after so many histories how far it is.
+const TELLS: u32 = 20_000;
+
+#[derive(Clone, Default)]
 struct Total {
     histories: u32,
+    broken: u32,
     lives: u64,
     transactions: u64,
     lines: u64,
@@ -162,6 +183,7 @@ struct Total {
 impl Total {
     fn add(&mut self, history: &History) {
         self.histories += 1;
+        self.broken += u32::from(!history.broken.is_empty());
         self.lives += history.steps.len() as u64;
         self.transactions += history.transactions as u64;
         self.lines += history.lines;
@@ -170,8 +192,9 @@ impl Total {
 
     fn print(&self, took: Duration) {
         println!(
-            "{} histories of {} lives, {} transactions and {} lines in {:.1} s ({:.0} histories a second), digest {:016x}",
+            "{} histories ({} broken) of {} lives, {} transactions and {} lines in {:.1} s ({:.0} histories a second), digest {:016x}",
             self.histories,
+            self.broken,
             self.lives,
             self.transactions,
             self.lines,
@@ -208,7 +231,7 @@ fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
             }
         }
     };
-    on_all_cores(&work);
+    on_threads(arguments.threads, &work);
     match missed.into_inner() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,

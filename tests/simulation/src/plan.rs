@@ -8,8 +8,10 @@ use crate::chance::Chance;
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
-    /// Connections in each environment.
+    /// Connections of the first gateway in each environment.
     pub connections: usize,
+    /// Connections of the second gateway in each environment.
+    pub neighbours: usize,
     pub webhooks: usize,
     pub payments: usize,
     pub payouts: usize,
@@ -18,10 +20,18 @@ pub struct Plan {
     pub is_plain: bool,
     /// At which steps the process dies, each counted from its last start.
     pub deaths: Vec<u64>,
+    /// Changes of gateways (upgraded, rolled back, drained, removed, restored), one after the other.
+    pub changes: usize,
+    /// Of a thousand transactions, how many an operator lends a hand with.
+    pub by_hand: u64,
+    /// Of a thousand payments, how many are paid in another currency than they were asked in.
+    pub converted: u64,
+    /// Of a thousand submitted payments, for how many the provider wants a code from the payer.
+    pub codes: u64,
 }
 
 /// How often something goes wrong, of a thousand times.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
     /// Nobody listens where a provider was.
     pub refused: u64,
@@ -42,6 +52,8 @@ pub struct Trouble {
     pub forged: u64,
     /// A merchant's endpoint fails, hangs, or loses its acknowledgment.
     pub endpoints: u64,
+    /// A merchant's endpoint answers 410, until the merchant mends and enables it again.
+    pub gone: u64,
     pub mail: u64,
     /// A gateway panics, stalls or faults.
     pub gateways: u64,
@@ -51,6 +63,10 @@ pub struct Trouble {
     pub slow_disk: u64,
     /// The clock is set, by up to an hour; how often in all.
     pub jumps: u64,
+    /// The clock is set while nobody is up.
+    pub restarts: u64,
+    /// The second gateway and its provider are sick: they hang, panic and fault.
+    pub sick: u64,
     /// A payer is hasty: submits twice, has two tabs, cancels.
     pub haste: u64,
 }
@@ -71,15 +87,47 @@ impl Plan {
             3 => chance.between(1, 3),
             _ => chance.between(1, 6),
         };
-        Self {
+        let plan = Self {
             seed,
             connections: chance.between(1, 3) as usize,
             webhooks: chance.between(0, 2) as usize,
             payments,
             payouts,
             trouble,
-            is_plain: false,
             deaths: (0..deaths).map(|_| chance.between(1, 60)).collect(),
+            ..Self::calm(seed, 0, 0)
+        };
+        plan.with_people(&mut Chance::of(seed, "people of the plan"))
+    }
+
+    /// What people do besides ordering and paying, and what else there is.
+    fn with_people(self, chance: &mut Chance) -> Self {
+        let mut some = |often: u64, least: u64, most: u64| match chance.happens(often) {
+            true => chance.between(least, most),
+            false => 0,
+        };
+        let neighbours = some(450, 1, 2) as usize;
+        let changes = some(300, 1, 6) as usize;
+        let (sick, restarts) = (some(400, 200, 900), some(250, 300, 1_000));
+        let (more_payments, more_payouts) = (some(500, 0, 3) as usize, some(500, 0, 3) as usize);
+        // Under load: what changes and what is sick has somebody to hurt.
+        let is_busy = changes > 0 || (neighbours > 0 && sick > 0);
+        Self {
+            neighbours,
+            changes,
+            payments: self.payments + if is_busy { more_payments } else { 0 },
+            payouts: self.payouts + if is_busy { more_payouts } else { 0 },
+            by_hand: some(300, 100, 900),
+            converted: some(300, 200, 900),
+            codes: some(250, 100, 700),
+            trouble: Trouble {
+                sick: if neighbours > 0 { sick } else { 0 },
+                restarts,
+                gone: some(200, 50, 500),
+                ..self.trouble
+            },
+            is_plain: false,
+            ..self
         }
     }
 }
@@ -90,13 +138,25 @@ impl Plan {
         Self {
             seed,
             connections: 2,
+            neighbours: 0,
             webhooks: 1,
             payments,
             payouts,
             trouble: Trouble::default(),
             is_plain: true,
             deaths: Vec::new(),
+            changes: 0,
+            by_hand: 0,
+            converted: 0,
+            codes: 0,
         }
+    }
+}
+
+impl Plan {
+    /// Whether a death changes nothing about the end: nothing goes wrong besides, and nobody does what depends on the moment.
+    pub fn is_calm(&self) -> bool {
+        self.trouble == Trouble::default() && self.by_hand + self.converted + self.codes == 0
     }
 }
 
@@ -126,6 +186,9 @@ impl Trouble {
             disk: some(100, 100),
             slow_disk: some(200, 300),
             jumps: some(200, 40) / 10,
+            restarts: 0,
+            gone: 0,
+            sick: 0,
             haste: some(400, 700),
         }
     }

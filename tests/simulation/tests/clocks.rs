@@ -7,7 +7,7 @@ use switchyard_simulation::{Options, run};
 /// by seed 4189, which charged a payout twice.
 #[test]
 fn a_clock_that_is_set_proves_nothing_of_a_reference_that_is_not_found() {
-    let plan = |seed| Plan {
+    kept(|seed| Plan {
         connections: 3,
         webhooks: 0,
         trouble: Trouble {
@@ -16,7 +16,27 @@ fn a_clock_that_is_set_proves_nothing_of_a_reference_that_is_not_found() {
             ..Trouble::default()
         },
         ..Plan::calm(seed, 0, 3)
-    };
+    });
+}
+
+/// The same when it is set while nobody is up: of what an earlier process sent it is only sure that it left before this one began.
+#[test]
+fn a_clock_that_is_set_between_two_lives_proves_nothing_of_a_reference_that_is_not_found() {
+    kept(|seed| Plan {
+        connections: 3,
+        webhooks: 0,
+        trouble: Trouble {
+            late: 900,
+            restarts: 1_000,
+            ..Trouble::default()
+        },
+        deaths: vec![seed % 12 + 3, seed % 7 + 1, seed % 5 + 2],
+        ..Plan::calm(seed, 0, 3)
+    });
+}
+
+/// Every promise, in the histories of sixty seeds.
+fn kept(plan: impl Fn(u64) -> Plan) {
     for seed in 1..=60 {
         let history = run(plan(seed), Options::default());
         assert_eq!(history.broken, [], "seed {seed}");

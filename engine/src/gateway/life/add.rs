@@ -11,6 +11,7 @@ use super::{By, LifeError, Pin, rows};
 use crate::gateway::inspect::Inspection;
 use crate::gateway::version::Version;
 use crate::gateway::{Gateways, inspect};
+use crate::planted::{Fault, is_planted};
 
 /// Why a file may be taken on.
 #[derive(Clone, Debug)]
@@ -51,7 +52,21 @@ impl Gateways {
             Ok::<_, LifeError>((inspected.inspection, granted, version))
         });
         let (inspection, (how, hosts), version) = task.await.map_err(|_| LifeError::Stopping)??;
-        let now = self.0.clock.now();
+        let bytes = inspection.bytes as u64;
+        self.adopt(&version, bytes, how, hosts, &by).await?;
+        Ok(version)
+    }
+
+    /// Makes a loaded version the current one: on the record first, and then for whoever calls. Somebody holds `changing`.
+    pub(super) async fn adopt(
+        &self,
+        version: &Arc<Version>,
+        bytes: u64,
+        how: &str,
+        hosts: Hosts,
+        by: &By<'_>,
+    ) -> Result<(), LifeError> {
+        let (life, now) = (&self.0.life, self.0.clock.now());
         let mut record = life
             .record(version.name())
             .unwrap_or_else(|| Record::new(version.name()));
@@ -59,26 +74,31 @@ impl Gateways {
             sha256: version.sha256.clone(),
             version: version.manifest.version.clone(),
             title: version.manifest.title.clone(),
-            bytes: inspection.bytes as u64,
+            bytes,
             hosts: hosts.clone(),
             consented_by: by.who.to_owned(),
             consented_at: now,
             consent: how.to_owned(),
             quarantine: None,
         };
-        let past = record.adopt(kept, &by, now);
+        let past = record.adopt(kept, by, now);
         let change = record.changes.back().cloned();
-        life.keep_with(record, past).await?;
+        if is_planted(Fault::GapAtSwap) {
+            self.0.registry.swap(version.name(), None);
+        }
+        if !is_planted(Fault::ChangeNotKept) {
+            life.keep_with(record, past).await?;
+        }
         version.grant(hosts);
         version.set_quarantine(None);
         version.set_draining(false);
         self.0
             .registry
-            .swap(version.name(), Some(Arc::clone(&version)));
+            .swap(version.name(), Some(Arc::clone(version)));
         if let Some(change) = change {
             change.log(version.name());
         }
-        Ok(version)
+        Ok(())
     }
 
     /// How a hash may come without a question, if it may.

@@ -24,6 +24,8 @@ mod restart;
 mod restore;
 mod rollback;
 mod rows;
+#[cfg(feature = "simulation")]
+mod shelf;
 mod show;
 
 use std::collections::BTreeMap;
@@ -37,6 +39,8 @@ pub use self::folder::{FolderFile, FolderWatch, Notice};
 pub use self::incoming::Incoming;
 pub use self::propose::Proposal;
 pub use self::record::{Kept, Record};
+#[cfg(feature = "simulation")]
+pub use self::shelf::Shelf;
 pub use self::show::{Count, Overview, State, VersionView};
 use crate::clock::Timestamp;
 use crate::gateway::version::Quarantine;

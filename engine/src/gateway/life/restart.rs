@@ -67,6 +67,10 @@ impl Gateways {
         if let Some(version) = self.0.registry.version(&record.name, sha256) {
             return Ok(version);
         }
+        #[cfg(feature = "simulation")]
+        if let Some(version) = self.from_shelf(&record.name, sha256) {
+            return Ok(version);
+        }
         let (gateways, sha256) = (self.clone(), sha256.to_owned());
         let name = record.name.clone();
         let task = tokio::task::spawn_blocking(move || gateways.load_kept(&name, &sha256));
@@ -88,13 +92,19 @@ impl Gateways {
             return Err(Refused::Damaged { path: kept });
         }
         let version = self.0.open(&kept, &inspected)?;
-        if let Some(known) = self.0.life.remembered(name, sha256) {
-            version.grant(known.hosts);
-            if known.quarantine.is_some() {
-                version.set_quarantine(known.quarantine);
-            }
-        }
+        self.remind(&version);
         Ok(version)
+    }
+
+    /// Gives a version that was loaded again what was granted to it, and its quarantine.
+    pub(super) fn remind(&self, version: &Version) {
+        let Some(known) = self.0.life.remembered(version.name(), &version.sha256) else {
+            return;
+        };
+        version.grant(known.hosts);
+        if known.quarantine.is_some() {
+            version.set_quarantine(known.quarantine);
+        }
     }
 
     async fn could_not_load(&self, record: &Record, sha256: &str, error: &LifeError) {

@@ -59,6 +59,24 @@ pub fn one_id_and_one_body(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
+/// A delivery is made again only where its acknowledgment was not read: lost on its way, or with the process that waited for it.
+pub fn once_acknowledged_never_again(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut done: BTreeSet<(&str, &str, u64)> = BTreeSet::new();
+    for delivery in &evidence.deliveries {
+        let (to, life) = (delivery.webhook.as_str(), delivery.life);
+        let made = (to, delivery.event_id.as_str(), life);
+        if done.contains(&made) {
+            broken.push(format!(
+                "{} of {} is sent to {to} again, which had acknowledged it",
+                delivery.event, delivery.transaction
+            ));
+        }
+        if delivery.acknowledged {
+            done.insert(made);
+        }
+    }
+}
+
 /// No webhook hears of an end before an attempt was made to tell it of the beginning.
 pub fn in_order(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut begun: BTreeSet<(&str, &str)> = BTreeSet::new();

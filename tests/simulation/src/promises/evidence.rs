@@ -1,5 +1,7 @@
 //! What was seen from outside, and what the store says at the end. Times are microseconds of a clock that nobody sets.
 
+use std::collections::BTreeMap;
+
 /// All that the promises are held against.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
@@ -17,14 +19,88 @@ pub struct Evidence {
     /// The merchants' inboxes, what did not arrive included.
     pub deliveries: Vec<Delivery>,
     pub given_up: Vec<GivenUp>,
-    /// Mails that the server took, by their id.
-    pub mails: Vec<String>,
+    /// Mails that the server took.
+    pub mails: Vec<Mail>,
+    /// Mails that the engine is done with.
+    pub posted: Vec<Posted>,
+    /// What payers were shown that they pay, before they said yes.
+    pub agreed: Vec<Agreed>,
+    /// The codes that payers typed, and those of them that lie on the disk at the end.
+    pub codes: Vec<String>,
+    pub kept_codes: Vec<String>,
+    /// Who was told that no gateway can serve them.
+    pub turned_away: Vec<String>,
+    /// Changes of gateways that an operator was told of, in order.
+    pub changes: Vec<Changed>,
+    /// The version of each gateway that is in force at the end.
+    pub gateways: BTreeMap<String, Option<String>>,
+    /// Orders about transactions that were carried out, as far as the operator was told.
+    pub orders: Vec<OrderedByHand>,
+    pub peace: Peace,
     /// The webhooks that were told of everything.
     pub webhooks: Vec<String>,
     /// The store, when everything had come to rest.
     pub stored: Vec<Stored>,
     /// Rows about webhooks and mails that are still waiting then.
     pub outbox: usize,
+}
+
+/// What never went wrong. Where a promise is about time, or about who is served, only what was well counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Peace {
+    pub disk: bool,
+    pub clock: bool,
+    /// Nothing was lost or late on the network.
+    pub network: bool,
+    /// Nobody died.
+    pub process: bool,
+    /// The first gateway, whose hosts begin with `s`.
+    pub first: bool,
+    /// All gateways.
+    pub gateways: bool,
+    /// Timers were exact up to then.
+    pub exact_until: i64,
+}
+
+/// A mail that the server took.
+#[derive(Clone, Debug)]
+pub struct Mail {
+    pub at: i64,
+    pub id: String,
+    /// The life of the process that sent it.
+    pub life: u64,
+    /// That life has read the server's answer.
+    pub acknowledged: bool,
+}
+
+/// A mail that was sent or given up.
+#[derive(Clone, Debug)]
+pub struct Posted {
+    pub id: String,
+    pub transaction: String,
+    pub status: String,
+    pub to_customer: bool,
+    pub sent: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    pub transaction: String,
+    pub minor: i64,
+    pub currency: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Changed {
+    pub gateway: String,
+    /// The version that is in force from then on; `None`: none is.
+    pub version: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct OrderedByHand {
+    pub by: String,
+    pub transaction: String,
 }
 
 #[derive(Clone, Debug)]
@@ -51,8 +127,15 @@ pub struct Sent {
     pub at: i64,
     pub reference: String,
     pub is_live: bool,
+    /// Of the provider: `s0.live`.
+    pub host: String,
+    /// The version of the gateway that wrote it.
+    pub version: String,
     /// It asks for money to be moved.
     pub submits: bool,
+    /// So much of it, if it does.
+    pub minor: i64,
+    pub currency: String,
     /// Not one byte of it left when false.
     pub left: bool,
 }
@@ -66,6 +149,7 @@ pub struct Charge {
     pub is_payout: bool,
     pub is_live: bool,
     pub minor: i64,
+    pub currency: String,
     /// The provider had said before that it would not, or took another amount.
     pub lied: bool,
     pub taken_back: bool,
@@ -107,6 +191,8 @@ pub struct Delivery {
     pub is_signed: bool,
     pub arrived: bool,
     pub acknowledged: bool,
+    /// The life of the process that sent it.
+    pub life: u64,
 }
 
 /// A delivery that was given up, where an operator can see it.
@@ -133,8 +219,9 @@ pub struct Stored {
     pub has_timer: bool,
     /// How often its timeline says that it ended.
     pub ends: usize,
-    /// Whether its customer or operator ended it by hand.
     pub history: Vec<String>,
+    /// The operators who signed something on its timeline.
+    pub signed: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -142,6 +229,12 @@ pub struct StoredAttempt {
     pub reference: String,
     /// `started`, `pending`, `in_doubt`, `succeeded`, `declined`, `not_sent`.
     pub state: String,
+    pub minor: i64,
+    pub currency: String,
+    /// What one unit of the transaction's currency is in the attempt's, when they differ: a decimal.
+    pub rate: Option<String>,
+    pub started_at: i64,
+    pub ended_at: Option<i64>,
     /// Requests of it in the journal that can have moved money.
     pub journaled: usize,
 }

@@ -8,20 +8,25 @@
 //! | P3 | what is final never changes, and what contradicts it opens a case |
 //! | P4 | what nobody knows the end of is never shown as failed, nor what did not happen as done |
 //! | P5 | whatever is not final has a time at which it is looked at again, and comes to an end or to a person |
+//! | P6 | a gateway that hangs, panics or faults delays no call and no news of another one |
 //! | P7 | webhooks: at least once or visibly given up, one id and one body, in order, of what happened only |
-//! | P8 | every request that can have moved money is in the journal |
+//! | P8 | every request that can have moved money is in the journal; an operator's order is on the timeline with a name |
 //! | P9 | sandbox never touches live |
-//!
-//! P6 (a sick gateway slows nobody) and P10 (gateways change under load) are held by tests of their own, of the real process.
+//! | P10 | a change of a gateway holds once it was told of, turns nobody away, and an attempt ends on the version that it began on |
+//! | price | a provider is asked for what the payer agreed to, at the rate that was fixed then |
+//! | mail | one mail about each end to whom it concerns, twice only where the first one's acknowledgment was lost |
+//! | secret | a code that a payer typed is on no disk |
 
 mod deliveries;
 mod evidence;
+mod gateways;
+mod mails;
 mod money;
 mod states;
 
 pub use self::evidence::{
-    Accepted, Calling, Charge, Delivery, Evidence, GivenUp, Said, Sent, Sighting, Stored,
-    StoredAttempt,
+    Accepted, Agreed, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail, OrderedByHand,
+    Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt,
 };
 
 /// A promise that was broken, in a sentence.
@@ -44,12 +49,23 @@ const PROMISES: &[Promise] = &[
     ("P4", money::unknown_is_never_shown_as_failed),
     ("P4", money::success_is_in_the_books),
     ("P5", states::everything_comes_to_an_end),
+    ("P6", gateways::a_sick_one_delays_no_other),
     ("P7", deliveries::at_least_once),
     ("P7", deliveries::one_id_and_one_body),
     ("P7", deliveries::in_order),
     ("P7", deliveries::of_what_happened_only),
+    ("P7", deliveries::once_acknowledged_never_again),
     ("P8", money::everything_sent_is_in_the_journal),
+    ("P8", states::orders_are_signed),
     ("P9", money::sandbox_never_touches_live),
+    ("P10", gateways::a_change_that_was_told_of_holds),
+    ("P10", gateways::a_change_turns_nobody_away),
+    ("P10", gateways::an_attempt_ends_on_the_version_it_began_on),
+    ("price", money::asked_as_agreed),
+    ("price", money::the_rate_is_the_one_that_was_fixed),
+    ("mail", mails::one_about_each_end),
+    ("mail", mails::once_acknowledged_never_again),
+    ("secret", states::codes_are_on_no_disk),
 ];
 
 /// Everything that `evidence` breaks.

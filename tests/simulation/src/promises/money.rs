@@ -128,7 +128,9 @@ pub fn success_is_in_the_books(evidence: &Evidence, broken: &mut Vec<String>) {
             continue;
         };
         let covers = |charge: &&Charge| {
-            charge.reference == attempt.reference && charge.minor >= stored.minor
+            charge.reference == attempt.reference
+                && charge.currency == attempt.currency
+                && charge.minor >= attempt.minor
         };
         if charges_of(evidence, stored).find(covers).is_none() {
             broken.push(format!(
@@ -137,6 +139,66 @@ pub fn success_is_in_the_books(evidence: &Evidence, broken: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// Nobody is asked for more or less than they were shown when they said yes, whatever rates do meanwhile.
+pub fn asked_as_agreed(evidence: &Evidence, broken: &mut Vec<String>) {
+    for sent in evidence.sent.iter().filter(|sent| sent.submits) {
+        let Some((stored, _)) = about(evidence, &sent.reference) else {
+            continue;
+        };
+        let mut agreed = evidence.agreed.iter();
+        let fits = match stored.id.starts_with("po_") {
+            true => sent.minor == stored.minor,
+            false => agreed.any(|agreed| {
+                agreed.transaction == stored.id
+                    && agreed.minor == sent.minor
+                    && agreed.currency == sent.currency
+            }),
+        };
+        if !fits {
+            broken.push(format!(
+                "{} of {} asks for {} {}, which nobody agreed to",
+                sent.reference, stored.id, sent.minor, sent.currency
+            ));
+        }
+    }
+}
+
+/// An attempt in another currency is the transaction's amount at the attempt's own rate, rounded up by less than a unit; one in the same
+/// currency is the transaction's amount.
+pub fn the_rate_is_the_one_that_was_fixed(evidence: &Evidence, broken: &mut Vec<String>) {
+    for stored in &evidence.stored {
+        for attempt in &stored.attempts {
+            let fits = match &attempt.rate {
+                None => attempt.minor == stored.minor,
+                Some(rate) => in_francs(stored.minor, rate)
+                    .is_some_and(|(least, most)| (least..=most).contains(&attempt.minor)),
+            };
+            if !fits {
+                broken.push(format!(
+                    "{} of {} is {} {} for {} cents at {:?}",
+                    attempt.reference,
+                    stored.id,
+                    attempt.minor,
+                    attempt.currency,
+                    stored.minor,
+                    attempt.rate
+                ));
+            }
+        }
+    }
+}
+
+/// What so many cents are in francs at `rate` (`601.25`): at least and at most. Worked out in integers, and not as the engine does it.
+fn in_francs(cents: i64, rate: &str) -> Option<(i64, i64)> {
+    let (whole, part) = rate.split_once('.').unwrap_or((rate, ""));
+    let digits: i128 = format!("{whole}{part}").parse().ok()?;
+    let unit = 100 * 10_i128.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let product = i128::from(cents).checked_mul(digits)?;
+    let least = i64::try_from(product / unit).ok()?;
+    let is_whole = product % unit == 0;
+    Some((least, if is_whole { least } else { least + 1 }))
 }
 
 /// A request that can move money is written down before it leaves.

@@ -101,6 +101,26 @@ pub fn everything_comes_to_an_end(evidence: &Evidence, broken: &mut Vec<String>)
     }
 }
 
+/// What an operator did is on the timeline, with who it was.
+pub fn orders_are_signed(evidence: &Evidence, broken: &mut Vec<String>) {
+    for order in &evidence.orders {
+        let stored = evidence.stored(&order.transaction);
+        if stored.is_none_or(|stored| !stored.signed.contains(&order.by)) {
+            broken.push(format!(
+                "the order of {} about {} is not on its timeline",
+                order.by, order.transaction
+            ));
+        }
+    }
+}
+
+/// What a payer types passes through to the provider, and stays nowhere.
+pub fn codes_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
+    for code in &evidence.kept_codes {
+        broken.push(format!("the code {code} lies on the disk"));
+    }
+}
+
 pub fn is_final(status: &str) -> bool {
     matches!(status, "success" | "failed" | "cancelled")
 }

@@ -12,6 +12,8 @@ pub struct Order {
     pub is_payout: bool,
     pub is_live: bool,
     pub minor: i64,
+    /// How the payer pays.
+    pub method: &'static str,
     /// The idempotency key; without one the merchant does not ask again.
     pub key: Option<String>,
     /// The transaction, once the merchant knows it.
@@ -72,6 +74,41 @@ pub enum Deed {
     SetClock {
         micros: i64,
     },
+    /// A payer types the code that the provider sent.
+    TypeCode {
+        order: usize,
+        tries: u32,
+    },
+    /// An operator makes the next change of a gateway.
+    Operate {
+        turn: usize,
+    },
+    /// An operator ends a quarantine, if there is one.
+    Restore {
+        gateway: &'static str,
+    },
+    /// An operator sets what a dollar costs, in hundredths of a franc.
+    SetRate {
+        cents: u64,
+    },
+    /// An operator has the provider asked.
+    Check {
+        order: usize,
+    },
+    /// An operator settles the open attempt by the provider's books.
+    Settle {
+        order: usize,
+    },
+    CancelByHand {
+        order: usize,
+    },
+    CloseCases {
+        order: usize,
+    },
+    /// A merchant has mended an endpoint that was gone: it is enabled again, and catches up.
+    CatchUp {
+        webhook: usize,
+    },
 }
 
 impl World {
@@ -128,10 +165,15 @@ impl World {
             let is_payout = number >= payments;
             let has_key = self.people.happens(500) || self.plan.is_plain;
             let key = has_key.then(|| format!("key-{number}"));
+            let in_francs = self.hand.happens(self.plan.converted);
             let order = Order {
                 is_payout,
                 is_live: self.people.happens(600),
                 minor: i64::try_from(self.people.between(100, 99_999)).unwrap_or(100),
+                method: match in_francs {
+                    true => "mtn_bj",
+                    false => "simulated_usd",
+                },
                 key,
                 id: None,
                 is_confirmed: false,
@@ -151,6 +193,7 @@ impl World {
             let micros = if self.people.happens(500) { by } else { -by };
             self.later(at, Happening::Deed(Deed::SetClock { micros }));
         }
+        self.hire();
     }
 
     /// A merchant was answered: this transaction is theirs.
@@ -172,6 +215,7 @@ impl World {
             return;
         }
         self.orders[order].id = Some(id.to_owned());
+        self.lend_a_hand(order);
         self.verifies(order);
         if !asked.is_payout {
             self.pays(order);
@@ -217,7 +261,7 @@ impl World {
         let Some(entry) = self.books.entries.get_mut(reference) else {
             return;
         };
-        if entry.status != "pending" {
+        if !matches!(entry.status, "pending" | "code") {
             return;
         }
         entry.status = if paid { "paid" } else { "declined" };

@@ -22,8 +22,10 @@ pub struct Entry {
     pub is_payout: bool,
     pub currency: String,
     pub arrived_at: i64,
-    /// The provider's own word: `pending`, `paid`, `declined`, `busy`.
+    /// The provider's own word: `pending`, `code`, `paid`, `declined`, `busy`.
     pub status: &'static str,
+    /// What the payer was sent and has to type, when the provider wants that.
+    pub code: String,
     /// What it says is taken, which a provider that errs may not be what was asked.
     pub taken: i64,
 }
@@ -40,6 +42,10 @@ pub enum Fate {
         after: i64,
     },
     Endless,
+    /// Wants a code from the payer, and gives up after so long.
+    WantsCode {
+        until: i64,
+    },
     /// Says declined or busy, and takes the money after so long all the same.
     DeclinesAndTakes {
         status: &'static str,
@@ -115,6 +121,7 @@ impl Entry {
             is_payout: self.is_payout,
             is_live: self.host.ends_with(".live"),
             minor: self.taken,
+            currency: self.currency.clone(),
             lied,
             taken_back: false,
         }

@@ -5,7 +5,7 @@ use switchyard_engine::webhook::service_signature;
 use tokio::time::{Duration, sleep};
 
 use super::{SECOND, Shared, World};
-use crate::promises::Delivery;
+use crate::promises::{Delivery, Mail};
 
 /// What the merchants' webhooks are signed with.
 pub const SECRET: &str = "whsec_c2ltdWxhdGlvbi1zaW11bGF0aW9uLXNpbXVsYXRpb24";
@@ -51,41 +51,71 @@ pub async fn receive(world: Shared, request: Request) -> Result<Response, Cut> {
 }
 
 pub async fn mail(world: Shared, request: Request) -> Result<Response, Cut> {
-    let status = {
-        let mut world = world.lock();
-        if world.step("before a mail leaves") {
-            None
-        } else {
-            let fails = world.plan.trouble.mail;
-            let status = if world.goes_wrong(fails) { 450 } else { 250 };
-            let id = request.headers.first().map_or("", |(_, id)| id);
-            world.note(format_args!(
-                "mail {id} to {} is answered {status}",
-                request.url
-            ));
-            if status == 250 {
-                let id = id.to_owned();
-                world.evidence.mails.push(id);
-            }
-            Some(status)
-        }
-    };
+    let end = world.lock().takes_mail(&request);
     sleep(Duration::from_millis(50)).await;
-    match status {
-        Some(status) => Ok(Response {
-            status,
-            headers: Vec::new(),
-            body: Vec::new(),
-        }),
-        None => std::future::pending().await,
+    match end {
+        End::Answered(status) => {
+            if !world.lock().is_read(request.header("id"), status) {
+                return std::future::pending().await;
+            }
+            Ok(Response {
+                status,
+                headers: Vec::new(),
+                body: Vec::new(),
+            })
+        }
+        End::Cut => Err(Cut::Broken),
+        End::NobodyListens => Err(Cut::Refused),
+        End::Silence => std::future::pending().await,
     }
 }
 
 impl World {
+    /// The mail server takes a mail, or does not; its answer is lost now and then.
+    fn takes_mail(&mut self, request: &Request) -> End {
+        if self.step("before a mail leaves") {
+            return End::Silence;
+        }
+        let fails = self.goes_wrong(self.plan.trouble.mail);
+        let end = match (fails, self.network.below(4)) {
+            (false, _) => End::Answered(250),
+            (true, 0) => End::Cut,
+            (true, 1) => End::NobodyListens,
+            (true, _) => End::Answered(450),
+        };
+        let (at, life, id) = (self.now(), self.life, request.header("id").to_owned());
+        let taken = matches!(end, End::Answered(250) | End::Cut);
+        self.note(format_args!("mail {id} to {}, taken: {taken}", request.url));
+        if taken {
+            self.evidence.mails.push(Mail {
+                at,
+                id,
+                life,
+                acknowledged: false,
+            });
+        }
+        end
+    }
+
+    /// The mail server's answer is read, unless the process dies before.
+    fn is_read(&mut self, id: &str, status: u16) -> bool {
+        if self.step("before a mail server's answer is read") {
+            return false;
+        }
+        let taken = self.evidence.mails.iter_mut().rev();
+        if let Some(mail) = taken.filter(|_| status == 250).find(|mail| mail.id == id) {
+            mail.acknowledged = true;
+        }
+        true
+    }
+
     fn end_of_delivery(&mut self) -> End {
         let trouble = self.plan.trouble.endpoints;
         // A merchant's server may be away for longer than the network: until what is tried again has been given up.
         let is_well = self.now() > self.healed_at + 3_600 * SECOND;
+        if !is_well && self.hand.happens(self.plan.trouble.gone) {
+            return End::Answered(410);
+        }
         if !self.network.happens(trouble) || is_well {
             return End::Answered(200);
         }
@@ -99,13 +129,11 @@ impl World {
     }
 
     fn deliver(&mut self, request: &Request, end: &End) {
-        let header = |name: &str| {
-            let found = request.headers.iter().find(|(known, _)| known == name);
-            found.map_or("", |(_, value)| value.as_str())
-        };
         let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let (arrived, acknowledged) = match end {
+            // Nobody is behind an address that is gone.
+            End::Answered(410) => (false, false),
             End::Answered(status) => (true, *status == 200),
             End::Cut | End::Silence => (true, false),
             End::NobodyListens => (false, false),
@@ -114,11 +142,13 @@ impl World {
             at: self.now(),
             webhook: request.url.clone(),
             event: text(&body["event"]),
-            event_id: header("webhook-id").to_owned(),
+            event_id: request.header("webhook-id").to_owned(),
+            life: self.life,
             transaction: text(&body["data"]["id"]),
             status: text(&body["data"]["status"]),
             body: xxhash_rust::xxh3::xxh3_64(&request.body),
-            is_signed: header("x-service-signature") == service_signature(SECRET, &request.body),
+            is_signed: request.header("x-service-signature")
+                == service_signature(SECRET, &request.body),
             arrived,
             acknowledged,
         };
@@ -129,7 +159,7 @@ impl World {
             delivery.transaction,
             delivery.webhook,
             match (arrived, acknowledged) {
-                (false, _) => "nobody listens",
+                (false, _) => "nobody is there",
                 (true, true) => "acknowledged",
                 (true, false) => "arrives, not acknowledged",
             }

@@ -5,6 +5,8 @@ mod agenda;
 mod books;
 mod merchants;
 mod network;
+mod operators;
+mod payers;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ pub use self::agenda::{Deed, Happening, Order};
 pub use self::books::Books;
 pub use self::merchants::SECRET;
 pub use self::network::line;
+pub use self::operators::{Change, Word};
 pub use self::steps::nature;
 use crate::chance::Chance;
 use crate::plan::Plan;
@@ -40,6 +43,9 @@ pub struct World {
     pub people: Chance,
     /// How long who was not answered waits: of its own, so that a death changes nothing else that people do.
     pub patience: Chance,
+    /// What operators do, and what payers do besides paying.
+    pub hand: Chance,
+    pub desk: operators::Desk,
     agenda: BTreeMap<(i64, u64), Happening>,
     next: u64,
     pub books: Books,
@@ -47,6 +53,8 @@ pub struct World {
     pub evidence: Evidence,
     /// After this moment nothing new goes wrong: whatever is open must come to an end.
     pub healed_at: i64,
+    /// Which life of the process this is, from 1.
+    pub life: u64,
     /// Steps since the process was started: each flush and each request that leaves is two.
     pub steps: u64,
     pub die_at: Option<u64>,
@@ -73,12 +81,15 @@ impl Shared {
             disk: Chance::of(seed, "disk"),
             people: Chance::of(seed, "people"),
             patience: Chance::of(seed, "patience"),
+            hand: Chance::of(seed, "hand"),
+            desk: operators::Desk::default(),
             agenda: BTreeMap::new(),
             next: 0,
             books: Books::new(seed),
             orders: Vec::new(),
             evidence: Evidence::default(),
             healed_at: 20 * MINUTE,
+            life: 0,
             steps: 0,
             die_at: None,
             is_dead: false,
@@ -122,6 +133,7 @@ impl World {
     /// A process begins on the paused runtime that this is called on.
     pub fn begin_life(&mut self, die_at: Option<u64>) {
         self.epoch = Some(Instant::now());
+        self.life += 1;
         self.steps = 0;
         self.die_at = die_at;
         self.is_dead = false;

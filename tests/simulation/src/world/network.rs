@@ -10,12 +10,15 @@ use super::agenda::{Deed, Happening, Reply};
 use super::books::{Entry, Fate};
 use super::merchants;
 use super::{SECOND, Shared, World};
+use crate::gateway::VERSION;
 use crate::promises::{Calling, Sent};
 
 /// A request on its way to a provider.
 #[derive(Clone, Debug)]
 pub struct Letter {
     pub host: String,
+    /// The version of the gateway that wrote it.
+    pub version: String,
     pub method: String,
     pub path: String,
     pub body: serde_json::Value,
@@ -76,6 +79,7 @@ impl Letter {
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         Self {
             host: host.trim_end_matches(".example").to_owned(),
+            version: request.header(VERSION).to_owned(),
             method: request.method.clone(),
             path: path.to_owned(),
             body: serde_json::from_slice(&request.body).unwrap_or_default(),
@@ -91,6 +95,10 @@ impl Letter {
                 .unwrap_or_default()
                 .to_owned()
         })
+    }
+
+    fn text(&self, field: &str) -> String {
+        self.body[field].as_str().unwrap_or_default().to_owned()
     }
 
     fn submits(&self) -> bool {
@@ -109,6 +117,8 @@ impl World {
         let late = self.goes_wrong(trouble.late);
         let twice = self.goes_wrong(trouble.late) && letter.host.starts_with("s1");
         let coin = self.network.below(2) == 0;
+        let hangs = letter.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
+        let hangs = hangs && !self.is_healed();
         let under_way = match late {
             true => self.network.between(1_000, 60_000),
             false => self.network.between(5, 400),
@@ -119,12 +129,20 @@ impl World {
             at,
             reference: reference.clone(),
             is_live: letter.host.ends_with(".live"),
+            host: letter.host.clone(),
+            version: letter.version.clone(),
             submits: letter.submits(),
+            minor: letter.body["minor"].as_i64().unwrap_or(0),
+            currency: letter.text("currency"),
             left: !refused,
         });
         if refused {
             self.note(format_args!("{what} {reference} is not listened to"));
             return Leaves::NotAtAll;
+        }
+        if hangs {
+            self.note(format_args!("{what} {reference} is never answered"));
+            return Leaves::IntoSilence;
         }
         if lost {
             self.note(format_args!("{what} {reference} is lost on its way"));
@@ -194,6 +212,8 @@ impl World {
         let reference = letter.reference();
         if letter.submits() {
             self.submitted(letter, &reference);
+        } else if letter.path.ends_with("/code") {
+            self.hears_code(&reference, &letter.text("code"));
         } else if letter.method == "POST" {
             self.called_off(&reference);
         }
@@ -236,16 +256,23 @@ impl World {
         let lies = self.goes_wrong(trouble.lies);
         let endless = self.goes_wrong(trouble.endless);
         let fate = self.books.fate(lies, endless);
+        let wants_code = letter.path == "charges" && self.hand.happens(self.plan.codes);
+        let fate = match wants_code && !self.is_healed() {
+            true => Fate::WantsCode {
+                until: self.hand_waits(60_000, 900_000),
+            },
+            false => fate,
+        };
         let minor = letter.body["minor"].as_i64().unwrap_or(0);
-        let text = |field: &str| letter.body[field].as_str().unwrap_or_default().to_owned();
         let mut entry = Entry {
             host: letter.host.clone(),
             reference: reference.to_owned(),
-            transaction: text("transaction"),
+            transaction: letter.text("transaction"),
             is_payout: letter.path == "payouts",
-            currency: text("currency"),
+            currency: letter.text("currency"),
             arrived_at: now,
             status: "pending",
+            code: String::new(),
             taken: minor,
         };
         self.note(format_args!(
@@ -258,6 +285,7 @@ impl World {
             Fate::Declined => entry.status = "declined",
             Fate::Busy => entry.status = "busy",
             Fate::Endless => {}
+            Fate::WantsCode { .. } => entry.status = "code",
             Fate::Later { paid, after } => {
                 self.later(
                     after,
@@ -286,12 +314,15 @@ impl World {
             self.evidence.charges.push(charge);
         }
         self.books.entries.insert(reference.to_owned(), entry);
+        if let Fate::WantsCode { until } = fate {
+            self.sends_code(reference, until);
+        }
         self.tells(reference);
     }
 
     fn called_off(&mut self, reference: &str) {
         if let Some(entry) = self.books.entries.get_mut(reference)
-            && entry.status == "pending"
+            && matches!(entry.status, "pending" | "code")
         {
             entry.status = "declined";
             self.note(format_args!("the provider calls {reference} off"));

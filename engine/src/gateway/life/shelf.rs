@@ -1,0 +1,75 @@
+//! Versions that are linked into this program. For the simulation, which has no files: on the shelf they are what files in the engine's
+//! folder are elsewhere, and all else about them is as it always is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use switchyard_gateway::abi::Plugin;
+
+use super::{By, LifeError};
+use crate::gateway::home::Home;
+use crate::gateway::library::Library;
+use crate::gateway::manifest::{Manifest, ManifestError};
+use crate::gateway::version::Version;
+use crate::gateway::{Gateways, inspect};
+
+/// Versions that lie ready, by the hash of their manifests. Clones are the same shelf, which outlives processes.
+#[derive(Clone, Default)]
+pub struct Shelf(Arc<BTreeMap<String, (Manifest, Library)>>);
+
+impl Shelf {
+    /// A shelf with these versions on it.
+    pub fn of<'m>(
+        versions: impl IntoIterator<Item = (&'m [u8], &'static Plugin)>,
+    ) -> Result<Self, ManifestError> {
+        let mut shelf = BTreeMap::new();
+        for (manifest, plugin) in versions {
+            let library = Library::linked(plugin);
+            shelf.insert(
+                inspect::sha256(manifest),
+                (Manifest::parse(manifest)?, library),
+            );
+        }
+        Ok(Self(Arc::new(shelf)))
+    }
+
+    fn find(&self, name: &str, sha256: &str) -> Option<&(Manifest, Library)> {
+        self.0
+            .get(sha256)
+            .filter(|(manifest, _)| manifest.name == name)
+    }
+}
+
+impl Gateways {
+    /// Puts up the shelf that versions are loaded from. Call it once, before anything else.
+    pub fn put_up(&self, shelf: &Shelf) {
+        let _ = self.0.shelf.set(shelf.clone()); // a second one has no meaning, and the first stays
+    }
+
+    /// Takes a version from the shelf and makes it the current one of its gateway, as [`Gateways::install`] does with a file.
+    pub async fn install_shelved(
+        &self,
+        name: &str,
+        sha256: &str,
+        by: &By<'_>,
+    ) -> Result<Arc<Version>, LifeError> {
+        let _changing = self.0.life.changing.lock().await;
+        let loaded = self.0.registry.version(name, sha256);
+        let version = loaded.or_else(|| self.from_shelf(name, sha256));
+        let version = version.ok_or_else(|| LifeError::NotFound(name.to_owned()))?;
+        let hosts = version.manifest.hosts.clone();
+        self.adopt(&version, 0, "trusted", hosts, by).await?;
+        Ok(version)
+    }
+
+    /// Loads a version, if it lies on the shelf.
+    pub(in crate::gateway) fn from_shelf(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
+        let (manifest, library) = self.0.shelf.get()?.find(name, sha256)?;
+        let manifest = self.0.substituted(manifest);
+        let home = Home::InProcess(*library);
+        let version = Version::new(manifest, sha256.to_owned(), home, self.0.clock.clone());
+        let version = self.0.registry.add(Arc::new(version));
+        self.remind(&version);
+        Some(version)
+    }
+}

@@ -1,0 +1,71 @@
+//! What merchants and customers are told by mail.
+
+use std::collections::BTreeSet;
+
+use super::{Evidence, Posted, Stored};
+
+/// The merchant hears of each end, and the customer of a live success: once, and of what is stored.
+pub fn one_about_each_end(evidence: &Evidence, broken: &mut Vec<String>) {
+    for stored in &evidence.stored {
+        let posted = |to_customer: bool| {
+            let about = move |posted: &&Posted| {
+                posted.transaction == stored.id && posted.to_customer == to_customer
+            };
+            evidence.posted.iter().filter(about).count()
+        };
+        let wanted = [(false, stored.is_final), (true, concerns_customer(stored))];
+        for (to_customer, is_wanted) in wanted {
+            let (found, whom) = (
+                posted(to_customer),
+                ["merchant", "customer"][usize::from(to_customer)],
+            );
+            if found != usize::from(is_wanted) {
+                broken.push(format!(
+                    "{} is {}, and the {whom} was written {found} mails",
+                    stored.id, stored.status
+                ));
+            }
+        }
+    }
+    for posted in &evidence.posted {
+        let stored = evidence.stored(&posted.transaction);
+        if stored.is_none_or(|stored| stored.status != posted.status) {
+            broken.push(format!(
+                "the mail {} says that {} is {}",
+                posted.id, posted.transaction, posted.status
+            ));
+        }
+        let taken = evidence.mails.iter().any(|mail| mail.id == posted.id);
+        if posted.sent && !taken {
+            broken.push(format!("the mail {} counts as sent, and is not", posted.id));
+        }
+    }
+    for mail in &evidence.mails {
+        if !evidence.posted.iter().any(|posted| posted.id == mail.id) {
+            broken.push(format!(
+                "the mail {} was sent, and nothing is known of it",
+                mail.id
+            ));
+        }
+    }
+}
+
+fn concerns_customer(stored: &Stored) -> bool {
+    stored.is_live && stored.status == "success" && !stored.id.starts_with("po_")
+}
+
+/// A mail is sent again only where the server's answer was not read.
+pub fn once_acknowledged_never_again(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut done: BTreeSet<(&str, u64)> = BTreeSet::new();
+    for mail in &evidence.mails {
+        if done.contains(&(mail.id.as_str(), mail.life)) {
+            broken.push(format!(
+                "the mail {} is sent again, and the server had taken it",
+                mail.id
+            ));
+        }
+        if mail.acknowledged {
+            done.insert((&mail.id, mail.life));
+        }
+    }
+}
