@@ -156,7 +156,7 @@ impl Hands {
                     world.skew += micros;
                     clock.set_by(micros);
                 }
-                Some(Some(deed)) => drop(tokio::spawn(self.clone().act(deed))),
+                Some(Some(deed)) => self.begin(deed),
                 Some(None) => {}
                 None => {
                     let next = next.unwrap_or(now + MINUTE);
@@ -199,11 +199,22 @@ impl Hands {
                 world.happen(now)
             };
             match deed {
-                Some(Some(deed)) => drop(tokio::spawn(self.clone().act(deed))),
+                Some(Some(deed)) => self.begin(deed),
                 Some(None) => {}
                 None => return,
             }
         }
+    }
+
+    /// Begins a deed. Others happen meanwhile.
+    fn begin(&self, deed: Deed) {
+        self.world.lock().acting += 1;
+        let hands = self.clone();
+        tokio::spawn(async move {
+            let world = hands.world.clone();
+            hands.act(deed).await;
+            world.lock().has_acted();
+        });
     }
 
     async fn act(self, deed: Deed) {

@@ -22,6 +22,9 @@ struct Arguments {
     /// Transactions to go through at least
     #[arg(long, default_value_t = 0)]
     transactions: u64,
+    /// Go on after one that breaks a promise, and say of each only which
+    #[arg(long)]
+    all: bool,
     /// On so many threads; as many as there are cores, when nothing is said
     #[arg(long)]
     threads: Option<usize>,
@@ -134,17 +137,19 @@ fn many(arguments: &Arguments) -> ExitCode {
             if so_far.histories.is_multiple_of(TELLS) {
                 so_far.print(began.elapsed());
             }
-            if !history.broken.is_empty() && !failed.swap(true, Ordering::Relaxed) {
-                replay(seed, arguments.fault);
+            match history.broken.first() {
+                Some(broken) if arguments.all => println!("seed {seed}: {broken}"),
+                Some(_) if !failed.swap(true, Ordering::Relaxed) => {
+                    replay(seed, arguments.fault);
+                }
+                _ => {}
             }
         }
     };
     on_threads(arguments.threads, &work);
-    total
-        .into_inner()
-        .expect("nobody panics here")
-        .print(began.elapsed());
-    match failed.into_inner() {
+    let total = total.into_inner().expect("nobody panics here");
+    total.print(began.elapsed());
+    match total.broken > 0 {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     }

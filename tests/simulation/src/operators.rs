@@ -82,19 +82,9 @@ impl Hands {
         let Some(id) = self.id(order) else { return };
         let by = self.world.lock().signature();
         let checked = self.engine.check(id, operator(&by)).await;
-        match checked {
-            Ok(checked) => {
-                if checked.asked {
-                    self.is_ordered(by, order);
-                }
-                self.saw(
-                    "the operator, who has it checked,",
-                    order,
-                    Ok(Some(checked.transaction)),
-                );
-            }
-            Err(error) => self.saw("the operator, who has it checked,", order, Err(error)),
-        }
+        // That it was asked may be another's doing, of the same moment: no signature can be expected of it.
+        let seen = checked.map(|checked| Some(checked.transaction));
+        self.saw("the operator, who has it checked,", order, seen);
     }
 
     /// Looks at the open attempt and into its provider's books, and says what stands there.

@@ -306,6 +306,6 @@ impl World {
 
     /// Whether everything that can happen outside has happened.
     pub fn is_quiet(&self) -> bool {
-        self.agenda.is_empty() && self.now() >= self.healed_at
+        self.agenda.is_empty() && self.acting == 0 && self.now() >= self.healed_at
     }
 }

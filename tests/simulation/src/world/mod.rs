@@ -53,6 +53,8 @@ pub struct World {
     pub evidence: Evidence,
     /// After this moment nothing new goes wrong: whatever is open must come to an end.
     pub healed_at: i64,
+    /// Deeds that are under way.
+    pub acting: usize,
     /// Which life of the process this is, from 1.
     pub life: u64,
     /// Steps since the process was started: each flush and each request that leaves is two.
@@ -89,6 +91,7 @@ impl Shared {
             orders: Vec::new(),
             evidence: Evidence::default(),
             healed_at: 20 * MINUTE,
+            acting: 0,
             life: 0,
             steps: 0,
             die_at: None,
@@ -133,11 +136,18 @@ impl World {
     /// A process begins on the paused runtime that this is called on.
     pub fn begin_life(&mut self, die_at: Option<u64>) {
         self.epoch = Some(Instant::now());
+        self.acting = 0;
         self.life += 1;
         self.steps = 0;
         self.die_at = die_at;
         self.is_dead = false;
         self.note(format_args!("the engine starts"));
+    }
+
+    /// A deed is done.
+    pub fn has_acted(&mut self) {
+        self.acting = self.acting.saturating_sub(1);
+        self.changed.notify_one();
     }
 
     /// The process has ended. Called on its runtime, by which time goes as long as it runs.
