@@ -206,7 +206,7 @@ impl Gateways {
             return Some(version);
         }
         #[cfg(feature = "simulation")]
-        if let Some(version) = self.from_shelf(name, sha256) {
+        if let Some(version) = self.taken_from_shelf(name, sha256) {
             return Some(version);
         }
         let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -68,7 +68,7 @@ impl Gateways {
             return Ok(version);
         }
         #[cfg(feature = "simulation")]
-        if let Some(version) = self.from_shelf(&record.name, sha256) {
+        if let Some(version) = self.taken_from_shelf(&record.name, sha256) {
             return Ok(version);
         }
         let (gateways, sha256) = (self.clone(), sha256.to_owned());

@@ -55,7 +55,7 @@ impl Gateways {
     ) -> Result<Arc<Version>, LifeError> {
         let _changing = self.0.life.changing.lock().await;
         let loaded = self.0.registry.version(name, sha256);
-        let version = loaded.or_else(|| self.from_shelf(name, sha256));
+        let version = loaded.or_else(|| self.taken_from_shelf(name, sha256));
         let version = version.ok_or_else(|| LifeError::NotFound(name.to_owned()))?;
         let hosts = version.manifest.hosts.clone();
         self.adopt(&version, 0, "trusted", hosts, by).await?;
@@ -63,7 +63,11 @@ impl Gateways {
     }
 
     /// Loads a version, if it lies on the shelf.
-    pub(in crate::gateway) fn from_shelf(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
+    pub(in crate::gateway) fn taken_from_shelf(
+        &self,
+        name: &str,
+        sha256: &str,
+    ) -> Option<Arc<Version>> {
         let (manifest, library) = self.0.shelf.get()?.find(name, sha256)?;
         let manifest = self.0.substituted(manifest);
         let home = Home::InProcess(*library);
