@@ -184,8 +184,7 @@ async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::
     let close = format!("/cases/{case_id}/close");
     assert_eq!(world.refused(&close, note.clone()).await?.0, 409);
     let resolve = format!("/transactions/{id}/resolve");
-    let failed =
-        json!({"outcome": "failed", "note": "never arrived", "message": "The account is closed."});
+    let failed = json!({"outcome": "failed", "note": "gone", "message": "The account is closed."});
     let failed = world.done("POST", &resolve, failed).await?;
     assert_eq!(
         (
