@@ -66,6 +66,8 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
     let desk = Desk::new(state, draining);
     let pages = Router::new()
         .route("/checkout/{id}", page(get(choose::get)))
+        // Whoever copies a link may add a slash, and payers read no JSON.
+        .route("/checkout/{id}/", page(get(choose::get)))
         .route(
             "/checkout/{id}/details",
             page(get(details::get).post(details::post)),
@@ -82,7 +84,11 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .route("/checkout/{id}/code", page(post(code::post)))
         .route("/checkout/{id}/result", page(get(result::get)))
         .route("/checkout/{id}/status", page(get(live::status)))
+        .route("/checkout", page(get(missing)))
+        .route("/checkout/", page(get(missing)))
         .route("/checkout/{id}/{nothing}", page(get(missing)))
+        .route("/checkout/{id}/{nothing}/", page(get(missing)))
+        .route("/checkout/{id}/{nothing}/{*rest}", page(get(missing)))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(form::FORM_BYTES));
     // Events are no page: compressing would hold them back.

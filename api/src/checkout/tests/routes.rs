@@ -144,6 +144,19 @@ async fn what_is_no_payment_gets_a_page_that_says_so() {
         .await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
     assert!(answer.body.contains("Ce paiement n’existe pas"));
+    let open = house.get(&format!("/checkout/{id}/")).await;
+    assert_eq!(open.status, StatusCode::OK, "a slash too many is no matter");
+    let wrong = [
+        "/checkout".to_owned(),
+        "/checkout/".to_owned(),
+        format!("/checkout/{id}/details/"),
+        format!("/checkout/{id}/details/more"),
+    ];
+    for path in wrong {
+        let answer = house.get(&path).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert!(answer.body.contains("There is no such payment"), "{path}");
+    }
 }
 
 #[tokio::test]
