@@ -38,7 +38,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
@@ -76,6 +76,7 @@ pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> R
     if !inner.metrics_open && !operator {
         return (
             StatusCode::UNAUTHORIZED,
+            [(WWW_AUTHENTICATE, "Bearer")],
             "give an operator token, or set metrics.open\n",
         )
             .into_response();

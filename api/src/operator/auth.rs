@@ -1,7 +1,8 @@
 //! Who may ask: whoever shows an operator token.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -18,7 +19,12 @@ pub async fn require_operator(
     let token = bearer(request.headers()).unwrap_or_default();
     let operator = match state.engine.access.authenticate_operator(token) {
         Ok(operator) => operator,
-        Err(why) => return unauthorized(why).into_response(),
+        Err(why) => {
+            let mut refused = unauthorized(why).into_response();
+            let scheme = HeaderValue::from_static("Bearer");
+            refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            return refused;
+        }
     };
     request.extensions_mut().insert(operator.clone());
     let method = request.method().clone();

@@ -1,19 +1,22 @@
 //! An app's events as they happen, for `switchyard listen`: server-sent events, one for each announcement.
 //!
 //! Each carries what a webhook would: the id that a receiver deduplicates by, the name, and the exact body. It is a view on what
-//! happens now: what happened while nobody listened is not repeated here, but in the webhooks' own log.
+//! happens now: what happened while nobody listened is not repeated here, but in the webhooks' own log. Whose token is deleted hears
+//! nothing more.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
+use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use serde::Deserialize;
 use serde_json::json;
-use switchyard_engine::engine::Announcement;
+use switchyard_engine::access::Operator;
+use switchyard_engine::engine::{Announcement, Engine};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::AppId;
 use tokio::sync::broadcast::Receiver;
@@ -34,6 +37,7 @@ pub struct Filter {
 pub async fn stream(
     State(state): State<ApiState>,
     Extension(draining): Extension<Draining>,
+    Extension(operator): Extension<Operator>,
     Id(app): Id<AppId>,
     Asked(filter): Asked<Filter>,
 ) -> Result<Response, Refused> {
@@ -48,40 +52,62 @@ pub async fn stream(
                 .environment
                 .is_none_or(|wanted| wanted == announcement.environment)
     };
-    let events = events(state.engine.feed(), draining, wanted);
-    Ok(Sse::new(events)
-        .keep_alive(KeepAlive::default())
-        .into_response())
+    let listener = Listener {
+        feed: state.engine.feed(),
+        engine: state.engine.clone(),
+        operator,
+        draining,
+    };
+    let events = events(listener, wanted);
+    let stream = Sse::new(events).keep_alive(KeepAlive::default());
+    // It says by itself that it may be kept when it is asked about again: this is about people.
+    Ok(([(CACHE_CONTROL, "no-store")], stream).into_response())
 }
 
-/// The wanted announcements until the server ends. A listener that is too slow is told how many it missed.
-fn events(
+/// Who listens, and to what.
+struct Listener {
     feed: Receiver<Arc<Announcement>>,
+    engine: Engine,
+    operator: Operator,
     draining: Draining,
+}
+
+impl Listener {
+    /// The next of the feed; `None` when the server ends, or the listener may hear no more.
+    async fn next(&mut self) -> Option<Result<Arc<Announcement>, u64>> {
+        let news = tokio::select! {
+            // What happened before the end is still told.
+            biased;
+            news = self.feed.recv() => news,
+            () = self.draining.begun() => return None,
+        };
+        // It was asked for when the stream began, which may be days ago.
+        if !self.engine.access.is_operator(&self.operator) {
+            return None;
+        }
+        match news {
+            Ok(announcement) => Some(Ok(announcement)),
+            Err(RecvError::Lagged(missed)) => Some(Err(missed)),
+            Err(RecvError::Closed) => None,
+        }
+    }
+}
+
+/// The wanted announcements. A listener that is too slow is told how many it missed.
+fn events(
+    listener: Listener,
     wanted: impl Fn(&Announcement) -> bool,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    futures_util::stream::unfold(
-        (feed, draining, wanted),
-        |(mut feed, draining, wanted)| async move {
-            loop {
-                let news = tokio::select! {
-                    // What happened before the end is still told.
-                    biased;
-                    news = feed.recv() => news,
-                    () = draining.begun() => return None,
-                };
-                let event = match news {
-                    Ok(announcement) if wanted(&announcement) => shown(&announcement),
-                    Ok(_) => continue,
-                    Err(RecvError::Lagged(missed)) => {
-                        Event::default().event("missed").data(missed.to_string())
-                    }
-                    Err(RecvError::Closed) => return None,
-                };
-                return Some((Ok(event), (feed, draining, wanted)));
-            }
-        },
-    )
+    futures_util::stream::unfold((listener, wanted), |(mut listener, wanted)| async move {
+        loop {
+            let event = match listener.next().await? {
+                Ok(announcement) if wanted(&announcement) => shown(&announcement),
+                Ok(_) => continue,
+                Err(missed) => Event::default().event("missed").data(missed.to_string()),
+            };
+            return Some((Ok(event), (listener, wanted)));
+        }
+    })
 }
 
 fn shown(announcement: &Announcement) -> Event {

@@ -67,6 +67,12 @@ impl Access {
         })
     }
 
+    /// Whether this operator's token still opens anything: for what lasts longer than a request.
+    pub fn is_operator(&self, operator: &Operator) -> bool {
+        let tokens = &self.set().tokens;
+        operator.token.is_none_or(|id| tokens.contains_key(&id))
+    }
+
     pub fn operator_tokens(&self) -> Vec<Arc<OperatorToken>> {
         self.set().tokens.values().cloned().collect()
     }
