@@ -6,18 +6,35 @@
 //! hash leaks nothing through time.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 
 use super::key::KeyKind;
 use crate::environment::Environment;
 use crate::ids::Ids;
 use crate::secret::Secret;
 
-/// The SHA-256 of a key: what is stored and looked up in its place.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// The SHA-256 of a key: what is stored and looked up in its place. Two of them are compared in a time that does not tell how alike
+/// they are.
+#[derive(Clone, Copy)]
 pub struct Fingerprint([u8; 32]);
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Fingerprint {}
+
+impl Hash for Fingerprint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl Fingerprint {
     pub fn of(token: &str) -> Self {
@@ -216,6 +233,20 @@ mod tests {
             value = value * 62 + place as u64;
         }
         assert_eq!(value, 0xCBF4_3926);
+    }
+
+    /// A derived `PartialEq` would end at the first byte that differs. Nothing that a test can measure shows the difference on a busy
+    /// machine, so this holds the code to it.
+    #[test]
+    fn fingerprints_are_compared_in_constant_time() {
+        let source = include_str!("token.rs");
+        let (derived, _) = source.split_once("pub struct Fingerprint").unwrap();
+        let derived = derived.rsplit("#[derive(").next().unwrap();
+        assert!(!derived.contains("PartialEq"), "{derived}");
+        let own = "impl PartialEq for Fingerprint {\n    fn eq(&self, other: &Self) -> bool {\n        self.0.ct_eq(&other.0).into()";
+        assert!(source.contains(own));
+        let (one, other) = (Fingerprint::of("a"), Fingerprint::of("b"));
+        assert!(one == Fingerprint::of("a") && one != other);
     }
 
     #[test]
