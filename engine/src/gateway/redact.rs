@@ -2,8 +2,11 @@
 //!
 //! A header's value is secret unless its name is listed here. A field of a JSON body or a form is secret when its name sounds like
 //! one. And whatever the name, a text (a name itself, too) that contains a secret of the connection's configuration, or a token that
-//! the gateway cached, loses it, and so does one that contains a code that the payer typed. What is left is cut to a length that a
-//! person reads.
+//! the gateway cached, loses it, in whatever form it is written, and so does one that contains a code that the payer typed or the number
+//! of a card. What is left is cut to a length that a person reads.
+
+mod cards;
+mod forms;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,10 +41,11 @@ impl Redactor {
                 collect(value, &mut secrets);
             }
         }
-        Self {
-            secrets: Arc::new(Mutex::new(secrets)),
-            typed: Arc::default(),
+        let redactor = Self::default();
+        for secret in secrets {
+            redactor.learn(&secret);
         }
+        redactor
     }
 
     /// The same for a call that passes on what the payer typed.
@@ -61,10 +65,11 @@ impl Redactor {
     /// From now on this text is a secret, too: a token that the gateway cached.
     pub(super) fn learn(&self, secret: &str) {
         if secret.len() >= SHORTEST_SECRET {
-            self.secrets
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(secret.to_owned());
+            let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            secrets.extend(forms::of(secret));
+            // The longest first: a secret that begins with another must not lose that and keep its rest.
+            secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+            secrets.dedup();
         }
     }
 
@@ -158,7 +163,8 @@ impl Redactor {
             Value::String(text) => *text = self.without_secrets(text),
             Value::Number(number) => {
                 let text = number.to_string();
-                if self.is_secret(&text) || self.without_configured(&text) != text {
+                let card = cards::without(&text, MASK) != text;
+                if card || self.is_secret(&text) || self.without_configured(&text) != text {
                     *json = Value::from(MASK);
                 }
             }
@@ -185,7 +191,8 @@ impl Redactor {
     pub(super) fn without_secrets(&self, text: &str) -> String {
         let text = self.without_configured(text);
         let typed = self.typed.iter();
-        typed.fold(text, |text, code| text.replace(code.as_str(), MASK))
+        let text = typed.fold(text, |text, code| text.replace(code.as_str(), MASK));
+        cards::without(&text, MASK).into_owned()
     }
 
     fn without_configured(&self, text: &str) -> String {
@@ -305,6 +312,7 @@ const OPEN_HEADERS: [&str; 18] = [
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
     use serde_json::json;
 
     use super::*;
@@ -348,6 +356,27 @@ mod tests {
             &manifest,
             &json!({ "api": "sk_live_12345", "shop": "my-shop" }),
         )
+    }
+
+    #[test]
+    fn a_secret_is_no_less_secret_in_another_form_and_none_of_a_longer_one_is_left() {
+        let redactor = Redactor::default();
+        redactor.learn("pass/w\"rd 12");
+        redactor.learn("sk_live_12345");
+        redactor.learn("sk_live_12345_and_more");
+        let url = redactor.url("https://a.example/pass/w\"rd 12/x");
+        assert_eq!(url, "https://a.example/***/x");
+        let basic = base64::engine::general_purpose::STANDARD.encode("user:pass/w\"rd 12");
+        let seen = redactor.sentence(&format!("ask with {basic}, please"));
+        assert!(
+            seen.contains("***") && !seen.contains(&basic[8..16]),
+            "{seen}"
+        );
+        assert_eq!(redactor.sentence("pass%2Fw%22rd+12"), "***");
+        assert_eq!(redactor.sentence("sk_live_12345_and_more!"), "***!");
+        let nested = json!({ "echo": "{\"key\":\"pass/w\\\"rd 12\"}", "pan": 4_242_424_242_424_242_u64, "to": "4242 4242 4242 4242" });
+        let seen = redactor.body(&Body::Text(nested.to_string()));
+        assert!(!seen.contains("rd 12") && !seen.contains("4242"), "{seen}");
     }
 
     #[test]
