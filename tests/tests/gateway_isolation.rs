@@ -347,6 +347,47 @@ async fn what_only_loading_shows_is_refused_from_a_worker_too() {
     assert!(host.gateways.list().is_empty());
 }
 
+/// The initialisers of a library run while its loader still needs some system calls. Each of these libraries ends its process when it
+/// can do with them what is forbidden.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_library_breaks_no_wall_while_it_is_loaded() {
+    let host = Host::new(Isolation::Process).await;
+    let kept = host.folder.path().join("kept");
+    fs::write(&kept, "as it was").unwrap();
+    for number in LOOKS {
+        let library = nonsense(host.folder.path(), number);
+        let added = host.gateways.add(&library).await;
+        assert!(added.is_ok(), "{number}: {:?}", added.err());
+    }
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "as it was");
+    // The same looks where there is no wall find the holes: so they can.
+    let (code, holes) = (host.folder.path().join("look.c"), LOOKS.len());
+    fs::write(
+        &code,
+        format!("{NONSENSE}\nint main(void) {{ return 0; }}\n"),
+    )
+    .unwrap();
+    let mut found = 0;
+    for number in LOOKS {
+        let look = host.folder.path().join(format!("look-{number}"));
+        let define = format!("-DKIND={number}");
+        let kept = format!("-DKEPT=\"{}\"", kept.display());
+        fs::write(host.folder.path().join("gateway.json"), "{}").unwrap();
+        let built = std::process::Command::new("cc")
+            .args(["-w", &define, &kept, "-o"])
+            .args([&look, &code])
+            .current_dir(host.folder.path())
+            .status();
+        assert!(built.unwrap().success());
+        let ended = std::process::Command::new(&look).status().unwrap();
+        found += usize::from(!ended.success());
+    }
+    assert_eq!(found, holes);
+}
+
+/// Kinds of [`NONSENSE`] that look for a hole when they are loaded.
+const LOOKS: [u32; 5] = [15, 16, 17, 18, 19];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn in_process_a_panic_and_a_late_answer_end_by_the_money_rule_and_a_late_one_goes_into_quarantine()
  {
@@ -465,13 +506,21 @@ fn nonsense(folder: &Path, number: u32) -> PathBuf {
     let source = folder.join("gateway.c");
     fs::write(&source, NONSENSE).unwrap();
     let kind = format!("-DKIND={number}");
-    cc(&source, &folder, "nonsense", &["-Wno-unused", &kind]).unwrap()
+    let kept = folder.with_file_name("kept");
+    let kept = format!("-DKEPT=\"{}\"", kept.display());
+    cc(&source, &folder, "nonsense", &["-Wno-unused", &kind, &kept]).unwrap()
 }
 
 const NONSENSE: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 typedef struct { const uint8_t *ptr; size_t len; } gw_bytes;
 typedef struct { void *ctx; void (*put)(void *ctx, gw_bytes part); } gw_sink;
 typedef struct {
@@ -511,6 +560,27 @@ int (*there)(void) = not_there;
 #endif
 #if KIND == 14
 __attribute__((constructor)) static void crash(void) { __builtin_trap(); }
+#endif
+#if KIND >= 15
+static int parent(void) {
+  char status[2048] = { 0 };
+  int file = open("/proc/self/status", O_RDONLY);
+  int id = 0;
+  if (read(file, status, sizeof status - 1) < 0) return 0;
+  for (const char *at = strstr(status, "PPid:") + 6; *at >= '0' && *at <= '9'; at++) id = id * 10 + *at - '0';
+  return id;
+}
+static int is_open(void) {
+  struct rlimit now;
+  switch (KIND) {
+    case 15: return prctl(PR_GET_DUMPABLE) != 0;
+    case 16: return prctl(PR_SET_DUMPABLE, 1) == 0;
+    case 17: return prlimit(parent(), RLIMIT_NOFILE, NULL, &now) == 0;
+    case 18: return open(KEPT, O_RDONLY | O_TRUNC) >= 0;
+    default: return open(KEPT, O_WRONLY | O_APPEND) >= 0;
+  }
+}
+__attribute__((constructor)) static void look(void) { if (is_open()) __builtin_trap(); }
 #endif
 __attribute__((visibility("default"))) const gw_plugin_v1 gateway_plugin_v1 = {
   .abi_major = KIND == 11 ? 2 : 1, .size = KIND == 12 ? 16 : sizeof(gw_plugin_v1),

@@ -9,8 +9,8 @@
 //! | no privileges to gain | `PR_SET_NO_NEW_PRIVS` |
 //! | not longer than the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
 //!
-//! Left out: Landlock. While the library's initialisers run, files can still be opened, by the loader and so by them too. Time spent
-//! is watched by the engine.
+//! Left out: Landlock. While the library's initialisers run, files can still be opened to be read, by the loader and so by them too;
+//! never to be written or emptied. Time spent is watched by the engine.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,9 +29,11 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let nothing = File::open("/dev/null")?;
-    // SAFETY: all three descriptors are open.
-    let moved = unsafe { libc::dup2(nothing.as_raw_fd(), 0) >= 0 && libc::dup2(2, 1) >= 0 };
-    moved
+    // SAFETY: both descriptors are open, and what 0 was is kept under another number.
+    let has_nothing_to_read = unsafe { libc::dup2(nothing.as_raw_fd(), 0) } >= 0;
+    // SAFETY: as above, for 1.
+    let prints_with_errors = unsafe { libc::dup2(2, 1) } >= 0;
+    (has_nothing_to_read && prints_with_errors)
         .then_some((input, output))
         .ok_or_else(io::Error::last_os_error)
 }
@@ -40,21 +42,15 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
 pub(super) fn apart() -> Vec<String> {
     let mut missing = Vec::new();
     // SAFETY: `unshare` takes no pointers; there is one thread, as a new user namespace asks.
-    let is_alone = unsafe {
-        libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) == 0
-            || libc::unshare(libc::CLONE_NEWNET) == 0
-    };
-    if !is_alone {
+    let leave = |what| unsafe { libc::unshare(what) } == 0;
+    if !leave(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) && !leave(libc::CLONE_NEWNET) {
         let why = io::Error::last_os_error();
         missing.push(format!("a network namespace of their own ({why})"));
     }
     // After the namespace: a change of credentials takes these back.
-    // SAFETY: these take numbers only.
-    unsafe {
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-    }
+    set(libc::PR_SET_NO_NEW_PRIVS, 1);
+    set(libc::PR_SET_DUMPABLE, 0);
+    set(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     limit(libc::RLIMIT_CORE, 0);
     limit(libc::RLIMIT_FSIZE, 0);
     #[cfg(target_env = "gnu")]
@@ -74,7 +70,7 @@ pub(super) fn before_loading(memory_bytes: u64) -> Vec<String> {
     }
     limit(libc::RLIMIT_NPROC, 0);
     let loading = COMPUTING.iter().chain(LOADING).copied();
-    if let Err(why) = allow_only(loading) {
+    if let Err(why) = allow_only(loading, while_loading) {
         missing.push(format!("a list of the system calls they may make ({why})"));
     }
     missing
@@ -84,7 +80,7 @@ pub(super) fn before_loading(memory_bytes: u64) -> Vec<String> {
 pub(super) fn after_loading() -> Vec<String> {
     limit(libc::RLIMIT_NOFILE, 0);
     // Without the first list there is none to shorten, and that was told.
-    match allow_only(COMPUTING.iter().copied()) {
+    match allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
         Ok(()) => Vec::new(),
         Err(why) => vec![format!("a lock on files ({why})")],
     }
@@ -94,6 +90,11 @@ pub(super) fn after_loading() -> Vec<String> {
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: it does not return, and runs nothing.
     unsafe { libc::_exit(code) }
+}
+
+fn set(option: libc::c_int, value: libc::c_int) {
+    // SAFETY: the options that are set here take a number.
+    unsafe { libc::prctl(option, value, 0, 0, 0) };
 }
 
 fn limit(resource: libc::__rlimit_resource_t, value: u64) {
@@ -114,24 +115,55 @@ fn address_space() -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("/proc does not tell how much is taken"))
 }
 
+type Wrong = Box<dyn std::error::Error + Send + Sync>;
+type Rules = Vec<(i64, Vec<SeccompRule>)>;
+
+/// `conditional`: those of the calls that are allowed with some arguments only.
 fn allow_only(
     calls: impl Iterator<Item = libc::c_long>,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    conditional: impl FnOnce() -> Result<Rules, Wrong>,
+) -> Result<(), Wrong> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.map(|call| (call, vec![])).collect();
+    rules.extend(conditional()?);
     // A signal to a thread of this process, which is how it aborts, and to no other process.
-    let own = SeccompCondition::new(
-        0,
-        SeccompCmpArgLen::Dword,
-        SeccompCmpOp::Eq,
-        u64::from(std::process::id()),
-    )?;
-    rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![own])?]);
+    let own = argument(0, SeccompCmpOp::Eq, std::process::id())?;
+    rules.insert(libc::SYS_tgkill, vec![own]);
     let otherwise = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let machine = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, machine)?;
     let program: seccompiler::BpfProgram = filter.try_into()?;
     seccompiler::apply_filter_all_threads(&program)?;
     Ok(())
+}
+
+/// The loader reads files and nothing else; whatever a library's initialisers do besides, they change no file, no limit of another
+/// process (the engine has the same user), and none of the walls.
+fn while_loading() -> Result<Rules, Wrong> {
+    let to_read = |place| {
+        let changes = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
+        let changes = u64::from(changes.unsigned_abs());
+        argument(place, SeccompCmpOp::MaskedEq(changes), 0)
+    };
+    let prctl = |option: libc::c_int| argument(0, SeccompCmpOp::Eq, option.unsigned_abs());
+    Ok(vec![
+        (libc::SYS_openat, vec![to_read(2)?]),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, vec![to_read(1)?]),
+        (libc::SYS_prlimit64, vec![argument(0, SeccompCmpOp::Eq, 0)?]),
+        // The one is asked for again with the next list; the other only looks.
+        (
+            libc::SYS_prctl,
+            vec![
+                prctl(libc::PR_SET_NO_NEW_PRIVS)?,
+                prctl(libc::PR_GET_DUMPABLE)?,
+            ],
+        ),
+    ])
+}
+
+fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wrong> {
+    let condition = SeccompCondition::new(place, SeccompCmpArgLen::Dword, is, value.into())?;
+    Ok(SeccompRule::new(vec![condition])?)
 }
 
 /// What code needs that computes, and what a worker needs to speak over its pipes.
@@ -168,9 +200,8 @@ const COMPUTING: &[libc::c_long] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
 ];
-/// What the loader needs besides, and what it takes to shorten the list when it is done.
+/// What the loader needs besides what [`while_loading`] allows, and what it takes to shorten the list when it is done.
 const LOADING: &[libc::c_long] = &[
-    libc::SYS_openat,
     libc::SYS_pread64,
     libc::SYS_lseek,
     libc::SYS_fstat,
@@ -179,11 +210,7 @@ const LOADING: &[libc::c_long] = &[
     libc::SYS_readlinkat,
     libc::SYS_getcwd,
     libc::SYS_setrlimit,
-    libc::SYS_prlimit64,
-    libc::SYS_prctl,
     libc::SYS_seccomp,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_stat,
     #[cfg(target_arch = "x86_64")]
