@@ -3,8 +3,11 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -40,11 +43,20 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // Answers are about people and money, unless they say that they may be kept.
-    headers
-        .entry(CACHE_CONTROL)
-        .or_insert(HeaderValue::from_static("no-store"));
+    if state.engine.settings.public_url.starts_with("https:") {
+        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
+    }
+    cautious(headers);
     response
+}
+
+/// What a browser is told of an answer that says nothing else: it is about people and money, and it is no page.
+fn cautious(headers: &mut HeaderMap) {
+    for (name, value) in CAUTIOUS {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
 }
 
 /// What an unknown route answers.
@@ -135,6 +147,16 @@ mod ulid_text {
     }
 }
 
+const CAUTIOUS: [(HeaderName, &str); 3] = [
+    (CACHE_CONTROL, "no-store"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CONTENT_SECURITY_POLICY, NO_PAGE),
+];
+/// The policy of an answer that is no page.
+pub const NO_PAGE: &str =
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/// Two years, where payers reach the service by https.
+pub const HSTS: &str = "max-age=63072000; includeSubDomains";
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::frame::{HSTS, NO_PAGE};
+
 /// A name that only this answer's own script and style know.
 #[derive(Clone, Debug)]
 pub struct Nonce(String);
@@ -55,13 +57,8 @@ pub fn of_anything(https: bool) -> HeaderMap {
     headers
 }
 
-const HSTS: &str = "max-age=63072000; includeSubDomains";
-
 const FIXED: [(HeaderName, &str); 6] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    ),
+    (CONTENT_SECURITY_POLICY, NO_PAGE),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
     (CACHE_CONTROL, "no-store"),

@@ -16,8 +16,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::HeaderValue;
-use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
+use axum::http::header::{CONNECTION, HOST, TRANSFER_ENCODING};
+use axum::http::{HeaderValue, StatusCode, Version};
+use axum::response::IntoResponse as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -37,15 +38,23 @@ struct Hall {
     draining: Draining,
     /// The port is closed: who has not asked for anything goes.
     closed: Draining,
+    /// How long whoever is connected may say nothing, and how long a request's head may take.
+    silence: Duration,
 }
 
 /// Serves until `draining` has begun and `lull` has passed since; returns when the last connection has ended.
 pub async fn serve(listener: TcpListener, routes: Router, draining: Draining, lull: Duration) {
     let hall = Hall {
         routes,
-        draining: draining.clone(),
+        draining,
         closed: Draining::default(),
+        silence: CONNECTION_SILENCE,
     };
+    receive(listener, hall, lull).await;
+}
+
+async fn receive(listener: TcpListener, hall: Hall, lull: Duration) {
+    let draining = hall.draining.clone();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut end = pin!(async move {
         draining.begun().await;
@@ -118,7 +127,7 @@ async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Owne
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(CONNECTION_SILENCE)
+        .header_read_timeout(hall.silence)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let to_leave = async {
@@ -149,14 +158,26 @@ async fn answer(
     // Who else reads this connection, before us, may believe another end of a chunked body: nothing after it is taken for a request
     // (RFC 9112, 6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
+    let is_ambiguous = !names_one_host(&request);
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(ConnectInfo(peer));
-    let mut response = hall.routes.oneshot(request).await?;
-    if is_chunked || hall.draining.has_begun() {
+    let mut response = match is_ambiguous {
+        true => StatusCode::BAD_REQUEST.into_response(),
+        false => hall.routes.oneshot(request).await?,
+    };
+    // What is left of a body that is too large is not read, so nothing else comes over this connection: the client has to know.
+    let is_cut_off = response.status() == StatusCode::PAYLOAD_TOO_LARGE;
+    if is_chunked || is_ambiguous || is_cut_off || hall.draining.has_begun() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
     Ok(response)
+}
+
+/// We do not read it; who reads this connection before us may route by it, and not by the one that we would see (RFC 9112, 3.2).
+fn names_one_host(request: &axum::http::Request<Incoming>) -> bool {
+    let named = request.headers().get_all(HOST).iter().count();
+    named == 1 || named == 0 && request.version() == Version::HTTP_10
 }
 
 fn is_of_the_client(error: &io::Error) -> bool {
@@ -173,3 +194,42 @@ const ALL_PLACES: u32 = CONNECTIONS as u32;
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// How long a connection that was taken at the very end has to say what it wants.
 const GREETING: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_never_ends_a_head_is_shown_out_and_the_next_one_is_served() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let hall = Hall {
+            routes: Router::new().fallback(async || "served"),
+            draining: Draining::default(),
+            closed: Draining::default(),
+            silence: Duration::from_millis(300),
+        };
+        tokio::spawn(receive(listener, hall, Duration::ZERO));
+        for said in [
+            "",
+            "G",
+            "GET / HTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\nhost: a\r\nx: ",
+        ] {
+            let mut slow = TcpStream::connect(address).await.unwrap();
+            slow.write_all(said.as_bytes()).await.unwrap();
+            let mut heard = Vec::new();
+            slow.read_to_end(&mut heard).await.unwrap();
+            let heard = String::from_utf8_lossy(&heard);
+            assert!(!heard.contains("served"), "{said:?}: {heard}");
+        }
+        let mut quick = TcpStream::connect(address).await.unwrap();
+        let asked = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        quick.write_all(asked).await.unwrap();
+        let mut heard = String::new();
+        quick.read_to_string(&mut heard).await.unwrap();
+        assert!(heard.ends_with("served"), "{heard}");
+    }
+}

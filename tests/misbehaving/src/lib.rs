@@ -79,6 +79,10 @@ impl Gateway for Misbehaving {
                 cx.log(LogLevel::Info, "a line for the log");
                 Err(Fault::provider(format!("the key is {}", config.key)))
             }
+            "tell and panic" => {
+                let config: Config = cx.config()?;
+                panic!("the key is {}", config.key)
+            }
             "token" => token(cx).await,
             // Under an id that the test chose.
             "pending ch_9" => Ok(Outcome::pending().with_provider_id("ch_9")),
@@ -91,6 +95,10 @@ impl Gateway for Misbehaving {
                 charge(cx, &ask).await?;
                 match after_a_write {
                     "write and panic" => panic!("after a write"),
+                    "write, tell and panic" => {
+                        let config: Config = cx.config()?;
+                        panic!("the key is {}", config.key)
+                    }
                     "write and never" => cx.sleep(Duration::from_secs(3_600)).await,
                     "write and wait" => cx.sleep(Duration::from_secs(1)).await,
                     "write and fail" => return Err(Fault::provider("after a write")),

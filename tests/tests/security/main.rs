@@ -1,0 +1,6 @@
+//! What attackers try from outside, against a real server.
+
+mod canaries;
+mod headers;
+mod keys;
+mod stage;
