@@ -77,7 +77,6 @@ pub struct FailureError {
 #[openapi(
     info(
         title = "Switchyard merchant API",
-        description = "Payments by a hosted page and payouts, with one key per environment. Every answer has the header X-Request-Id.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(Failure, FailureError, ErrorType)),
@@ -116,6 +115,7 @@ impl Modify for Keys {
 pub fn head() -> OpenApi {
     let mut head = Head::openapi();
     head.info.version = "1".to_owned();
+    head.info.description = Some(INTRODUCTION.to_owned());
     head
 }
 
@@ -244,3 +244,32 @@ fn code() -> Schema {
         .enum_values(Some(words))
         .into()
 }
+
+/// What all calls have in common, in Markdown.
+const INTRODUCTION: &str = "\
+Payments by a hosted page, and payouts. Make a payment with `POST /v1/payments/initialize`, send the customer to its `checkout_url`, and \
+deliver when, and only when, `GET /v1/payments/{paymentId}/verify` says `success`. Amounts are in major units: 25.5 is 25.50 dollars.
+
+## Keys
+Send `Authorization: Bearer <key>`. The key decides the environment, `sandbox` or `live`; what is made in one does not exist in the other. \
+A secret key may do everything and belongs on a server. A public key may only initialize.
+
+## Answers
+Every answer is `{message, data, errors}`, and has `success: true` when it went well. When it did not, `errors` lists all that is wrong, \
+each with a `type`, a stable `code`, a `message`, and often a `field` and a `hint`. [What each code means](/docs/errors). The header \
+`X-Request-Id` names the request, for whoever asks for help.
+
+## Limits
+A key may make 120 requests in any 60 seconds, unless the operator has set another number. `X-RateLimit-Limit`, `-Remaining` and `-Reset` \
+say how many are left; beyond them the answer is 429 with `Retry-After`. A body has at most 64 KiB.
+
+## The same request twice
+With an `Idempotency-Key` of yours, a request that is sent again makes nothing new: it is answered as the first time, with \
+`Idempotent-Replayed: true`. The same key with another body is refused.
+
+## Webhooks
+`payment.initiated`, `payment.success`, `payment.failed`, `payment.cancelled`, `payout.initiated`, `payout.success` and \
+`payout.failed` are sent to your webhooks as `POST` with `{event, data}`. `X-Service-Signature` is the lower-case hexadecimal HMAC-SHA256 \
+of the raw body, keyed with the webhook's secret. Answer 200 within 3 seconds; anything else is tried again, ten minutes apart, up to \
+three times. Then verify.
+";
