@@ -4,18 +4,19 @@
 //! |---|---|
 //! | no network | an empty network namespace where the kernel permits one; no `socket` |
 //! | no files, programs, threads, signals to others | seccomp: a list of what computing needs, all else fails with `EPERM` |
+//! | no files while it loads, but the system's libraries and its own | Landlock: the loader has to open files, and so could initialisers |
 //! | memory | `RLIMIT_AS` |
 //! | no core dump, not to be looked into | `RLIMIT_CORE`, `PR_SET_DUMPABLE` |
 //! | no privileges to gain | `PR_SET_NO_NEW_PRIVS` |
 //! | not longer than the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
 //!
-//! Left out: Landlock. While the library's initialisers run, files can still be opened to be read, by the loader and so by them too;
-//! never to be written or emptied. Time spent is watched by the engine.
+//! Time spent is watched by the engine.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -38,8 +39,9 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
         .ok_or_else(io::Error::last_os_error)
 }
 
-/// Leaves the network and gives up what can be given up at once. To be called while there is one thread. What could not be done.
-pub(super) fn apart() -> Vec<String> {
+/// Leaves the network and gives up what can be given up at once; from here on only `library` and the system's own ones can be opened.
+/// To be called while there is one thread. What could not be done.
+pub(super) fn apart(library: &File) -> Vec<String> {
     let mut missing = Vec::new();
     // SAFETY: `unshare` takes no pointers; there is one thread, as a new user namespace asks.
     let leave = |what| unsafe { libc::unshare(what) } == 0;
@@ -51,6 +53,9 @@ pub(super) fn apart() -> Vec<String> {
     set(libc::PR_SET_NO_NEW_PRIVS, 1);
     set(libc::PR_SET_DUMPABLE, 0);
     set(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    if let Err(why) = open_libraries_only(library) {
+        missing.push(format!("a lock on files while they load ({why})"));
+    }
     limit(libc::RLIMIT_CORE, 0);
     limit(libc::RLIMIT_FSIZE, 0);
     #[cfg(target_env = "gnu")]
@@ -61,10 +66,15 @@ pub(super) fn apart() -> Vec<String> {
     missing
 }
 
+/// Where the kernel tells how much memory is taken: to be opened while files can be.
+pub(super) fn account() -> io::Result<File> {
+    File::open("/proc/self/status")
+}
+
 /// All threads are there, nothing of the library is. What could not be done.
-pub(super) fn before_loading(memory_bytes: u64) -> Vec<String> {
+pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Vec<String> {
     let mut missing = Vec::new();
-    match address_space() {
+    match account.and_then(address_space) {
         Ok(now) => limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes)),
         Err(why) => missing.push(format!("a limit on their memory ({why})")),
     }
@@ -107,12 +117,77 @@ fn limit(resource: libc::__rlimit_resource_t, value: u64) {
 }
 
 /// Bytes of address space that are taken now.
-fn address_space() -> io::Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
+fn address_space(account: File) -> io::Result<u64> {
+    let status = io::read_to_string(account)?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.map(|kib| kib.saturating_mul(1024))
         .ok_or_else(|| io::Error::other("/proc does not tell how much is taken"))
+}
+
+/// Landlock, for this thread and those that it will start. The loader opens a library by the same calls by which an initialiser
+/// would open the master key, so a list of calls cannot tell the two apart.
+fn open_libraries_only(library: &File) -> io::Result<()> {
+    let handled = EVERY_ACCESS;
+    // SAFETY: the attribute is a live `u64`, which is the whole of the structure's first edition, and its size is given.
+    let rules = made(unsafe {
+        let size = size_of_val(&handled);
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const handled,
+            size,
+            0,
+        )
+    })?;
+    let rules = i32::try_from(rules).map_err(io::Error::other)?;
+    // SAFETY: the call has just made this descriptor, and nobody else has it.
+    let rules = unsafe { OwnedFd::from_raw_fd(rules) };
+    permit(&rules, library, READ_FILE)?;
+    for folder in LIBRARIES {
+        // A system has not all of them.
+        if let Ok(folder) = at(folder) {
+            permit(&rules, &folder, READ_FILE | READ_FOLDER)?;
+        }
+    }
+    if let Ok(cache) = at("/etc/ld.so.cache") {
+        permit(&rules, &cache, READ_FILE)?;
+    }
+    // SAFETY: numbers only.
+    made(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) })?;
+    Ok(())
+}
+
+/// A name for a file or a folder, which need not be readable.
+fn at(path: &str) -> io::Result<File> {
+    File::options()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+}
+
+fn permit(rules: &OwnedFd, what: &File, access: u64) -> io::Result<()> {
+    #[repr(C, packed)]
+    struct Beneath {
+        access: u64,
+        parent: i32,
+    }
+    let beneath = Beneath {
+        access,
+        parent: what.as_raw_fd(),
+    };
+    // SAFETY: the structure is live, and laid out as the kernel has it.
+    made(unsafe {
+        let (rules, beneath) = (rules.as_raw_fd(), &raw const beneath);
+        libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, beneath, 0)
+    })?;
+    Ok(())
+}
+
+fn made(said: libc::c_long) -> io::Result<libc::c_long> {
+    match said {
+        0.. => Ok(said),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 type Wrong = Box<dyn std::error::Error + Send + Sync>;
@@ -165,6 +240,22 @@ fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wron
     let condition = SeccompCondition::new(place, SeccompCmpArgLen::Dword, is, value.into())?;
     Ok(SeccompRule::new(vec![condition])?)
 }
+
+/// Landlock's rights in its first edition: to execute, write, read, list, remove and make, in all their kinds.
+const EVERY_ACCESS: u64 = (1 << 13) - 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_FOLDER: u64 = 1 << 3;
+/// The kind of a rule: a file, or a folder with all in it.
+const PATH_BENEATH: i32 = 1;
+/// Where a system has its libraries. Nothing in them is a secret.
+const LIBRARIES: &[&str] = &[
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/nix/store",
+];
 
 /// What code needs that computes, and what a worker needs to speak over its pipes.
 const COMPUTING: &[libc::c_long] = &[

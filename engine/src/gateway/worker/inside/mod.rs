@@ -74,7 +74,8 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
         Ok(file) => file,
         Err(error) => shop.refuse(&Refusal::NotLoadable(error.to_string())),
     };
-    let mut missing = confine::apart();
+    let account = confine::account();
+    let mut missing = confine::apart(&file);
     let gate = Arc::new(Barrier::new(GATEWAY_WORKER_THREADS));
     for _ in 1..GATEWAY_WORKER_THREADS {
         let (shop, gate) = (Arc::clone(&shop), Arc::clone(&gate));
@@ -84,7 +85,7 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
         })?;
     }
     // From here on there is no new thread, and the memory that there may be is counted from here.
-    missing.extend(confine::before_loading(load.memory_bytes));
+    missing.extend(confine::before_loading(load.memory_bytes, account));
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
     let library = match Library::open(&path) {
         Ok(library) => library,
