@@ -68,6 +68,8 @@ pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
 pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
 /// A worker that no call has needed for so long is stopped: the next call pays some tens of milliseconds, a provider takes more.
 pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);
+/// The same for a version on which no new attempts begin: of an installation that upgrades often only one worker a gateway is left.
+pub const GATEWAY_WORKER_IDLE_PAST: Duration = Duration::from_secs(5);
 /// Steps that one worker takes at the same time. They only compute: more than the machine has cores is for those that are slow.
 pub const GATEWAY_WORKER_THREADS: usize = 8;
 /// Bytes of one frame between the engine and a worker: a configuration, a provider's longest answer with all of it escaped, twice over.

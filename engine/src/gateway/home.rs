@@ -42,6 +42,17 @@ pub enum Isolation {
     InProcess,
 }
 
+impl GatewaySettings {
+    /// Does a file with this hash get a process of its own?
+    pub(super) fn runs_apart(&self, sha256: &str) -> bool {
+        match self.isolation {
+            Isolation::Auto => !self.bundled.contains(sha256),
+            Isolation::Process => true,
+            Isolation::InProcess => false,
+        }
+    }
+}
+
 /// A call that its home holds something for; dropping it ends it there.
 pub(super) enum Running {
     InProcess(library::Running),
@@ -65,12 +76,7 @@ impl Home {
         let Inspection {
             manifest, sha256, ..
         } = inspection;
-        let is_apart = match settings.isolation {
-            Isolation::Auto => !settings.bundled.contains(sha256),
-            Isolation::Process => true,
-            Isolation::InProcess => false,
-        };
-        if !is_apart {
+        if !settings.runs_apart(sha256) {
             return Library::open(kept).map(Self::InProcess);
         }
         let worker = Worker::new(&manifest.name, sha256, kept, &settings.worker);
@@ -109,6 +115,13 @@ impl Home {
             && worker.is_condemned()
         {
             version.put_into_quarantine("its worker died three times within a minute");
+        }
+    }
+
+    /// New attempts begin on this version, or do no more.
+    pub(super) fn set_current(&self, is_current: bool) {
+        if let Self::Worker(worker) = self {
+            worker.set_past(!is_current);
         }
     }
 

@@ -49,6 +49,7 @@ impl Registry {
         let slot = self.slot(version.name());
         let known = self.version(version.name(), &version.sha256);
         known.unwrap_or_else(|| {
+            version.home.set_current(false);
             let mut versions = Vec::clone(&slot.versions.load());
             versions.push(Arc::clone(&version));
             slot.versions.store(Arc::new(versions));
@@ -59,7 +60,13 @@ impl Registry {
     /// From here on new attempts begin on `version`, or nowhere. Calls that run hold the version they began on.
     pub(super) fn swap(&self, name: &str, version: Option<Arc<Version>>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.slot(name).current.store(Arc::new(version));
+        let before = self.slot(name).current.swap(Arc::new(version.clone()));
+        if let Some(before) = &*before {
+            before.home.set_current(false);
+        }
+        if let Some(version) = &version {
+            version.home.set_current(true);
+        }
     }
 
     fn slot(&self, name: &str) -> Arc<Slot> {

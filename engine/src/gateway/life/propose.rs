@@ -21,6 +21,8 @@ pub struct Proposal {
     pub is_known: bool,
     /// No question would be asked: its hash is pinned, or this is development mode.
     pub needs_no_consent: bool,
+    /// It would run in a process of its own.
+    pub runs_apart: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -51,6 +53,7 @@ impl Gateways {
             }),
             is_known: record.is_some_and(|record| record.version(&inspection.sha256).is_some()),
             needs_no_consent: self.standing_consent(&inspection.sha256).is_some(),
+            runs_apart: self.0.settings.runs_apart(&inspection.sha256),
             inspection,
         }
     }

@@ -22,7 +22,9 @@ mod process;
 mod record;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 pub use self::bare::{Bare, BareCall, BareStep};
 use self::frame::Refusal;
@@ -33,6 +35,7 @@ use super::home::Gone;
 use super::inspect::Refused;
 use super::library::Step;
 use super::redact::Redactor;
+use crate::limits::{GATEWAY_WORKER_IDLE, GATEWAY_WORKER_IDLE_PAST};
 
 /// How workers are started.
 #[derive(Clone, Debug)]
@@ -68,6 +71,8 @@ struct Launch {
     library: PathBuf,
     program: PathBuf,
     memory_bytes: u64,
+    /// No new attempts begin on this version: its workers rest sooner.
+    is_past: AtomicBool,
 }
 
 /// A call that a worker holds; dropping it ends it there.
@@ -89,6 +94,7 @@ impl Worker {
                 library,
                 program: settings.program.clone(),
                 memory_bytes: settings.memory_bytes,
+                is_past: AtomicBool::new(false),
             }),
             record: Arc::default(),
             running: Mutex::default(),
@@ -142,6 +148,14 @@ impl Worker {
         self.record.forgive();
     }
 
+    /// Do new attempts begin on this version no more? One that is only asked about what it began is not kept running for it.
+    pub(super) fn set_past(&self, is_past: bool) {
+        self.launch.is_past.store(is_past, Ordering::Relaxed);
+        if let Some(process) = self.that_runs() {
+            process.look();
+        }
+    }
+
     /// The worker that runs, or a new one.
     async fn process(&self) -> Result<Arc<Process>, Gone> {
         if let Some(process) = self.that_runs() {
@@ -173,6 +187,16 @@ impl Worker {
 
     fn now_runs(&self, process: Arc<Process>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+    }
+}
+
+impl Launch {
+    /// How long a worker that no call needs is kept.
+    fn idle(&self) -> Duration {
+        match self.is_past.load(Ordering::Relaxed) {
+            true => GATEWAY_WORKER_IDLE_PAST,
+            false => GATEWAY_WORKER_IDLE,
+        }
     }
 }
 

@@ -23,8 +23,7 @@ use super::{Launch, prints};
 use crate::gateway::library::Step;
 use crate::gateway::redact::Redactor;
 use crate::limits::{
-    GATEWAY_STEP, GATEWAY_WORKER_IDLE, GATEWAY_WORKER_QUEUE_BYTES, GATEWAY_WORKER_REDACTORS,
-    GATEWAY_WORKER_START,
+    GATEWAY_STEP, GATEWAY_WORKER_QUEUE_BYTES, GATEWAY_WORKER_REDACTORS, GATEWAY_WORKER_START,
 };
 
 pub(super) struct Process {
@@ -255,6 +254,12 @@ impl Process {
         let _ = lock(&self.child).kill(); // it fails when it is no more
     }
 
+    /// How long it may rest has changed.
+    pub(super) fn look(&self) {
+        let _shared = lock(&self.shared); // else the keeper might be about to rest
+        self.wake.notify_one();
+    }
+
     /// Wakes the keeper if it rests and has something to do.
     fn nudge(&self, shared: &Shared) {
         if shared.keeper_rests || !shared.unsent.is_empty() {
@@ -268,14 +273,14 @@ impl Process {
         let mut ticked = Instant::now();
         while shared.input.is_some() {
             shared.flush();
-            let wait = if !shared.unsent.is_empty() {
-                FLUSH_EACH
-            } else if shared.calls.is_empty() {
-                GATEWAY_WORKER_IDLE
-            } else {
+            shared.keeper_rests = shared.unsent.is_empty() && shared.calls.is_empty();
+            let wait = if shared.keeper_rests {
+                self.launch.idle()
+            } else if shared.unsent.is_empty() {
                 TICK
+            } else {
+                FLUSH_EACH
             };
-            shared.keeper_rests = wait == GATEWAY_WORKER_IDLE;
             let rested = self.wake.wait_timeout(shared, wait);
             let (next, timeout) = rested.unwrap_or_else(PoisonError::into_inner);
             shared = next;
