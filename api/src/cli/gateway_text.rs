@@ -64,6 +64,12 @@ pub fn gateway(gateway: &Value) -> String {
             word(gateway, "name")
         ));
     }
+    if ["draining", "drained", "removed"].contains(&state.as_str()) {
+        text.push_str(&format!(
+            "To have it serve again: switchyard gateway restore {}\n",
+            word(gateway, "name")
+        ));
+    }
     let versions: Vec<Value> = items(&gateway["versions"])
         .iter()
         .map(side_by_side)
@@ -169,6 +175,7 @@ pub fn proposal(proposal: &Value) -> String {
     row("size", &size(count("bytes")));
     row("methods", &methods);
     row("operations", &joined(&proposal["operations"]));
+    row("runs", place(proposal));
     row("live hosts", &joined(&proposal["hosts"]["live"]));
     row("sandbox hosts", &joined(&proposal["hosts"]["sandbox"]));
     let replaced = &proposal["replaces"];
@@ -196,6 +203,14 @@ pub fn proposal(proposal: &Value) -> String {
     row("consent", consent);
     text.push('\n');
     text
+}
+
+/// Where a file's code would run.
+pub fn place(proposal: &Value) -> &'static str {
+    match proposal["isolation"].as_str() {
+        Some("process") => "in a process of its own, without network and files",
+        _ => "inside the server's process: trusted code",
+    }
 }
 
 fn line(gateway: &Value) -> Value {
@@ -352,12 +367,13 @@ History, the latest first
         let told = proposal(&json!({
             "name": "acme", "version": "2.0.0", "title": "Acme", "description": "", "sha256": "c".repeat(64), "bytes": 9_000,
             "hosts": {"live": ["api.acme.example", "new.acme.example"], "sandbox": []}, "operations": ["collect"],
-            "payment_methods": 2, "payout_methods": 0, "serves_any_method": false, "is_known": false, "needs_consent": true,
+            "payment_methods": 2, "payout_methods": 0, "serves_any_method": false, "is_known": false, "needs_consent": true, "isolation": "process",
             "replaces": {"version": "1.0.0", "sha256": "a".repeat(64), "new_hosts": {"live": ["new.acme.example"], "sandbox": []}},
         }));
         for said in [
             "2 for payments, 0 for payouts",
             "1.0.0 (aaaaaaaaaaaa)",
+            "runs           in a process of its own",
             "new hosts      new.acme.example",
             "  9 kB",
         ] {

@@ -53,16 +53,20 @@ fn version(version: &VersionView) -> Value {
         "bytes": kept.bytes,
         "is_current": version.is_current,
         "is_loaded": version.loaded.is_some(),
-        "isolation": version.loaded.as_ref().map(|loaded| match loaded.is_apart() {
-            true => "process",
-            false => "in_process",
-        }),
+        "isolation": version.loaded.as_ref().map(|loaded| isolation(loaded.is_apart())),
         "running_calls": version.running_calls,
         "open_attempts": version.open_attempts,
         "hosts": kept.hosts,
         "consent": { "how": kept.consent, "by": kept.consented_by, "at": iso(kept.consented_at) },
         "quarantine": quarantine(version),
     })
+}
+
+fn isolation(is_apart: bool) -> &'static str {
+    match is_apart {
+        true => "process",
+        false => "in_process",
+    }
 }
 
 fn quarantine(version: &VersionView) -> Option<Value> {
@@ -92,6 +96,7 @@ pub fn proposal(proposal: &Proposal) -> Value {
         "payout_methods": count(manifest, Direction::Payout),
         "serves_any_method": manifest.any_method,
         "imports": inspection.imports.len(),
+        "isolation": isolation(proposal.runs_apart),
         "replaces": proposal.replaces.as_ref().map(|replaced| json!({
             "version": replaced.version,
             "sha256": replaced.sha256,

@@ -276,8 +276,9 @@ fn libraries(folder: &Path) -> io::Result<BTreeMap<String, Stamp>> {
         if path.extension().is_none_or(|extension| extension != "so") {
             continue;
         }
-        // It may be gone again.
-        if let Ok(metadata) = fs::metadata(&path) {
+        // It may be gone again. A link to nothing is there, and is refused as what it is.
+        let metadata = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path));
+        if let Ok(metadata) = metadata {
             let stamp = (metadata.len(), metadata.modified().ok());
             found.insert(name.to_owned(), stamp);
         }
@@ -286,4 +287,21 @@ fn libraries(folder: &Path) -> io::Result<BTreeMap<String, Stamp>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_to_nothing_is_seen_and_looked_at_again_when_its_file_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("elsewhere");
+        std::os::unix::fs::symlink(&file, folder.path().join("a.so")).unwrap();
+        let before = libraries(folder.path()).unwrap();
+        assert!(before.contains_key("a.so"), "{before:?}");
+        fs::write(&file, "there").unwrap();
+        let after = libraries(folder.path()).unwrap();
+        assert_ne!(before["a.so"], after["a.so"]);
+    }
 }
