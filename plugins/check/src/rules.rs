@@ -1,5 +1,7 @@
 //! What holds of every call, whatever the provider says; and what a call may end in after each kind of trouble. Pure.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 use switchyard_engine::gateway::Manifest;
 use switchyard_gateway::manifest::config_field;
@@ -61,6 +63,40 @@ pub(crate) fn references(reference: &str, requests: &[HttpRequest]) -> Vec<Strin
             )
         })
         .collect()
+}
+
+/// Requests that can move money, to one address, under more than one form of our reference: the second is a second charge, about which
+/// nobody asks. `beginning` is what all forms have in common.
+pub(crate) fn resubmissions(beginning: &str, requests: &[HttpRequest]) -> Vec<String> {
+    let beginning = beginning.replace('-', "").to_lowercase();
+    let mut first: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for request in requests.iter().filter(|request| request.can_mutate()) {
+        let text = written(request);
+        let forms: BTreeSet<String> = forms(&text, &beginning).map(str::to_owned).collect();
+        let mut address = format!("{} {}", request.method, request.url).replace('-', "");
+        address.make_ascii_lowercase();
+        for form in &forms {
+            address = address.replace(form.as_str(), "…");
+        }
+        match first.get(&address) {
+            None => drop(first.insert(address, forms)),
+            Some(earlier) if *earlier == forms => {}
+            Some(_) => found.push(format!(
+                "submits again under another reference ({} {}): send the same one again, or ask about the first",
+                request.method,
+                path(&request.url)
+            )),
+        }
+    }
+    found
+}
+
+/// The words of a text that have the beginning of a reference in them.
+fn forms<'t>(text: &'t str, beginning: &str) -> impl Iterator<Item = &'t str> {
+    let is_of_it = |letter: char| letter.is_ascii_alphanumeric() || "_.:~+#%".contains(letter);
+    let words = text.split(move |letter| !is_of_it(letter));
+    words.filter(move |word| word.contains(beginning))
 }
 
 /// All of a request as lower-case text without hyphens.

@@ -55,6 +55,7 @@ pub(crate) struct Seen {
     calls: usize,
     hosts: Vec<String>,
     references: Vec<String>,
+    resubmissions: Vec<String>,
     secrets: Vec<String>,
     writes: Vec<String>,
 }
@@ -70,6 +71,8 @@ impl Seen {
         if let Some(reference) = reference {
             self.references
                 .extend(rules::references(reference, &played.requests));
+            self.resubmissions
+                .extend(rules::resubmissions(reference, &played.requests));
         }
         self.secrets.extend(rules::secrets(&stage.secrets, played));
         let writes = played
@@ -85,6 +88,7 @@ impl Seen {
         for found in [
             &mut self.hosts,
             &mut self.references,
+            &mut self.resubmissions,
             &mut self.secrets,
             &mut self.writes,
         ] {
@@ -98,6 +102,12 @@ impl Seen {
         report.judge(part, "listed hosts only", calls.clone(), &self.hosts);
         if operation.submits() {
             report.judge(part, "reference in writes", calls.clone(), &self.references);
+            report.judge(
+                part,
+                "one reference a call",
+                calls.clone(),
+                &self.resubmissions,
+            );
         }
         if matches!(
             operation,

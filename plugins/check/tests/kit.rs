@@ -184,6 +184,11 @@ const HARM: &[(&str, &str, &str)] = &[
         "reference in writes",
         "lacks our reference",
     ),
+    (
+        "habit: submit under more",
+        "one reference a call",
+        "under another reference",
+    ),
     ("habit: remember", "two calls at once", "shows in the other"),
     ("habit: mind", "cancelled anywhere", "do nothing in `Drop`"),
 ];

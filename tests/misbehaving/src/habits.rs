@@ -21,6 +21,10 @@ pub async fn show(cx: &Context, ask: &Collect) -> Result<Outcome, Fault> {
             charge(cx, reference, 1).await?;
             charge(cx, "another reference", 2).await?;
         }
+        "habit: submit under more" => {
+            charge(cx, reference, 1).await?;
+            charge(cx, &format!("{reference}-2"), 1).await?;
+        }
         "habit: remember" => {
             let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
             let shown = last.replace(reference.to_owned());
