@@ -99,6 +99,20 @@ pub fn demo_as(folder: &Path, name: &str, patch: u8) -> anyhow::Result<PathBuf> 
     Ok(library)
 }
 
+/// The misbehaving gateway, for a method that every installation knows, as `library`.
+///
+/// # Errors
+/// When it cannot be written, or the manifest is not as this expects it.
+pub fn misbehaving_for_cards(library: &Path) -> anyhow::Result<()> {
+    let mut bytes = std::fs::read(misbehaving_gateway())?;
+    let (own, cards) = (r#""misbehaving_usd""#, r#""card_usd"       "#);
+    ensure!(
+        replace(&mut bytes, own.as_bytes(), cards.as_bytes()) > 0,
+        "no {own}"
+    );
+    Ok(std::fs::write(library, bytes)?)
+}
+
 /// The programmable gateway in version `1.0.<patch>`: a file of its own hash.
 ///
 /// # Errors

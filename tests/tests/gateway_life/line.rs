@@ -5,21 +5,20 @@ use std::process::Output;
 use std::time::Duration;
 
 use anyhow::ensure;
-use serde_json::Value;
-use switchyard_tests::{Server, Setup, demo_as, eventually};
+use serde_json::{Value, json};
+use switchyard_tests::client::payout;
+use switchyard_tests::{PAYS, Server, Setup, demo_as, eventually};
 use tempfile::TempDir;
 use tokio::process::Command;
 
 async fn run(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
+    switchyard(server, &[&["gateway"], words].concat()).await
+}
+
+async fn switchyard(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
     let dev = server.dev();
     let mut command = Command::new(switchyard_tests::server::stage()?.join("switchyard"));
-    command.args([
-        "--url",
-        &dev.base_url,
-        "--token",
-        &dev.operator_token,
-        "gateway",
-    ]);
+    command.args(["--url", &dev.base_url, "--token", &dev.operator_token]);
     Ok(command.args(words).output().await?)
 }
 
@@ -113,6 +112,8 @@ async fn held_and_out(server: &mut Server) -> anyhow::Result<()> {
     said(server, &["restore", "switchyard_demo"]).await?;
     let drained = said(server, &["drain", "switchyard_demo", "--wait"]).await?;
     assert!(drained.contains("drained at 1.0.7"), "{drained}");
+    let back = "To have it serve again: switchyard gateway restore switchyard_demo";
+    assert!(drained.contains(back), "{drained}");
     said(server, &["remove", "switchyard_demo"]).await?;
     let failed = run(server, &["remove", "switchyard_demo"]).await?;
     let errors = String::from_utf8_lossy(&failed.stderr).into_owned();
@@ -169,6 +170,67 @@ async fn a_file_that_is_put_into_the_folder_is_taken_while_the_server_runs() -> 
     .await?;
     let refusals = server.log().matches("A gateway is left out").count();
     assert_eq!(refusals, 1, "said once, not at every look");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_lists_what_the_provider_calls_the_attempts_of_a_connection()
+-> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let operator = server.operator();
+    let connections = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    let new =
+        json!({ "environment": "sandbox", "gateway": "switchyard_demo", "account_name": "A" });
+    let made = operator.post(&connections, &new).await?.expect(201)?;
+    let connection = made.data("id")?.to_owned();
+    let ids = format!("/operator/v1/connections/{connection}/provider-ids");
+    let (merchant, mut paid) = (server.merchant(), Vec::new());
+    for _ in 0..3 {
+        let new = payout("Salary", PAYS);
+        let made = merchant.post("/v1/payouts/initialize", &new).await?;
+        paid.push(made.expect(201)?.data("id")?.to_owned());
+    }
+    let all = eventually("three names", Duration::from_secs(60), || async {
+        let all = operator.get(&ids).await?.expect(200)?;
+        let count = all.body["data"]["provider_ids"].as_array().map(Vec::len);
+        Ok((count == Some(3)).then_some(all.body))
+    });
+    let all = all.await?;
+    assert_eq!(all["data"]["more"], Value::Null);
+    let all = all["data"]["provider_ids"].as_array().cloned();
+    let all = all.unwrap_or_default();
+    for id in &paid {
+        assert!(all.iter().any(|row| row["transaction"] == *id), "{all:?}");
+    }
+
+    let first = operator.get(&format!("{ids}?limit=2")).await?.expect(200)?;
+    assert_eq!(first.body["data"]["provider_ids"], json!(all[..2]));
+    let more = first.data("more")?;
+    assert_eq!(all[1]["provider_id"], more);
+    let next = operator.get(&format!("{ids}?limit=2&after={more}")).await?;
+    assert_eq!(
+        next.expect(200)?.body["data"]["provider_ids"],
+        json!(all[2..])
+    );
+    let nobodys = ids.replace(&connection, "con_01jd4v3z6q8k9m2n5p7r1s3t4v");
+    operator.get(&nobodys).await?.expect(404)?;
+
+    let words = ["connections", "provider-ids", &connection, "--limit", "2"];
+    let page = switchyard(&server, &words).await?;
+    let (table, note) = (
+        String::from_utf8(page.stdout)?,
+        String::from_utf8(page.stderr)?,
+    );
+    let lines: Vec<_> = table.lines().collect();
+    assert!(
+        lines.len() == 3 && lines[0].starts_with("PROVIDER ID"),
+        "{table}"
+    );
+    assert!(note.contains(&format!("--after {more}")), "{note}");
+    let rest = switchyard(&server, &[&words[..], &["--after", more]].concat()).await?;
+    let rest = String::from_utf8(rest.stdout)?;
+    let last = all[2]["provider_id"].as_str().unwrap_or_default();
+    assert!(rest.lines().count() == 2 && rest.contains(last), "{rest}");
     Ok(())
 }
 
