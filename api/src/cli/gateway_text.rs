@@ -367,7 +367,8 @@ History, the latest first
         let told = proposal(&json!({
             "name": "acme", "version": "2.0.0", "title": "Acme", "description": "", "sha256": "c".repeat(64), "bytes": 9_000,
             "hosts": {"live": ["api.acme.example", "new.acme.example"], "sandbox": []}, "operations": ["collect"],
-            "payment_methods": 2, "payout_methods": 0, "serves_any_method": false, "is_known": false, "needs_consent": true, "isolation": "process",
+            "payment_methods": 2, "payout_methods": 0, "serves_any_method": false, "is_known": false,
+            "needs_consent": true, "isolation": "process",
             "replaces": {"version": "1.0.0", "sha256": "a".repeat(64), "new_hosts": {"live": ["new.acme.example"], "sandbox": []}},
         }));
         for said in [
