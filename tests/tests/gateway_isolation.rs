@@ -389,6 +389,24 @@ async fn a_library_breaks_no_wall_while_it_is_loaded() {
 const LOOKS: [u32; 5] = [15, 16, 17, 18, 19];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_worker_of_a_version_that_was_replaced_rests_soon_and_starts_again_when_it_is_asked() {
+    let host = Host::new(Isolation::Process).await;
+    let first = host.misbehaving().await;
+    let mut bytes = fs::read(host.own_copy()).unwrap();
+    bytes.push(b'2');
+    let next = host.folder.path().join("next.so");
+    fs::write(&next, bytes).unwrap();
+    let next = host.gateways.add(&next).await.unwrap();
+    let (replaced, own) = (&first.sha256, std::process::id());
+    let rests = || async { Ok(workers(own, replaced).is_empty().then_some(())) };
+    eventually("its end", Duration::from_secs(60), rests)
+        .await
+        .unwrap();
+    only_worker(own, &next.sha256);
+    host.works(&first).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_initialiser_in_a_worker_reads_no_file_of_the_engines_user() {
     for (isolation, said) in [
         (Isolation::InProcess, "it read the file"),
