@@ -55,12 +55,12 @@ int (*there)(void) = not_there;
 #if KIND == 14
 __attribute__((constructor)) static void crash(void) { __builtin_trap(); }
 #endif
-#if KIND >= 15
+#if KIND >= 15 && KIND < 20
 static int parent(void) {
   char status[2048] = { 0 };
   int file = open("/proc/self/status", O_RDONLY);
   int id = 0;
-  if (read(file, status, sizeof status - 1) < 0) return 0;
+  if (read(file, status, sizeof status - 1) < 0) return 1; /* it cannot know: another process that is always there */
   for (const char *at = strstr(status, "PPid:") + 6; *at >= '0' && *at <= '9'; at++) id = id * 10 + *at - '0';
   return id;
 }
