@@ -239,6 +239,8 @@ async fn what_cannot_be_made_is_refused_by_name() {
     for (path, body) in [
         ("keys", json!({ "environment": "moon", "kind": "secret" })),
         ("webhooks", json!({ "url": "not a url" })),
+        ("webhooks", json!({ "url": "http://127.0.0.1/hooks" })),
+        ("webhooks", json!({ "url": "https://shop.example:8443/" })),
         ("connections", connection),
         ("trigger", json!({ "event": "payment.exploded" })),
     ] {
@@ -319,6 +321,9 @@ async fn the_sixteenth_webhook_is_refused_and_a_secret_is_shown_on_request_only(
     let one = format!("/webhooks/{}", id(&first));
     assert!(!world.get(&one).await.to_string().contains(secret));
     assert_eq!(world.get(&format!("{one}/secret")).await["secret"], secret);
+    let inside = json!({ "url": "http://169.254.169.254/latest" });
+    let refused = world.refused("PATCH", &one, inside).await;
+    assert_eq!(refused, (422, "field_invalid".to_owned()));
     assert_eq!(
         world
             .done("PATCH", &one, json!({ "is_enabled": false }))

@@ -6,10 +6,11 @@ use serde_json::json;
 use switchyard_engine::access::{
     EventFilter, NewWebhook, RetryProfile, WebhookChange, WebhookOptions,
 };
+use switchyard_engine::egress::read_url;
 use switchyard_engine::ids::{AppId, WebhookId};
 use switchyard_engine::secret::Secret;
 
-use super::error::{Answer, Refused, not_found};
+use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, created, done, nullable, ok};
 use super::view::WebhookView;
 use crate::state::ApiState;
@@ -57,6 +58,7 @@ pub async fn create(
     Id(app): Id<AppId>,
     Body(new): Body<New>,
 ) -> Answer {
+    check_target(&state, &new.url)?;
     let new = NewWebhook {
         app,
         url: new.url,
@@ -92,6 +94,9 @@ pub async fn update(
     Id(id): Id<WebhookId>,
     Body(change): Body<Change>,
 ) -> Answer {
+    if let Some(url) = &change.url {
+        check_target(&state, url)?;
+    }
     let change = WebhookChange {
         url: change.url,
         secret: change.secret,
@@ -122,6 +127,13 @@ pub async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Ans
         "Webhook secret fetched successfully",
         &json!({ "id": id, "secret": secret.expose() }),
     )
+}
+
+/// What would never be sent to is refused at once, as far as it can be told without its name being resolved.
+fn check_target(state: &ApiState, url: &str) -> Result<(), Refused> {
+    let policy = state.engine.settings.webhook.egress();
+    let allowed = read_url(url).and_then(|url| policy.check_url(&url));
+    Ok(allowed.map_err(|why| invalid("url", format!("url is refused: {why}")))?)
 }
 
 fn filter(patterns: Option<Vec<String>>) -> Result<Option<EventFilter>, Refused> {
