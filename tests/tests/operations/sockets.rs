@@ -131,7 +131,87 @@ async fn nothing_after_a_chunked_body_is_taken_for_a_request() -> anyhow::Result
     Ok(())
 }
 
-/// What a reader of another protocol, or an older one, makes of the same bytes. `{}` stands for a request that would make a payment.
+/// What may be sent, and the one answer that it may have, or none instead of 400. `{}` stands for a request that would make a payment.
+const OLD_AND_OTHER: &[(&str, &[u16])] = &[
+    // Who is meant is told twice, or not at all: proxies choose by it.
+    ("GET /healthz HTTP/1.1\r\n\r\n{}", &[400]),
+    (
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n{}",
+        &[400],
+    ),
+    (
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nHOST: a\r\n\r\n{}",
+        &[400],
+    ),
+    // HTTP/1.0 keeps no connection unless it is asked to, and is answered in its own way.
+    ("GET /healthz HTTP/1.0\r\n\r\n{}", &[200]),
+    (
+        "GET /healthz HTTP/1.0\r\nconnection: close\r\n\r\n{}",
+        &[200],
+    ),
+    ("GET /healthz HTTP/0.9\r\nhost: a\r\n\r\n{}", &[400]),
+    ("GET /healthz\r\n{}", &[400]),
+    // A target with a host in it is the same path on this one; a bare host is no path.
+    (
+        "GET http://evil.example/healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
+        &[200],
+    ),
+    (
+        "GET http://evil.example/nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
+        &[404],
+    ),
+    (
+        "GET //evil.example/healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
+        &[404],
+    ),
+    (
+        "CONNECT evil.example:443 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        &[404, 405, 400],
+    ),
+    (
+        "OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        &[404, 405, 400],
+    ),
+    (
+        "GET /../operator/v1/apps HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        &[404],
+    ),
+    (
+        "GET /v1/..%2f..%2foperator/v1/apps HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+        &[404],
+    ),
+    // Another protocol, or a change to one.
+    ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{}", &[400, 505]),
+    (
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: upgrade, http2-settings, close\r\nupgrade: h2c\r\n\
+          http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n{}",
+        &[200],
+    ),
+    ("\x16\x03\x01\x00\x05hello{}", &[400]),
+    // Line ends by which two readers may see two ends of a head.
+    (
+        "GET /healthz HTTP/1.1\nhost: a\nx: {}\nconnection: close\n\n",
+        &[200, 400],
+    ),
+    ("GET /healthz HTTP/1.1\r\nhost: a\r\n\r{}", &[400]),
+    ("GET /heal\rthz HTTP/1.1\r\nhost: a\r\n\r\n{}", &[400]),
+    (
+        "GET /healthz HTTP/1.1\r\nhost: a\r\nx\r\n: y\r\n\r\n{}",
+        &[400],
+    ),
+    ("GET /healthz HTTP/1.1\r\nhost: a\r\n: y\r\n\r\n{}", &[400]),
+    // A body where none belongs is taken away with its own request.
+    (
+        "GET /healthz HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{}",
+        &[200],
+    ),
+    (
+        "HEAD /healthz HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{}",
+        &[200],
+    ),
+];
+
+/// What a reader of another protocol, or an older one, makes of the same bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_forms_of_a_request_and_other_protocols_lead_nowhere_else() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
@@ -140,84 +220,7 @@ async fn old_forms_of_a_request_and_other_protocols_lead_nowhere_else() -> anyho
         &format!("content-length: {}\r\n", BODY.len()),
         BODY,
     );
-    for (sent, expected) in [
-        // Who is meant is told twice, or not at all: proxies choose by it.
-        ("GET /healthz HTTP/1.1\r\n\r\n{}", &[400][..]),
-        (
-            "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n{}",
-            &[400],
-        ),
-        (
-            "GET /healthz HTTP/1.1\r\nhost: a\r\nHOST: a\r\n\r\n{}",
-            &[400],
-        ),
-        // HTTP/1.0 keeps no connection unless it is asked to, and is answered in its own way.
-        ("GET /healthz HTTP/1.0\r\n\r\n{}", &[200]),
-        (
-            "GET /healthz HTTP/1.0\r\nconnection: close\r\n\r\n{}",
-            &[200],
-        ),
-        ("GET /healthz HTTP/0.9\r\nhost: a\r\n\r\n{}", &[400]),
-        ("GET /healthz\r\n{}", &[400]),
-        // A target with a host in it is the same path on this one; a bare host is no path.
-        (
-            "GET http://evil.example/healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
-            &[200],
-        ),
-        (
-            "GET http://evil.example/nowhere HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
-            &[404],
-        ),
-        (
-            "GET //evil.example/healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n{}",
-            &[404],
-        ),
-        (
-            "CONNECT evil.example:443 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
-            &[404, 405, 400],
-        ),
-        (
-            "OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
-            &[404, 405, 400],
-        ),
-        (
-            "GET /../operator/v1/apps HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
-            &[404],
-        ),
-        (
-            "GET /v1/..%2f..%2foperator/v1/apps HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
-            &[404],
-        ),
-        // Another protocol, or a change to one.
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n{}", &[400, 505]),
-        (
-            "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: upgrade, http2-settings, close\r\nupgrade: h2c\r\n\
-          http2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n{}",
-            &[200],
-        ),
-        ("\x16\x03\x01\x00\x05hello{}", &[400]),
-        // Line ends by which two readers may see two ends of a head.
-        (
-            "GET /healthz HTTP/1.1\nhost: a\nx: {}\nconnection: close\n\n",
-            &[200, 400],
-        ),
-        ("GET /healthz HTTP/1.1\r\nhost: a\r\n\r{}", &[400]),
-        ("GET /heal\rthz HTTP/1.1\r\nhost: a\r\n\r\n{}", &[400]),
-        (
-            "GET /healthz HTTP/1.1\r\nhost: a\r\nx\r\n: y\r\n\r\n{}",
-            &[400],
-        ),
-        ("GET /healthz HTTP/1.1\r\nhost: a\r\n: y\r\n\r\n{}", &[400]),
-        // A body where none belongs is taken away with its own request.
-        (
-            "GET /healthz HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{}",
-            &[200],
-        ),
-        (
-            "HEAD /healthz HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{}",
-            &[200],
-        ),
-    ] {
+    for (sent, expected) in OLD_AND_OTHER {
         let bytes = sent.replace("{}", if sent.contains("x: {}") { "y" } else { &hidden });
         let text = answers(&server, bytes.as_bytes()).await;
         // The other end may close while we still write: that is a refusal, too.

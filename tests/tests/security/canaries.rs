@@ -352,6 +352,19 @@ async fn read_all(world: &mut World) -> anyhow::Result<()> {
             world.seen.push((path, answer));
         }
     }
+    at_every_list(world).await?;
+    let metrics = operator.page("/metrics").await?;
+    world.seen.push(("/metrics".to_owned(), metrics));
+    for delivery in world.receiver.received() {
+        let text = format!("{:?} {}", delivery.headers, delivery.json());
+        world.seen.push(("a webhook".to_owned(), text));
+    }
+    Ok(())
+}
+
+/// What the operator's lists show, and each thing that is in them.
+async fn at_every_list(world: &mut World) -> anyhow::Result<()> {
+    let operator = world.server.operator();
     let app = world.app();
     let mut lists: Vec<String> = [
         "keys",
@@ -399,12 +412,6 @@ async fn read_all(world: &mut World) -> anyhow::Result<()> {
             answer.status,
             answer.body
         );
-    }
-    let metrics = operator.page("/metrics").await?;
-    world.seen.push(("/metrics".to_owned(), metrics));
-    for delivery in world.receiver.received() {
-        let text = format!("{:?} {}", delivery.headers, delivery.json());
-        world.seen.push(("a webhook".to_owned(), text));
     }
     Ok(())
 }
@@ -461,25 +468,9 @@ fn holds(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|part| part == word)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_secret_is_found_in_anything_that_a_server_writes_answers_or_keeps() -> anyhow::Result<()>
-{
-    let provider = indiscreet_provider(CREDENTIAL).await?;
-    let mut world = World::new(&provider.url).await?;
-    with_the_test_gateway(&mut world).await?;
-    with_a_talking_gateway(&mut world).await?;
-    let made = at_the_desk(&mut world).await?;
-    eventually("mails and webhooks are sent", SOON, async || {
-        let said = world.mails.said();
-        let is_done =
-            said.matches("\r\n.\r\n").count() >= 2 && world.receiver.received().len() >= 4;
-        Ok(is_done.then_some(()))
-    })
-    .await?;
-    read_all(&mut world).await?;
-    world.server.stop().await?;
-
-    let dev = world.server.dev().clone();
+/// Everything that was given in confidence, or made to be kept so.
+fn secrets(server: &Server, made: Vec<String>) -> Vec<String> {
+    let dev = server.dev().clone();
     let mut secrets = vec![
         CREDENTIAL.to_owned(),
         CALLBACK_SECRET.to_owned(),
@@ -497,6 +488,11 @@ async fn no_secret_is_found_in_anything_that_a_server_writes_answers_or_keeps() 
         dev.operator_token,
     ];
     secrets.extend(made);
+    secrets
+}
+
+/// Where to look, and the proof that looking there finds something.
+fn places(world: &mut World) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut places: Vec<(String, Vec<u8>)> = std::mem::take(&mut world.seen)
         .into_iter()
         .map(|(what, text)| (what, text.into_bytes()))
@@ -530,6 +526,29 @@ async fn no_secret_is_found_in_anything_that_a_server_writes_answers_or_keeps() 
             .count()
             >= 2
     );
+    Ok(places)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_secret_is_found_in_anything_that_a_server_writes_answers_or_keeps() -> anyhow::Result<()>
+{
+    let provider = indiscreet_provider(CREDENTIAL).await?;
+    let mut world = World::new(&provider.url).await?;
+    with_the_test_gateway(&mut world).await?;
+    with_a_talking_gateway(&mut world).await?;
+    let made = at_the_desk(&mut world).await?;
+    eventually("mails and webhooks are sent", SOON, async || {
+        let said = world.mails.said();
+        let is_done =
+            said.matches("\r\n.\r\n").count() >= 2 && world.receiver.received().len() >= 4;
+        Ok(is_done.then_some(()))
+    })
+    .await?;
+    read_all(&mut world).await?;
+    world.server.stop().await?;
+
+    let secrets = secrets(&world.server, made);
+    let places = places(&mut world)?;
     let mut leaks = Vec::new();
     for secret in &secrets {
         for form in forms(secret) {
