@@ -3,6 +3,9 @@
 //! There is no HTTP server in here. The `api` crate serves what this crate decides, and gateways (crate `switchyard-gateway`)
 //! know nothing of it. `ARCHITECTURE.md` at the top of the repository is the map.
 
+// One proof, one deed: a proof of several is a proof of none.
+#![deny(clippy::multiple_unsafe_ops_per_block)]
+
 pub mod access;
 pub mod actors;
 pub mod callback;

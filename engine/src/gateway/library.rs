@@ -65,9 +65,11 @@ impl Library {
         let symbol = unsafe { library.get::<*const Plugin>(abi::SYMBOL.as_bytes()) };
         let table: *const Plugin = symbol.map_err(not_loadable)?.into_raw().cast();
         std::mem::forget(library); // never closed
-        // SAFETY: `table` points into the library's data, which stays mapped and is not written to. These two fields are the first of
-        // every ABI generation.
-        let (abi_major, size) = unsafe { ((*table).abi_major, (*table).size) };
+        // SAFETY: `table` points into the library's data, which stays mapped and is not written to. This field is the first of every ABI
+        // generation.
+        let abi_major = unsafe { (*table).abi_major };
+        // SAFETY: as above; it is the second.
+        let size = unsafe { (*table).size };
         if abi_major != abi::ABI_MAJOR {
             return Err(Refused::OtherAbi {
                 path: kept.to_owned(),

@@ -29,6 +29,9 @@
 //!
 //! The one rule about money: **a fault never means declined**. The engine knows which requests left, so `?` is safe anywhere.
 
+// One proof, one deed: a proof of several is a proof of none.
+#![deny(clippy::multiple_unsafe_ops_per_block)]
+
 pub mod abi;
 mod chance;
 mod context;
