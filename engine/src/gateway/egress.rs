@@ -7,6 +7,9 @@
 //!
 //! The one thing that must be right here is [`Sent`]: `No` is said only when not one byte of the request can have left.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::error::Error as _;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +25,7 @@ use switchyard_gateway::wire::{
     Body, EffectError, EffectErrorKind, HttpRequest, HttpResponse, Sent,
 };
 
-use crate::egress::is_public;
+use crate::egress::{Names, is_public};
 use crate::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
 
 /// The engine's way to the providers.
@@ -59,14 +62,21 @@ pub(super) struct Checked {
 impl Egress {
     /// `private`: hosts with their ports that may be private and without https.
     pub(super) fn new(development: bool, private: &[String]) -> Result<Self, reqwest::Error> {
-        use_ring();
         #[cfg(feature = "simulation")]
         if crate::simulation::is_on() {
             return simulated(development, private);
         }
+        Self::resolving(development, private, &Names::system())
+    }
+
+    fn resolving(
+        development: bool,
+        private: &[String],
+        names: &Names,
+    ) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            client: client(development)?,
-            private_client: client(true)?,
+            client: client(development, names)?,
+            private_client: client(true, names)?,
             development,
             private: private.into(),
         })
@@ -223,7 +233,7 @@ impl Egress {
 fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::Error> {
     static CLIENTS: std::sync::OnceLock<Client> = std::sync::OnceLock::new();
     if CLIENTS.get().is_none() {
-        let _ = CLIENTS.set(client(false)?); // another thread may have been faster
+        let _ = CLIENTS.set(client(false, &Names::system())?); // another thread may have been faster
     }
     let client = CLIENTS.get().cloned().unwrap_or_default();
     Ok(Egress {
@@ -290,7 +300,9 @@ fn is_this_machine(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn client(may_be_private: bool) -> Result<Client, reqwest::Error> {
+fn client(may_be_private: bool, names: &Names) -> Result<Client, reqwest::Error> {
+    use_ring();
+    let names = names.clone();
     Client::builder()
         .redirect(redirect::Policy::none())
         // A gateway decides what is sent twice.
@@ -298,7 +310,10 @@ fn client(may_be_private: bool) -> Result<Client, reqwest::Error> {
         // A proxy would resolve names by itself, past the guard.
         .no_proxy()
         .connect_timeout(GATEWAY_CONNECT)
-        .dns_resolver(Guard { may_be_private })
+        .dns_resolver(Guard {
+            may_be_private,
+            names,
+        })
         .user_agent(concat!("Switchyard/", env!("CARGO_PKG_VERSION")))
         .build()
 }
@@ -307,15 +322,18 @@ fn client(may_be_private: bool) -> Result<Client, reqwest::Error> {
 /// its mind gains nothing. A resolver is not told the port, so hosts that may be private have a client of their own.
 struct Guard {
     may_be_private: bool,
+    names: Names,
 }
 
 impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
-        let may_be_private = self.may_be_private;
+        let (may_be_private, names) = (self.may_be_private, self.names.clone());
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found = names.all(name.as_str()).await?.into_iter();
+            // The connector puts in the port.
             let allowed: Vec<SocketAddr> = found
-                .filter(|address| may_be_private || is_public(address.ip()))
+                .filter(|address| may_be_private || is_public(*address))
+                .map(|address| SocketAddr::new(address, 0))
                 .collect();
             if allowed.is_empty() {
                 return Err(format!("{} has no public address", name.as_str()).into());
@@ -389,154 +407,4 @@ fn use_ring() {
     ONCE.call_once(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use url::Host;
-
-    /// The engine's list of what nobody may reach, asked for by a gateway whose manifest lists it.
-    #[test]
-    fn a_manifest_opens_no_way_to_an_address_that_is_not_public() {
-        let egress = Egress::new(false, &[]).unwrap();
-        let mut tried = 0;
-        for (target, _) in crate::egress::tests::FORBIDDEN {
-            let Ok(mut url) = Url::parse(target) else {
-                continue;
-            };
-            let is_address = url
-                .host()
-                .is_some_and(|host| !matches!(host, Host::Domain(_)));
-            if !is_address {
-                continue; // a name is looked at when it is resolved
-            }
-            let _ = url.set_scheme("https");
-            let port = url.port_or_known_default().unwrap();
-            let is_listed_port = port == 443;
-            let listed = format!("{}:{port}", url.host_str().unwrap());
-            let refusal = egress.check_url(&url, &[Cow::Owned(listed)]);
-            if is_listed_port {
-                assert!(refusal.is_err(), "{target}");
-                tried += 1;
-            }
-        }
-        assert!(tried >= 60, "{tried} targets");
-    }
-
-    fn check(development: bool, url: &str) -> Result<(), String> {
-        let hosts = [
-            "api.acme.example",
-            "*.acme.example",
-            "acme.example:8443",
-            "127.0.0.1",
-            "*.1",
-            "node.internal:8545",
-            "10.0.0.5:8545",
-            "10.0.0.6:8545",
-        ];
-        Egress::new(
-            development,
-            &["node.internal:8545".into(), "10.0.0.5:8545".into()],
-        )
-        .unwrap()
-        .check_url(&Url::parse(url).unwrap(), &hosts.map(Cow::Borrowed))
-        .map(drop)
-        .map_err(|error| error.message)
-    }
-
-    #[test]
-    fn a_request_goes_to_listed_hosts_over_https_only() {
-        for allowed in [
-            "https://api.acme.example/charges",
-            "https://API.acme.example:443/",
-            "https://eu.acme.example/",
-            "https://acme.example:8443/",
-            "http://node.internal:8545/",
-            "http://10.0.0.5:8545/",
-        ] {
-            assert_eq!(check(false, allowed), Ok(()), "{allowed}");
-        }
-        for (url, why) in [
-            ("http://api.acme.example/", "without https"),
-            ("https://api.acme.example:8080/", "not among the hosts"),
-            ("https://acme.example/", "not among the hosts"),
-            ("https://evilacme.example/", "not among the hosts"),
-            (
-                "https://api.acme.example.evil.example/",
-                "not among the hosts",
-            ),
-            ("https://key@api.acme.example/", "credentials"),
-            ("https://127.0.0.1/", "not a public address"),
-            ("https://2130706433/", "not a public address"),
-            ("https://0x7f.1/", "not a public address"),
-            ("https://10.0.0.6:8545/", "not a public address"),
-            ("http://10.0.0.6:8545/", "without https"),
-            ("http://node.internal/", "without https"),
-            ("ftp://api.acme.example/", "without https"),
-        ] {
-            let refusal = check(false, url).expect_err(url);
-            assert!(refusal.contains(why), "{url}: {refusal}");
-        }
-    }
-
-    #[test]
-    fn development_mode_allows_this_machine_and_no_other_host_that_is_not_listed() {
-        assert_eq!(check(true, "http://127.0.0.1:4321/charges"), Ok(()));
-        assert_eq!(check(true, "http://localhost:4321/"), Ok(()));
-        assert_eq!(check(true, "http://[::1]:4321/"), Ok(()));
-        assert!(check(true, "https://evil.example/").is_err());
-        assert!(check(true, "http://192.168.1.2/").is_err());
-    }
-
-    #[test]
-    fn the_host_of_a_url_in_the_configuration_is_granted_and_nothing_else_of_it() {
-        let config = json!({ "rpc": "https://node.example/v1/secret", "local": "http://10.0.0.5:8545", "chain": 1 });
-        let hosts = [
-            "api.acme.example",
-            "{config.rpc}",
-            "{config.local}",
-            "{config.chain}",
-            "{config.none}",
-        ]
-        .map(String::from);
-        assert_eq!(
-            granted(&hosts, &config),
-            ["api.acme.example", "node.example:443", "10.0.0.5:8545"]
-        );
-    }
-
-    #[tokio::test]
-    async fn a_name_of_a_private_address_is_not_reached_and_nothing_is_sent() {
-        // That this machine may be private at another port opens none but that.
-        let egress = Egress::new(false, &["localhost:1".into()]).unwrap();
-        let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        trap.set_nonblocking(true).unwrap();
-        let host = format!("localhost:{}", trap.local_addr().unwrap().port());
-        let request = HttpRequest {
-            method: "POST".into(),
-            url: format!("https://{host}/"),
-            headers: Vec::new(),
-            body: None,
-            timeout_ms: None,
-            mutates: None,
-        };
-        let checked = egress.check(&request, &[host.into()], Duration::from_secs(5));
-        let Ok(checked) = checked else {
-            panic!("the host is listed");
-        };
-        let error = egress.send(checked).await.unwrap_err();
-        assert_eq!(
-            (error.sent, error.kind),
-            (Sent::No, EffectErrorKind::Connect)
-        );
-        assert!(
-            error.message.contains("no public address"),
-            "{}",
-            error.message
-        );
-        assert!(trap.accept().is_err(), "the trap was connected to");
-    }
 }
