@@ -40,7 +40,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write_id(f, $prefix, self.0)
+                f.write_str(Spelled::new($prefix, self.0).as_str())
             }
         }
 
@@ -59,14 +59,13 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(Spelled::new($prefix, self.0).as_str())
             }
         }
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::word::read(deserializer)
             }
         }
     };
@@ -184,14 +183,16 @@ impl FromStr for TransactionId {
 
 impl Serialize for TransactionId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self {
+            Self::Payment(id) => id.serialize(serializer),
+            Self::Payout(id) => id.serialize(serializer),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for TransactionId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        crate::word::read(deserializer)
     }
 }
 
@@ -248,30 +249,63 @@ impl Ids {
     }
 }
 
-fn write_id(f: &mut fmt::Formatter<'_>, prefix: &str, ulid: Ulid) -> fmt::Result {
-    let mut buffer = [0; ulid::ULID_LEN];
-    let text = ulid.array_to_str(&mut buffer);
-    text.make_ascii_lowercase();
-    f.write_str(prefix)?;
-    f.write_str(text)
+/// An id as text, without an allocation: every answer and every row has some.
+struct Spelled {
+    bytes: [u8; LONGEST],
+    length: usize,
 }
 
-fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, NotAnId> {
-    let ulid = text.strip_prefix(prefix).ok_or(NotAnId { prefix })?;
-    let parsed = Ulid::from_string(&ulid.to_ascii_uppercase()).map_err(|_| NotAnId { prefix })?;
-    // One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which the ULID
-    // parser takes, are another text and so no id of ours.
-    let mut spelled = [0; ulid::ULID_LEN];
-    if !parsed
-        .array_to_str(&mut spelled)
-        .bytes()
-        .map(|byte| byte.to_ascii_lowercase())
-        .eq(ulid.bytes())
-    {
-        return Err(NotAnId { prefix });
+impl Spelled {
+    fn new(prefix: &str, ulid: Ulid) -> Self {
+        let length = prefix.len() + ulid::ULID_LEN;
+        let mut bytes = [0; LONGEST];
+        bytes[..prefix.len()].copy_from_slice(prefix.as_bytes());
+        for (place, letter) in bytes[prefix.len()..length].iter_mut().rev().enumerate() {
+            *letter = LETTERS[(ulid.0 >> (5 * place)) as usize & 31];
+        }
+        Self { bytes, length }
     }
-    Ok(parsed)
+
+    fn as_str(&self) -> &str {
+        // Prefixes and letters are ASCII.
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
 }
+
+/// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which ULIDs may be
+/// written with elsewhere, are another text and so no id of ours.
+fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, NotAnId> {
+    let not_an_id = NotAnId { prefix };
+    let letters = text.strip_prefix(prefix).ok_or(not_an_id)?.as_bytes();
+    if letters.len() != ulid::ULID_LEN || letters[0] > b'7' {
+        return Err(not_an_id);
+    }
+    let mut bits = 0;
+    for letter in letters {
+        let value = VALUES[usize::from(*letter)];
+        if value == NO_LETTER {
+            return Err(not_an_id);
+        }
+        bits = bits << 5 | u128::from(value);
+    }
+    Ok(Ulid(bits))
+}
+
+/// The letters of an id in the order of their values: without those that look like others.
+const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// The value of each byte that is a letter of an id.
+const VALUES: [u8; 256] = {
+    let mut values = [NO_LETTER; 256];
+    let mut value = 0;
+    while value < LETTERS.len() {
+        values[LETTERS[value] as usize] = value as u8;
+        value += 1;
+    }
+    values
+};
+const NO_LETTER: u8 = u8::MAX;
+/// Bytes of the longest id: a prefix has four at most.
+const LONGEST: usize = 4 + ulid::ULID_LEN;
 
 #[cfg(test)]
 mod tests {
@@ -302,6 +336,30 @@ mod tests {
             "py_61JD4v3z6q8k9m2n5p7r1s3t4v",
         ] {
             assert!(same_bits.parse::<PaymentId>().is_err(), "{same_bits}");
+        }
+    }
+
+    #[test]
+    fn every_id_is_spelt_as_ulids_are() {
+        let ids = Ids::seeded(8);
+        for ulid in [
+            Ulid(0),
+            Ulid(u128::MAX),
+            ids.ulid(Timestamp::from_seconds(9)),
+        ] {
+            let id = OperatorTokenId::new(ulid);
+            let spelt = format!("opt_{}", ulid.to_string().to_lowercase());
+            assert_eq!(id.to_string(), spelt);
+            assert_eq!(spelt.parse(), Ok(id));
+            assert_eq!(serde_json::to_value(id).unwrap(), spelt);
+        }
+        for other in [
+            "opt_",
+            "opt_61jd4v3z6q8k9m2n5p7r1s3t4u",
+            "opt_61jd4v3z6q8k9m2n5p7r1s3t4",
+            "é",
+        ] {
+            assert!(other.parse::<OperatorTokenId>().is_err(), "{other}");
         }
     }
 

@@ -36,3 +36,4 @@ pub mod store;
 pub mod testing;
 pub mod transaction;
 pub mod webhook;
+mod word;

@@ -40,42 +40,40 @@ pub(crate) struct Step {
 impl Step {
     /// The step that `events` make of `before`.
     pub(crate) fn of(before: Arc<Transaction>, events: Vec<Event>, now: Timestamp) -> Self {
-        let mut step = Self {
-            after: before.clone(),
-            before: Some(before),
-            events: Vec::new(),
-            actions: Vec::new(),
-            now,
-        };
+        let mut after = (*before).clone();
+        let (mut recorded, mut asked) = (Vec::with_capacity(events.len()), Vec::new());
         for event in events {
-            let after = evolve((*step.after).clone(), &event, now);
-            step.add(Arc::new(after), event);
+            after = evolve(after, &event, now);
+            asked.extend(actions(&after, &event));
+            recorded.push(at_version(&after, event, now));
         }
-        step
+        Self {
+            before: Some(before),
+            after: Arc::new(after),
+            events: recorded,
+            actions: asked,
+            now,
+        }
     }
 
     /// The first step of a transaction.
     pub(crate) fn first(after: Transaction, event: Event, now: Timestamp) -> Self {
-        let after = Arc::new(after);
-        let mut step = Self {
+        Self {
             before: None,
-            after: after.clone(),
-            events: Vec::new(),
-            actions: Vec::new(),
+            actions: actions(&after, &event),
+            events: vec![at_version(&after, event, now)],
+            after: Arc::new(after),
             now,
-        };
-        step.add(after, event);
-        step
+        }
     }
+}
 
-    fn add(&mut self, after: Arc<Transaction>, event: Event) {
-        self.actions.extend(actions(&after, &event));
-        self.events.push(Recorded {
-            version: after.version,
-            at: self.now,
-            event,
-        });
-        self.after = after;
+/// The event that made `after` what it is, as the timeline keeps it.
+fn at_version(after: &Transaction, event: Event, now: Timestamp) -> Recorded {
+    Recorded {
+        version: after.version,
+        at: now,
+        event,
     }
 }
 
@@ -125,7 +123,7 @@ pub(crate) async fn commit(
     if told.by_mail {
         engine.mails.nudge();
     }
-    engine.watchers.committed(after.id, after.version);
+    engine.watchers.committed(after);
     callback::appeared(engine, step.before.as_deref(), after);
     for announcement in told.announcements {
         // Nobody listens most of the time; that is no error.

@@ -42,9 +42,26 @@ impl Registry {
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
+        self.tell_of(engine, id, None, command).await
+    }
+
+    /// The same. `seen`: the transaction, if the caller has just read it, which saves the actor a look into the store. Should it have
+    /// gone on since, the commit is refused, and the actor reads it and decides again.
+    pub(crate) async fn tell_of(
+        &self,
+        engine: &Engine,
+        id: TransactionId,
+        seen: Option<Arc<Transaction>>,
+        command: Command,
+    ) -> Result<Arc<Transaction>, EngineError> {
+        let command = Arc::new(command);
         for _ in 0..SENDS {
             let address = self.find_or_start(engine, id)?;
-            match address.send(Execute(command.clone())).await {
+            let execute = Execute {
+                command: command.clone(),
+                seen: seen.clone(),
+            };
+            match address.send(execute).await {
                 Ok(answer) => return answer,
                 // It went to rest, or died, before it came to this message: its successor takes it. A command that was carried out
                 // just before its actor died is met by a version that has moved on.

@@ -30,7 +30,11 @@ impl Message for Rest {
 }
 
 /// Please carry out this command. Answered after the commit.
-pub(crate) struct Execute(pub Command);
+pub(crate) struct Execute {
+    pub command: Arc<Command>,
+    /// The transaction, if whoever asks has just read it.
+    pub seen: Option<Arc<Transaction>>,
+}
 
 impl Message for Execute {
     type Result = Result<Arc<Transaction>, EngineError>;
@@ -80,9 +84,10 @@ impl Actor for TransactionActor {
 impl Handler<Execute> for TransactionActor {
     type Result = AtomicResponse<Self, Result<Arc<Transaction>, EngineError>>;
 
-    fn handle(&mut self, Execute(command): Execute, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, asked: Execute, _: &mut Context<Self>) -> Self::Result {
         self.commands += 1;
-        let carried_out = carry_out(self.engine.clone(), self.id, self.held.clone(), command);
+        let known = self.held.clone().or(asked.seen);
+        let carried_out = carry_out(self.engine.clone(), self.id, known, asked.command);
         let contained = AssertUnwindSafe(carried_out).catch_unwind();
         AtomicResponse::new(Box::pin(contained.into_actor(self).map(
             |carried_out, actor, _| {
@@ -128,13 +133,13 @@ type CarriedOut = (
 async fn carry_out(
     engine: Engine,
     id: TransactionId,
-    mut held: Option<Arc<Transaction>>,
-    command: Command,
+    mut known: Option<Arc<Transaction>>,
+    command: Arc<Command>,
 ) -> CarriedOut {
     #[cfg(test)]
     engine.faults.meet("command").await;
     for _ in 0..DECISIONS {
-        let tx = match held.take() {
+        let tx = match known.take() {
             Some(tx) => tx,
             None => match records::load(&engine.store, id).await {
                 Ok(Some(tx)) => Arc::new(tx),
@@ -142,7 +147,7 @@ async fn carry_out(
                 Err(error) => return (None, Err(error.into())),
             },
         };
-        match step(&engine, &tx, command.clone()).await {
+        match step(&engine, &tx, Command::clone(&command)).await {
             Ok(None) => return (Some(tx.clone()), Ok(tx)),
             Ok(Some(after)) => return (Some(after.clone()), Ok(after)),
             Err(Failed::Overtaken) => {}

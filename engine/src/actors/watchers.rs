@@ -1,17 +1,18 @@
 //! Who waits for news of a transaction: the checkout page, and verify while it waits for the provider.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
 use crate::ids::TransactionId;
+use crate::transaction::Transaction;
 
 /// What a watcher sees. It changes with each commit and with each answer of the provider, news or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// The transaction's latest version that this process committed; 0 before the first.
-    pub version: u64,
+    /// The transaction as this process committed it last, since somebody began to watch; durable. Another process may have gone on.
+    pub transaction: Option<Arc<Transaction>>,
     /// Answers from gateways so far, since somebody began to watch.
     pub answers: u64,
 }
@@ -37,13 +38,19 @@ impl Watchers {
         }
         let watched = map.entry(id).or_default();
         watched.is_watched(); // those who left make room
-        let (sender, receiver) = watch::channel(watched.live);
+        let (sender, receiver) = watch::channel(watched.live.clone());
         watched.watchers.push(sender);
         receiver
     }
 
-    pub(crate) fn committed(&self, id: TransactionId, version: u64) {
-        self.tell(id, |live| live.version = version);
+    pub(crate) fn committed(&self, after: &Arc<Transaction>) {
+        self.tell(after.id, |live| {
+            // Two commits may come here in another order than they were made in.
+            let latest = live.transaction.as_ref().map(|tx| tx.version);
+            if latest.is_none_or(|version| version < after.version) {
+                live.transaction = Some(after.clone());
+            }
+        });
     }
 
     pub(crate) fn answered(&self, id: TransactionId) {
@@ -61,7 +68,7 @@ impl Watchers {
         }
         change(&mut watched.live);
         for watcher in &watched.watchers {
-            watcher.send_replace(watched.live);
+            watcher.send_replace(watched.live.clone());
         }
     }
 }

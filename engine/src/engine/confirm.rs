@@ -41,6 +41,15 @@ impl Engine {
         choice: Choice,
     ) -> Result<Arc<Transaction>, EngineError> {
         let tx = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
+        self.confirm_as_seen(tx, choice).await
+    }
+
+    /// The same for a payment that the caller has just read. Should it be another one by now, it is read again.
+    pub async fn confirm_as_seen(
+        &self,
+        tx: Arc<Transaction>,
+        choice: Choice,
+    ) -> Result<Arc<Transaction>, EngineError> {
         let price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;
@@ -60,7 +69,8 @@ impl Engine {
             price,
             route,
         };
-        self.tell_and_wait(id, Command::Confirm(Box::new(confirm)), |tx| {
+        let command = Command::Confirm(Box::new(confirm));
+        self.tell_and_wait(tx.id, Some(tx), command, |tx| {
             tx.state == State::AwaitingGateway
         })
         .await
@@ -78,7 +88,7 @@ impl Engine {
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
-        self.tell_and_wait(id, command, Transaction::has_open_attempt)
+        self.tell_and_wait(id, None, command, Transaction::has_open_attempt)
             .await
     }
 
@@ -97,32 +107,35 @@ impl Engine {
             .is_some_and(|version| version.has(Operation::Cancel))
     }
 
-    /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`.
+    /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`. `seen`: the payment, if the caller has
+    /// just read it.
     pub(super) async fn tell_and_wait(
         &self,
         id: TransactionId,
+        seen: Option<Arc<Transaction>>,
         command: Command,
         waits: impl Fn(&Transaction) -> bool,
     ) -> Result<Arc<Transaction>, EngineError> {
         let mut live = self.watch(id);
         live.borrow_and_update();
-        let told = self.registry.tell(self, id, command).await?;
+        let told = self.registry.tell_of(self, id, seen, command).await?;
         if !waits(&told) {
             return Ok(told);
         }
         let came_back = async {
             while live.changed().await.is_ok() {
-                if live.borrow_and_update().version <= told.version {
-                    continue;
-                }
-                match self.transaction(id).await {
-                    Ok(Some(tx)) if waits(&tx) => {}
-                    _ => return,
+                let latest = live.borrow_and_update().transaction.clone();
+                if let Some(tx) = latest.filter(|tx| tx.version > told.version && !waits(tx)) {
+                    return Some(tx);
                 }
             }
+            None
         };
-        let _ = tokio::time::timeout(WAIT_FOR_GATEWAY, came_back).await;
-        self.transaction(id).await?.ok_or(EngineError::NotFound)
+        match tokio::time::timeout(WAIT_FOR_GATEWAY, came_back).await {
+            Ok(Some(tx)) => Ok(tx),
+            // Another process may have had the answer.
+            _ => self.transaction(id).await?.ok_or(EngineError::NotFound),
+        }
     }
 
     /// The merchant has delivered.

@@ -59,6 +59,21 @@ struct Birth {
     context: ClientContext,
 }
 
+impl Birth {
+    /// What `tx`, which was not stored, was made of.
+    fn again(tx: Transaction) -> Self {
+        Self {
+            id: tx.id,
+            amount: tx.amount,
+            description: tx.description,
+            customer: tx.customer.into(),
+            metadata: tx.metadata,
+            details: tx.details,
+            context: tx.context,
+        }
+    }
+}
+
 impl Engine {
     /// Stores a payment and returns it; it is durable then. The request's fields were checked by the caller.
     pub async fn initialize_payment(
@@ -138,7 +153,7 @@ impl Engine {
     async fn bear(
         &self,
         caller: &Caller,
-        birth: Birth,
+        mut birth: Birth,
         once: Option<&Once<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
         if self.is_stopping() {
@@ -152,7 +167,7 @@ impl Engine {
                 &self.store,
                 &mut batch,
                 owner,
-                birth.customer.clone(),
+                birth.customer,
                 now,
                 &self.ids,
             )
@@ -162,11 +177,11 @@ impl Engine {
                 app: caller.app.id,
                 environment: caller.environment,
                 amount: birth.amount,
-                description: birth.description.clone(),
+                description: birth.description,
                 customer: registered.customer,
-                metadata: birth.metadata.clone(),
-                details: birth.details.clone(),
-                context: birth.context.clone(),
+                metadata: birth.metadata,
+                details: birth.details,
+                context: birth.context,
             };
             if let Some(once) = once {
                 once.keep(&mut batch, birth.id);
@@ -188,6 +203,7 @@ impl Engine {
                     {
                         return Err(EngineError::Overtaken);
                     }
+                    birth = Birth::again(Arc::unwrap_or_clone(step.after));
                 }
                 Err(error) => return Err(error.into()),
             }

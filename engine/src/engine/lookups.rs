@@ -16,6 +16,14 @@ impl Engine {
         Ok(records::load(&self.store, id).await?.map(Arc::new))
     }
 
+    /// A transaction that was read before, as it is stored now.
+    pub async fn transaction_again(
+        &self,
+        known: &Arc<Transaction>,
+    ) -> Result<Option<Arc<Transaction>>, EngineError> {
+        Ok(records::load_again(&self.store, known).await?)
+    }
+
     /// A page of an app's transactions, newest first.
     pub async fn list(&self, query: &ListQuery) -> Result<Listing, EngineError> {
         Ok(records::list(&self.store, query).await?)

@@ -22,7 +22,7 @@ impl Engine {
             tried,
             code,
         };
-        self.tell_and_wait(id, command, |tx| {
+        self.tell_and_wait(id, None, command, |tx| {
             tx.attempt(attempt)
                 .is_some_and(|attempt| attempt.code_away_since.is_some())
         })

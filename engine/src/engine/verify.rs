@@ -11,9 +11,18 @@ impl Engine {
     /// The transaction, after asking its provider if it is not final and was not asked for ten seconds. Waits five seconds at most, and
     /// answers what is stored when the provider has not answered by then.
     pub async fn verify(&self, id: TransactionId) -> Result<Option<Arc<Transaction>>, EngineError> {
-        let Some(tx) = self.transaction(id).await? else {
-            return Ok(None);
-        };
+        match self.transaction(id).await? {
+            Some(tx) => self.verify_as_seen(tx).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The same for a transaction that the caller has just read.
+    pub async fn verify_as_seen(
+        &self,
+        tx: Arc<Transaction>,
+    ) -> Result<Option<Arc<Transaction>>, EngineError> {
+        let id = tx.id;
         if !matches!(tx.state, State::AwaitingProvider | State::InDoubt) {
             return Ok(Some(tx));
         }

@@ -183,6 +183,22 @@ impl NewCustomer {
     }
 }
 
+impl From<Customer> for NewCustomer {
+    fn from(customer: Customer) -> Self {
+        Self {
+            first_name: customer.first_name,
+            last_name: customer.last_name,
+            email: customer.email,
+            phone: customer.phone,
+            address: customer.address,
+            city: customer.city,
+            state: customer.state,
+            country_code: customer.country_code,
+            zip_code: customer.zip_code,
+        }
+    }
+}
+
 /// The stored row is written again when something is new, or once a day: the day a sandbox customer was last seen counts for deletion.
 fn brings_news(stored: &Customer, now_known: &Customer, now: Timestamp) -> bool {
     let merged = merge(Some(stored.clone()), now_known.clone());

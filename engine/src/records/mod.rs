@@ -25,7 +25,7 @@ pub(crate) use names::new_names;
 pub use names::{Name, attempt_named, provider_ids};
 pub use purge::purge_sandbox;
 pub use timers::{Due, due};
-pub use transactions::{Step, load, open_attempts, open_attempts_at, timeline, write};
+pub use transactions::{Step, load, load_again, open_attempts, open_attempts_at, timeline, write};
 
 use crate::store::StoreError;
 

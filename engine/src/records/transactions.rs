@@ -1,5 +1,7 @@
 //! A transaction's own rows: the snapshot, its events, its timer and its line in the list.
 
+use std::sync::Arc;
+
 use super::{RecordError, cases, keys, names};
 use crate::ids::{ConnectionId, TransactionId};
 use crate::planted::{Fault, is_planted};
@@ -28,15 +30,18 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     if let Some(before) = step.before {
         batch.require_version(Table::Transaction, key, before.version);
     }
-    batch.put_versioned(
-        Table::Transaction,
-        key,
-        after.version,
-        serde_json::to_vec(after).map_err(|_| damaged())?,
-    );
+    batch
+        .put_written(Table::Transaction, key, Some(after.version), |row| {
+            serde_json::to_writer(row, after)
+        })
+        .map_err(|_| damaged())?;
     for recorded in step.events {
-        let row = serde_json::to_vec(recorded).map_err(|_| damaged())?;
-        batch.put(Table::Event, keys::event(after.id, recorded.version), row);
+        let key = keys::event(after.id, recorded.version);
+        batch
+            .put_written(Table::Event, key, None, |row| {
+                serde_json::to_writer(row, recorded)
+            })
+            .map_err(|_| damaged())?;
     }
     let (old, new) = (step.before.and_then(Transaction::wake_at), after.wake_at());
     if old != new {
@@ -134,15 +139,30 @@ pub async fn open_attempts_at(
 
 /// The transaction as it is stored.
 pub async fn load(store: &Store, id: TransactionId) -> Result<Option<Transaction>, RecordError> {
-    let Some((_, row)) = store
+    let found = stored(store, id).await?;
+    found.map(|(_, row)| parsed(id, &row)).transpose()
+}
+
+/// The same for one that was read before: its row is parsed only when its version has become another.
+pub async fn load_again(
+    store: &Store,
+    known: &Arc<Transaction>,
+) -> Result<Option<Arc<Transaction>>, RecordError> {
+    match stored(store, known.id).await? {
+        None => Ok(None),
+        Some((version, _)) if version == known.version => Ok(Some(known.clone())),
+        Some((_, row)) => Ok(Some(Arc::new(parsed(known.id, &row)?))),
+    }
+}
+
+async fn stored(store: &Store, id: TransactionId) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+    store
         .get_versioned(Table::Transaction, &keys::transaction(id))
-        .await?
-    else {
-        return Ok(None);
-    };
-    serde_json::from_slice(&row)
-        .map(Some)
-        .map_err(|_| RecordError::damaged("transaction", id))
+        .await
+}
+
+fn parsed(id: TransactionId, row: &[u8]) -> Result<Transaction, RecordError> {
+    serde_json::from_slice(row).map_err(|_| RecordError::damaged("transaction", id))
 }
 
 /// All that happened to a transaction, oldest first.

@@ -1,5 +1,6 @@
 //! What one commit asks for: changes of rows, and what must hold for them to be made.
 
+use std::io;
 use std::ops::Range;
 
 use super::table::Table;
@@ -16,6 +17,9 @@ pub struct Batch {
     bytes: Vec<u8>,
     steps: Vec<Step>,
 }
+
+/// The value of a row while it is written. What is written is appended.
+pub struct Value<'a>(&'a mut Vec<u8>);
 
 struct Step {
     table: Table,
@@ -81,6 +85,29 @@ impl Batch {
         self.step(table, Kind::Put, key.as_ref(), &[&version, value.as_ref()]);
     }
 
+    /// Writes a row whose value `write` writes, straight into the batch. `version`: eight bytes before it, as for
+    /// [`Batch::put_versioned`]. When it fails, the batch is as it was.
+    pub fn put_written<E>(
+        &mut self,
+        table: Table,
+        key: impl AsRef<[u8]>,
+        version: Option<u64>,
+        write: impl FnOnce(&mut Value<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (start, key) = (self.bytes.len(), key.as_ref());
+        self.bytes.extend_from_slice(key);
+        if let Some(version) = version {
+            self.bytes.extend_from_slice(&version.to_be_bytes());
+        }
+        let written = write(&mut Value(&mut self.bytes));
+        if written.is_err() {
+            self.bytes.truncate(start);
+            return written;
+        }
+        self.noted(table, Kind::Put, start, key.len());
+        Ok(())
+    }
+
     /// Removes a row, if there is one.
     pub fn delete(&mut self, table: Table, key: impl AsRef<[u8]>) {
         self.step(table, Kind::Delete, key.as_ref(), &[]);
@@ -134,30 +161,50 @@ impl Batch {
     }
 
     fn step(&mut self, table: Table, kind: Kind, key: &[u8], value: &[&[u8]]) {
-        let length: usize = value.iter().map(|part| part.len()).sum();
-        assert!(
-            (1..=STORE_KEY_BYTES).contains(&key.len()),
-            "a key of table {} has {} bytes, 1 to {STORE_KEY_BYTES} are allowed",
-            table.name(),
-            key.len()
-        );
-        assert!(
-            length <= STORE_VALUE_BYTES,
-            "a value of table {} has {length} bytes, {STORE_VALUE_BYTES} are allowed",
-            table.name()
-        );
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         for part in value {
             self.bytes.extend_from_slice(part);
         }
+        self.noted(table, kind, start, key.len());
+    }
+
+    /// Takes note of a step whose key and value are the bytes from `start` on.
+    fn noted(&mut self, table: Table, kind: Kind, start: usize, key: usize) {
+        let value = self.bytes.len() - start - key;
+        assert!(
+            (1..=STORE_KEY_BYTES).contains(&key),
+            "a key of table {} has {key} bytes, 1 to {STORE_KEY_BYTES} are allowed",
+            table.name()
+        );
+        assert!(
+            value <= STORE_VALUE_BYTES,
+            "a value of table {} has {value} bytes, {STORE_VALUE_BYTES} are allowed",
+            table.name()
+        );
         self.steps.push(Step {
             table,
             kind,
             start,
-            key: key.len(),
-            value: length,
+            key,
+            value,
         });
+    }
+}
+
+impl io::Write for Value<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -187,7 +234,7 @@ impl Check<'_> {
 }
 
 /// A snapshot, an event, a customer, and the keys of a few index rows and timers.
-const USUAL_BYTES: usize = 2_048;
+const USUAL_BYTES: usize = 4_096;
 const USUAL_STEPS: usize = 8;
 
 #[cfg(test)]
@@ -223,6 +270,27 @@ mod tests {
             checks[..],
             [(Table::Transaction, b"a", Check::Version(7))]
         ));
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_written_leaves_the_batch_as_it_was() {
+        use io::Write as _;
+        let mut batch = Batch::new();
+        let failed = batch.put_written(Table::Index, "broken", None, |value| {
+            value.write_all(b"half")?;
+            Err(io::Error::other("the rest"))
+        });
+        assert!(failed.is_err() && batch.is_empty());
+        let write = |value: &mut Value<'_>| value.write_all(b"paid");
+        batch
+            .put_written(Table::Transaction, "a", Some(8), write)
+            .unwrap();
+        batch.put_written(Table::Event, "e", None, write).unwrap();
+        let mut plain = Batch::new();
+        plain.put_versioned(Table::Transaction, "a", 8, "paid");
+        plain.put(Table::Event, "e", "paid");
+        let [written, put] = [&batch, &plain].map(|batch| batch.changes().collect::<Vec<_>>());
+        assert_eq!(written, put);
     }
 
     #[test]
