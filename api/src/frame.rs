@@ -39,7 +39,7 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let answer = AssertUnwindSafe(handled).catch_unwind().await;
     let mut response = answer.unwrap_or_else(|_| ApiError::internal().into_response());
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    span.in_scope(|| record(&method, route, response.status(), started));
+    span.in_scope(|| record(&state, &method, route, response.status(), started));
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -92,17 +92,10 @@ fn request_id(state: &ApiState) -> HeaderValue {
     HeaderValue::from_bytes(text).unwrap_or_else(|_| HeaderValue::from_static("req_unknown"))
 }
 
-fn record(method: &Method, route: &str, status: StatusCode, started: Instant) {
+fn record(state: &ApiState, method: &Method, route: &str, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
-    let (verb, pattern) = (method_label(method), route.to_owned());
-    let labels = [
-        ("method", verb.to_owned()),
-        ("route", pattern.clone()),
-        ("status", status.as_str().to_owned()),
-    ];
-    metrics::counter!("switchyard_http_requests_total", &labels).increment(1);
-    metrics::histogram!("switchyard_http_request_seconds", "method" => verb, "route" => pattern)
-        .record(elapsed.as_secs_f64());
+    let verb = method_label(method);
+    state.meters.answered(verb, route, status, elapsed);
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     if status.is_server_error() {
         tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
 
+use crate::operations::meters::Meters;
+
 /// Shared by all routes; cloning gives another handle. Every layer of every route clones it for every request, so it is one counter and
 /// not one for each of its parts.
 #[derive(Clone)]
@@ -16,6 +18,7 @@ pub struct Parts {
     pub engine: Engine,
     pub settings: HttpSettings,
     pub idempotency: Idempotency,
+    pub meters: Meters,
 }
 
 impl Deref for ApiState {
@@ -44,6 +47,7 @@ impl ApiState {
             engine,
             settings,
             idempotency,
+            meters: Meters::default(),
         }))
     }
 }

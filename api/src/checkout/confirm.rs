@@ -79,7 +79,8 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     }
     let answers = ready.answers.clone();
     let choice = choice(&visit, ready);
-    match visit.engine().confirm(visit.scene.tx.id, choice).await {
+    let seen = visit.scene.tx.clone();
+    match visit.engine().confirm_as_seen(seen, choice).await {
         Ok(tx) => {
             let scene = Scene { tx, ..visit.scene };
             scene.go(stand(&scene).step(), &[])

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use switchyard_engine::ids::TransactionId;
 use tokio::sync::Semaphore;
+use url::Url;
 
 use crate::operations::Draining;
 use crate::state::ApiState;
@@ -17,6 +18,10 @@ pub struct Desk {
     pub api: ApiState,
     pub streams: Arc<Semaphore>,
     pub draining: Draining,
+    /// Path of the public URL, without a slash at its end: most often empty.
+    pub prefix: Arc<str>,
+    /// Payers reach the service by https.
+    pub https: bool,
     confirming: Arc<Mutex<BTreeSet<TransactionId>>>,
 }
 
@@ -28,7 +33,11 @@ pub struct Alone {
 
 impl Desk {
     pub fn new(api: ApiState, draining: Draining) -> Self {
+        let public = Url::parse(&api.engine.settings.public_url).ok();
+        let path = public.as_ref().map_or("", Url::path);
         Self {
+            prefix: path.trim_end_matches('/').into(),
+            https: public.is_some_and(|url| url.scheme() == "https"),
             api,
             draining,
             streams: Arc::new(Semaphore::new(STREAMS)),

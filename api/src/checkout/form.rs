@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
-use axum::http::Uri;
+use axum::http::header::ACCEPT_LANGUAGE;
 use axum::response::Response;
 
 use super::desk::Desk;
@@ -43,11 +43,12 @@ impl FromRequest<Desk> for Form {
     type Rejection = Response;
 
     async fn from_request(request: Request, desk: &Desk) -> Result<Self, Response> {
-        let (uri, headers): (Uri, _) = (request.uri().clone(), request.headers().clone());
+        let uri = request.uri().clone();
+        let accept = request.headers().get(ACCEPT_LANGUAGE).cloned();
         match Bytes::from_request(request, desk).await {
             Ok(body) => Ok(Self::parse(&body)),
             Err(_) => {
-                let visitor = visitor(desk, &uri, &headers, None);
+                let visitor = visitor(desk, &uri, accept.as_ref(), None);
                 Err(trouble::page(&visitor, Trouble::TooLarge, None))
             }
         }

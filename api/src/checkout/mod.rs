@@ -44,6 +44,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -101,7 +102,8 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
 
 /// A page that takes too long is given up, with a page that says so. A payment that was confirmed goes on.
 async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Response {
-    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    let uri = request.uri().clone();
+    let accept = request.headers().get(ACCEPT_LANGUAGE).cloned();
     // Pages share nothing but what is guarded by locks or by the store, which a panic leaves whole.
     let page = AssertUnwindSafe(next.run(request)).catch_unwind();
     match tokio::time::timeout(DEADLINE, page).await {
@@ -113,7 +115,7 @@ async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Resp
                 "panicked"
             };
             tracing::error!(path = uri.path(), why, "A checkout page was given up.");
-            let visitor = visit::visitor(&desk, &uri, &headers, None);
+            let visitor = visit::visitor(&desk, &uri, accept.as_ref(), None);
             let home = home(&visitor, &uri);
             trouble::page(&visitor, Trouble::Unavailable, Some(home))
         }
@@ -126,12 +128,12 @@ fn page(route: MethodRouter<Desk>) -> MethodRouter<Desk> {
 }
 
 async fn missing(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = visit::visitor(&desk, &uri, &headers, None);
+    let visitor = visit::visitor(&desk, &uri, headers.get(ACCEPT_LANGUAGE), None);
     trouble::page(&visitor, Trouble::Missing, None)
 }
 
 async fn wrong_method(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = visit::visitor(&desk, &uri, &headers, None);
+    let visitor = visit::visitor(&desk, &uri, headers.get(ACCEPT_LANGUAGE), None);
     let home = home(&visitor, &uri);
     trouble::page(&visitor, Trouble::WrongMethod, Some(home))
 }

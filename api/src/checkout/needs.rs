@@ -164,7 +164,7 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
             true => test_number(number).is_some(),
             false => number.starts_with(&home),
         });
-    let hint = match fixed {
+    let hint = || match fixed {
         Some(_) => scene.say("field-msisdn-fixed"),
         None => scene.say_with(
             "field-msisdn-hint",
@@ -183,7 +183,7 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         }),
         required: true,
         input: TELEPHONE,
-        hint: (!way.is_test || fixed.is_some()).then_some(hint),
+        hint: (!way.is_test || fixed.is_some()).then(hint),
         known: fixed.or(known).map(str::to_owned),
         fixed: fixed.is_some(),
     }

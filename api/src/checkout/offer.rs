@@ -1,5 +1,8 @@
 //! What the engine can do for a payment, in the words of the menu.
 
+use std::sync::Arc;
+
+use switchyard_engine::directory::Method;
 use switchyard_engine::engine::{Engine, Prospect};
 use switchyard_engine::gateway::Direction;
 use switchyard_engine::transaction::Transaction;
@@ -8,18 +11,21 @@ use super::menu::{Asked, Way};
 
 /// Every way that some gateway would take now, for this payment's app, environment and amount.
 pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
-    let mut ways = Vec::new();
-    for method in engine.directory.payment_methods() {
-        if let Some(prospect) = engine.prospect(tx, &method.code) {
-            ways.push(Way {
-                method: method.clone(),
-                asks: asks(&prospect, &method.code),
-                is_test: prospect.is_test,
-                price: prospect.price,
-            });
-        }
-    }
-    ways
+    let methods = engine.directory.payment_methods().iter();
+    methods
+        .filter_map(|method| way(engine, tx, method))
+        .collect()
+}
+
+/// The one way by `method`, if some gateway would take it now.
+pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<Way> {
+    let prospect = engine.prospect(tx, &method.code)?;
+    Some(Way {
+        method: method.clone(),
+        asks: asks(&prospect, &method.code),
+        is_test: prospect.is_test,
+        price: prospect.price,
+    })
 }
 
 /// What the gateway asks of the payer for this method, in the order of its manifest.

@@ -7,14 +7,13 @@ use axum::RequestPartsExt;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 use switchyard_engine::access::App;
 use switchyard_engine::directory::{Country, country};
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::ids::{PaymentId, TransactionId};
 use switchyard_engine::transaction::ClientContext;
-use url::Url;
 
 use super::answers::Answers;
 use super::desk::{Alone, Desk};
@@ -31,7 +30,6 @@ pub struct Visit {
     pub scene: Scene,
     desk: Desk,
     context: ClientContext,
-    headers: HeaderMap,
 }
 
 /// A way to pay that works now, in a country.
@@ -49,43 +47,34 @@ impl FromRequestParts<Desk> for Visit {
             .ok()
             .and_then(|Path(pairs)| pairs.into_iter().next())
             .map(|(_, id)| id);
-        let visitor = visitor(desk, &parts.uri, &parts.headers, None);
-        let Some(id) = id.and_then(|id| id.parse::<PaymentId>().ok()) else {
-            return Err(trouble::page(&visitor, Trouble::Missing, None));
-        };
-        let id = TransactionId::Payment(id);
-        let scene = load(desk, visitor, id, &parts.uri, &parts.headers).await?;
+        let id = id.and_then(|id| id.parse::<PaymentId>().ok());
+        let id = id.map(TransactionId::Payment);
+        let accept = parts.headers.get(ACCEPT_LANGUAGE);
         Ok(Self {
-            scene,
+            scene: load(desk, id, &parts.uri, accept).await?,
             desk: desk.clone(),
             context: client::context(&desk.api.settings, &parts.headers, &parts.extensions),
-            headers: parts.headers.clone(),
         })
     }
 }
 
 async fn load(
     desk: &Desk,
-    visitor: Visitor,
-    id: TransactionId,
+    id: Option<TransactionId>,
     uri: &Uri,
-    headers: &HeaderMap,
+    accept: Option<&HeaderValue>,
 ) -> Result<Scene, Response> {
     let engine = &desk.api.engine;
+    let visitor = |app: Option<&App>| visitor(desk, uri, accept, app);
+    let missing = || trouble::page(&visitor(None), Trouble::Missing, None);
+    let id = id.ok_or_else(missing)?;
     let tx = match engine.transaction(id).await {
-        Ok(Some(tx)) => tx,
-        Ok(None) => return Err(trouble::page(&visitor, Trouble::Missing, None)),
-        Err(error) => return Err(answer(&visitor, id, &error)),
+        Ok(found) => found.ok_or_else(missing)?,
+        Err(error) => return Err(answer(&visitor(None), id, &error)),
     };
-    let Some(app) = engine.access.app(tx.app) else {
-        return Err(trouble::page(&visitor, Trouble::Missing, None));
-    };
-    let with_app = self::visitor(desk, uri, headers, Some(&app));
+    let app = engine.access.app(tx.app).ok_or_else(missing)?;
     Ok(Scene {
-        visitor: Visitor {
-            nonce: visitor.nonce,
-            ..with_app
-        },
+        visitor: visitor(Some(&app)),
         tx,
         app,
         directory: engine.directory.as_ref().clone(),
@@ -93,8 +82,14 @@ async fn load(
     })
 }
 
-/// Who looks, as far as the request tells. `app`: whose language counts when the visitor names none that we have.
-pub(super) fn visitor(desk: &Desk, uri: &Uri, headers: &HeaderMap, app: Option<&App>) -> Visitor {
+/// Who looks, as far as the request tells: by its address and its header `Accept-Language`. `app`: whose language counts when the visitor
+/// names none that we have.
+pub(super) fn visitor(
+    desk: &Desk,
+    uri: &Uri,
+    accept: Option<&HeaderValue>,
+    app: Option<&App>,
+) -> Visitor {
     let settings = &desk.api.engine.settings;
     let query: Vec<(String, String)> =
         url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
@@ -102,9 +97,8 @@ pub(super) fn visitor(desk: &Desk, uri: &Uri, headers: &HeaderMap, app: Option<&
             .collect();
     let named = query.iter().find(|(name, _)| name == "lang");
     let chosen = named.and_then(|(_, tag)| Language::parse(tag));
-    let accepted = || Language::accepted(headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?);
+    let accepted = || Language::accepted(accept?.to_str().ok()?);
     let apps = || Language::parse(app?.settings.locale.as_deref()?);
-    let public = Url::parse(&settings.public_url).ok();
     Visitor {
         language: chosen
             .or_else(accepted)
@@ -113,12 +107,8 @@ pub(super) fn visitor(desk: &Desk, uri: &Uri, headers: &HeaderMap, app: Option<&
         chose_language: chosen.is_some(),
         nonce: Nonce::new(&desk.api.engine.ids),
         service: settings.service_name.clone(),
-        prefix: public
-            .as_ref()
-            .map_or("", Url::path)
-            .trim_end_matches('/')
-            .to_owned(),
-        https: public.is_some_and(|url| url.scheme() == "https"),
+        prefix: desk.prefix.to_string(),
+        https: desk.https,
         path: uri.path().to_owned(),
         query,
     }
@@ -159,10 +149,9 @@ impl Visit {
         if self.context.country.is_some() {
             return self.context.country.clone();
         }
-        let header = self.headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
-        let first = header.split([',', ';']).next()?;
-        let region = first.split('-').next_back()?.trim();
-        (region.len() == 2 && first.len() > 2).then(|| region.to_ascii_uppercase())
+        let locale = self.context.locale.as_deref()?;
+        let (_, region) = locale.rsplit_once('-')?;
+        (region.len() == 2).then(|| region.to_ascii_uppercase())
     }
 
     pub fn client_context(&self) -> ClientContext {
@@ -175,7 +164,10 @@ impl Visit {
 
     /// The way that was chosen, if it can work now.
     pub fn chosen(&self, method: &str, alpha2: &str) -> Option<Chosen> {
-        let way = self.menu().find(method, alpha2)?.clone();
+        let (engine, tx) = (self.engine(), &self.scene.tx);
+        let method = engine.directory.payment_method(method)?;
+        let served = offer::way(engine, tx, method).into_iter().collect();
+        let way = Menu::new(tx, served).find(&method.code, alpha2)?.clone();
         Some(Chosen {
             way,
             country: country(alpha2)?,
@@ -231,7 +223,7 @@ impl Visit {
 
     /// The same visit to the payment as it is now.
     pub async fn again(mut self) -> Result<Self, Response> {
-        match self.engine().transaction(self.scene.tx.id).await {
+        match self.engine().transaction_again(&self.scene.tx).await {
             Ok(Some(tx)) => {
                 self.scene.tx = tx;
                 self.scene.now = self.engine().clock.now();

@@ -40,7 +40,7 @@ async fn verify(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Respo
     let stored = lookup::payment(engine, caller, id).await?;
     // Deleted in between: sandbox data goes after 90 days.
     let tx = engine
-        .verify(stored.id)
+        .verify_as_seen(stored)
         .await?
         .ok_or_else(ApiError::payment_not_found)?;
     let scene = lookup::scene(engine, caller);

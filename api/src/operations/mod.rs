@@ -3,6 +3,7 @@
 mod forwarded;
 mod health;
 pub mod logging;
+pub mod meters;
 pub mod metrics;
 mod request;
 mod shutdown;
