@@ -138,6 +138,7 @@ differ and are noisy; the ratio of two things that were measured in turns on one
 - *The most*: a closed loop; 64 clients, each of which asks again as soon as it was answered. *Offered*: an open loop; requests are due at
   a fixed rate, whether those before are answered or not, and a latency counts from when its request was due. So a stall counts for all
   that came due in it (no coordinated omission).
+- *Processor time each* is what client and server together worked for one request. What else runs on the machine changes it little.
 - *Bare axum* reads the same body and answers the same JSON, and does nothing else. *Append and fdatasync* writes the same bytes to one
   file and flushes; as many at once share a flush as clients wait. *Bare reqwest* sends the same body to the same receivers, as many at
   a time, and stores nothing.

@@ -51,9 +51,22 @@ impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
         figure.bar = self.bar;
         sheet.note(&figure)?;
         let p99 = |load: &Load| load.percentile_ms(0.99);
-        let (ours, bare) = (each(&ours, p99), each(&bare, p99));
-        let figure = Figure::new(format!("{}, at that: p99", self.what), ours, Unit::Millis);
-        sheet.note(&figure.beside(self.limit, bare, ours / bare))
+        let both = |of| (each(&ours, of), each(&bare, of));
+        let (ours_p99, bare_p99) = both(p99);
+        let (ours_worked, bare_worked) = both(Load::worked_micros);
+        for (name, ours, bare, unit) in [
+            ("p99", ours_p99, bare_p99, Unit::Millis),
+            (
+                "processor time each",
+                ours_worked,
+                bare_worked,
+                Unit::Micros,
+            ),
+        ] {
+            let figure = Figure::new(format!("{}, at that: {name}", self.what), ours, unit);
+            sheet.note(&figure.beside(self.limit, bare, ours / bare))?;
+        }
+        Ok(())
     }
 
     async fn at_rate(&self, rate: u64, scale: Scale, sheet: &mut Sheet) -> Result<()> {

@@ -7,12 +7,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::{Load, Work, micros};
+use crate::machine;
 
 /// `clients` do it for `time`.
 ///
 /// # Errors
 /// With the first that fails.
 pub async fn closed(work: &impl Work, clients: u64, time: Duration) -> Result<Load> {
+    let worked = machine::worked();
     let start = Instant::now();
     let end = start + time;
     let mut loops = JoinSet::new();
@@ -36,6 +38,7 @@ pub async fn closed(work: &impl Work, clients: u64, time: Duration) -> Result<Lo
         load.latencies.extend(done??);
     }
     load.seconds = start.elapsed().as_secs_f64();
+    load.worked = machine::worked() - worked;
     load.latencies.sort_unstable();
     Ok(load)
 }

@@ -30,6 +30,8 @@ pub trait Work: Clone + Send + Sync + 'static {
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     pub seconds: f64,
+    /// Seconds for which processors worked for this process meanwhile: client, server and all.
+    pub worked: f64,
     /// In microseconds, sorted.
     pub latencies: Vec<u32>,
     /// How often it did not work, and what was wrong the first time. A closed loop ends with the first.
@@ -40,6 +42,12 @@ pub struct Load {
 impl Load {
     pub fn per_second(&self) -> f64 {
         self.latencies.len() as f64 / self.seconds
+    }
+
+    /// Processor time that one request took, its client's share included, in microseconds. Others who use the machine change it less than
+    /// they change the rate.
+    pub fn worked_micros(&self) -> f64 {
+        self.worked / self.latencies.len() as f64 * 1_000_000.0
     }
 
     /// The latency below which `share` of the requests were answered, in milliseconds.
@@ -54,6 +62,7 @@ impl Load {
     /// Both runs as one.
     pub fn join(mut self, other: Self) -> Self {
         self.seconds += other.seconds;
+        self.worked += other.worked;
         self.latencies.extend(other.latencies);
         self.latencies.sort_unstable();
         self.failed += other.failed;
