@@ -51,9 +51,13 @@ pub struct Attempt {
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,
     pub next_query_at: Option<Timestamp>,
-    /// How often its submission was made again because the engine had stopped before anything left.
+    /// How often it was begun again because the engine had stopped: its submission before anything left, and the attempts before it at the
+    /// same connection that never reached the provider.
     #[serde(default)]
     pub resumed: u32,
+    /// The engine stopped while its submission was away, and that is why nobody knew what came of it.
+    #[serde(default)]
+    pub cut_off: bool,
     /// Codes that the payer has typed.
     #[serde(default)]
     pub codes: u32,

@@ -38,6 +38,9 @@ pub enum Event {
         why: String,
         gateway_state: Option<serde_json::Value>,
         next_query_at: Timestamp,
+        /// Since the engine stopped while the submission was away.
+        #[serde(default)]
+        cut_off: bool,
     },
     AttemptNotSent {
         attempt: AttemptId,

@@ -102,9 +102,11 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             why,
             gateway_state,
             next_query_at,
+            cut_off,
             ..
         } => {
             attempt.state = AttemptState::InDoubt;
+            attempt.cut_off = *cut_off;
             attempt.why = Some(why.clone());
             if let Some(state) = gateway_state {
                 attempt.gateway_state = state.clone();

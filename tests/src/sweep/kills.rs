@@ -33,6 +33,8 @@ const EARLY: u32 = 8;
 const WORKER: u32 = 4;
 /// How often it is looked whether everything is at work.
 const LOOK: Duration = Duration::from_millis(250);
+/// As many are asked about at once.
+const FEW: usize = 100;
 /// How much longer than promised a life is at most in which not everything is at work again, so that it is known how late it was.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -146,7 +148,8 @@ impl Lives {
         let (end, known) = (self.began + within + GRACE, self.resumed.len());
         loop {
             self.listen(site);
-            let open: Vec<String> = self.open.iter().cloned().collect();
+            // Of a few at a time: meanwhile the others are heard of by themselves.
+            let open: Vec<String> = self.open.iter().take(FEW).cloned().collect();
             let shown = operator::see_all(&site.server.operator(), &open).await?;
             for (id, shown) in shown {
                 let shown = shown.unwrap_or_default();
@@ -162,7 +165,9 @@ impl Lives {
             if self.open.is_empty() {
                 break;
             }
-            tokio::time::sleep(LOOK).await;
+            if Instant::now() < end {
+                tokio::time::sleep(LOOK).await;
+            }
         }
         self.whole += 1;
         let too_late = self

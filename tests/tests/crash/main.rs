@@ -23,6 +23,20 @@ async fn a_payment_with_its_webhooks_and_mails_survives_a_crash_at_every_step() 
     Ok(())
 }
 
+/// A death between the journal and the first byte of the second attempt ends it as never sent, after the first one was declined: the
+/// payment goes on all the same, and its payer has nothing to begin again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_that_goes_on_to_the_next_connection_survives_a_crash_at_every_step()
+-> anyhow::Result<()> {
+    let tried = every_step(async |life| {
+        let id = life.payment("teapot", "busy ok").await?;
+        life.pay(&id).await
+    })
+    .await?;
+    told("payment over two connections", tried);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payout_that_goes_on_to_the_next_connection_survives_a_crash_at_every_step()
 -> anyhow::Result<()> {

@@ -108,6 +108,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         next_query_at: None,
         gateway_state: serde_json::Value::Null,
         resumed: 0,
+        cut_off: false,
         codes: 0,
         code_away_since: None,
         call_off: None,

@@ -1,5 +1,6 @@
 //! A gateway came back. Open attempts move on; news about closed ones changes nothing, and opens a case when it contradicts.
 
+use super::recover::RESUMES;
 use super::{Try, start};
 use crate::ids::AttemptId;
 use crate::limits::ATTEMPTS_PER_PAYMENT;
@@ -123,6 +124,7 @@ pub(super) fn in_doubt(
         why,
         gateway_state,
         next_query_at,
+        cut_off: false,
     }]
 }
 
@@ -200,17 +202,16 @@ pub(super) fn next_or_end(
     if let Some(wish) = attempt.call_off {
         return vec![ended, Event::Cancelled { by: wish.by }];
     }
+    let unsent = matches!(ended, Event::AttemptNotSent { .. });
     if decline.retryable && may_start(tx, context) {
-        let what = Try::after(attempt);
-        let decision = Decision {
-            chosen_because: format!("{} could not take it", attempt.candidate.gateway),
-            ..attempt.decision.clone()
+        let started = match unsent && attempt.cut_off && attempt.resumed < RESUMES {
+            true => again(attempt, context),
+            false => elsewhere(attempt, context),
         };
-        if let Some(started) = start(what, attempt.remaining.clone(), decision, context) {
+        if let Some(started) = started {
             return vec![ended, started];
         }
     }
-    let unsent = matches!(ended, Event::AttemptNotSent { .. });
     if may_choose_again(tx, attempt, unsent, context) {
         return vec![ended, Event::AttemptAllowed];
     }
@@ -238,6 +239,35 @@ pub(super) fn next_or_end(
             },
         },
     ]
+}
+
+/// The next candidate tries what `attempt` could not do.
+fn elsewhere(attempt: &Attempt, context: &Context) -> Option<Event> {
+    let decision = Decision {
+        chosen_because: format!("{} could not take it", attempt.candidate.gateway),
+        ..attempt.decision.clone()
+    };
+    let what = Try::after(attempt);
+    start(what, attempt.remaining.clone(), decision, context)
+}
+
+/// The same candidate tries once more. It was the engine that stopped, between the journal's entry and the first byte; the provider can be
+/// reached, for it has just said that nothing came. Without the stop this connection would have had its say, which after another one's
+/// decline may be the last. The old reference stays closed: a request that turns up late is news of money after the end.
+fn again(attempt: &Attempt, context: &Context) -> Option<Event> {
+    let decision = Decision {
+        chosen_because: format!(
+            "the engine stopped while {} was being called, and nothing arrived there",
+            attempt.candidate.gateway
+        ),
+        ..attempt.decision.clone()
+    };
+    let what = Try {
+        resumed: attempt.resumed.saturating_add(1),
+        ..Try::after(attempt)
+    };
+    let candidates = std::iter::once(&attempt.candidate).chain(&attempt.remaining);
+    start(what, candidates.cloned().collect(), decision, context)
 }
 
 /// Whether something may be submitted without asking the payer again. They have long gone when their time is up, and would be

@@ -33,6 +33,7 @@ pub(super) fn decide(
         phone: confirm.phone,
         fields: confirm.fields,
         price: confirm.price,
+        resumed: 0,
     };
     let started = start(
         what,

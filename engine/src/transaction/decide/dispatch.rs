@@ -37,6 +37,7 @@ pub(super) fn decide(
         phone,
         fields: payout.recipient.clone(),
         price: Price::plain(tx.amount),
+        resumed: 0,
     };
     match start(what, route.candidates, route.decision, context) {
         Some(started) => Ok(vec![started]),

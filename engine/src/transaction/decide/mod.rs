@@ -66,6 +66,8 @@ struct Try {
     phone: Option<String>,
     fields: std::collections::BTreeMap<String, String>,
     price: Price,
+    /// How often the engine's own stops have made it begin again where it was.
+    resumed: u32,
 }
 
 impl Try {
@@ -81,6 +83,7 @@ impl Try {
                 amount: attempt.amount,
                 conversion: attempt.conversion.clone(),
             },
+            resumed: 0,
         }
     }
 }
@@ -121,7 +124,8 @@ fn start(
         queries: 0,
         last_query_at: None,
         next_query_at: None,
-        resumed: 0,
+        resumed: what.resumed,
+        cut_off: false,
         codes: 0,
         code_away_since: None,
         call_off: None,

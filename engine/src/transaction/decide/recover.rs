@@ -22,7 +22,11 @@ pub(super) fn decide(
     }
     if let Some(gateway_state) = sent {
         let why = "the engine stopped while the provider was being called".to_owned();
-        return Ok(answer::in_doubt(attempt, why, gateway_state, context));
+        let mut events = answer::in_doubt(attempt, why, gateway_state, context);
+        if let Some(Event::AttemptInDoubt { cut_off, .. }) = events.first_mut() {
+            *cut_off = true;
+        }
+        return Ok(events);
     }
     // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
     // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
@@ -35,4 +39,5 @@ pub(super) fn decide(
     Ok(answer::not_sent(tx, attempt, why, context))
 }
 
-const RESUMES: u32 = 3;
+/// How often the engine's own stops make one confirmation, or one dispatch, begin again at the same connection.
+pub(super) const RESUMES: u32 = 3;

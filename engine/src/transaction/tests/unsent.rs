@@ -12,6 +12,24 @@ fn interrupted(world: &World) -> Command {
     }
 }
 
+/// The engine stopped while the submission was away, and the provider says for good that it never came.
+fn interrupt_and_find_nothing(world: &mut World) {
+    world
+        .apply(Command::Recover {
+            attempt: world.current(),
+            maybe_sent: true,
+            gateway_state: None,
+        })
+        .unwrap();
+    assert_eq!(
+        world.tx.status(),
+        Status::Pending,
+        "unknown is never failed"
+    );
+    world.wait(300);
+    world.answer(not_sent()).unwrap();
+}
+
 fn connections(world: &World) -> Vec<ConnectionId> {
     let attempts = world.tx.attempts.iter();
     attempts
@@ -109,6 +127,104 @@ fn a_decline_counts_although_the_next_gateway_was_not_reached() {
 }
 
 #[test]
+fn what_the_engine_cut_off_and_the_provider_never_got_begins_again_at_the_same_connection() {
+    // The first connection declined: without the interruption the second one would have had the last word.
+    for (mut world, begin) in [
+        (World::payment(), confirm(2)),
+        (World::payout(), Command::Dispatch(route(2))),
+    ] {
+        world.apply(begin).unwrap();
+        world.answer(declined(true)).unwrap();
+        interrupt_and_find_nothing(&mut world);
+        let attempts = &world.tx.attempts;
+        assert_eq!(attempts.len(), 3);
+        assert_eq!(attempts[1].state, AttemptState::NotSent);
+        assert_eq!(connections(&world)[2], connections(&world)[1]);
+        assert_ne!(attempts[2].reference, attempts[1].reference);
+        let attempt = world.current();
+        assert_eq!(world.actions.last(), Some(&Action::Submit { attempt }));
+        world.answer(succeeded()).unwrap();
+        assert_eq!(world.tx.status(), Status::Success);
+    }
+}
+
+#[test]
+fn what_begins_again_keeps_the_connections_that_were_left_to_it() {
+    let mut world = World::payment();
+    world.apply(confirm(2)).unwrap();
+    interrupt_and_find_nothing(&mut world);
+    assert_eq!(connections(&world)[1], connections(&world)[0]);
+    world.answer(not_sent()).unwrap();
+    assert_ne!(connections(&world)[2], connections(&world)[0]);
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn a_gateway_that_stops_the_engine_after_it_has_sent_is_not_begun_again_for_ever() {
+    let mut world = World::payment();
+    world.apply(confirm(2)).unwrap();
+    world.answer(declined(true)).unwrap();
+    // Interruptions before and after anything left count alike.
+    world.apply(interrupted(&world)).unwrap();
+    for _ in 0..2 {
+        interrupt_and_find_nothing(&mut world);
+        assert_eq!(world.tx.state.name(), "awaiting_gateway");
+    }
+    interrupt_and_find_nothing(&mut world);
+    assert_eq!(world.tx.status(), Status::Failed);
+    assert_eq!(world.tx.attempts.len(), 4);
+}
+
+#[test]
+fn only_what_the_engine_cut_off_begins_again_at_the_same_connection() {
+    let mut world = World::payment();
+    world.apply(confirm(2)).unwrap();
+    world.answer(declined(true)).unwrap();
+    world.answer(unknown()).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(
+        (world.tx.attempts.len(), world.tx.status()),
+        (2, Status::Failed)
+    );
+}
+
+#[test]
+fn what_the_engine_cut_off_ends_by_the_providers_or_a_persons_word() {
+    for (word, status) in [
+        (declined(true), Status::Failed),
+        (declined(false), Status::Failed),
+        (succeeded(), Status::Success),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        world
+            .apply(Command::Recover {
+                attempt: world.current(),
+                maybe_sent: true,
+                gateway_state: None,
+            })
+            .unwrap();
+        world.answer(word).unwrap();
+        assert_eq!((world.tx.attempts.len(), world.tx.status()), (1, status));
+    }
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    world
+        .apply(Command::Recover {
+            attempt: world.current(),
+            maybe_sent: true,
+            gateway_state: None,
+        })
+        .unwrap();
+    world.apply(resolve(None, Verdict::NeverSent)).unwrap();
+    assert_eq!(
+        (world.tx.attempts.len(), world.tx.status()),
+        (1, Status::Failed)
+    );
+}
+
+#[test]
 fn a_payment_that_reached_nobody_is_let_go_when_its_time_is_up() {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();
@@ -121,19 +237,28 @@ fn a_payment_that_reached_nobody_is_let_go_when_its_time_is_up() {
 #[test]
 fn nobody_is_prompted_after_their_time_to_pay() {
     // Days later the provider says that it never knew the reference; or the engine was down for hours before it sent.
-    let news = |world: &World| Command::Answer {
+    type Said = Box<dyn Fn(&World) -> Command>;
+    let news = |outcome: Outcome| -> Said {
+        Box::new(move |world| Command::Answer {
+            attempt: world.current(),
+            outcome: outcome.clone(),
+            gateway_state: None,
+        })
+    };
+    let cut_off = |world: &World| Command::Recover {
         attempt: world.current(),
-        outcome: not_sent(),
+        maybe_sent: true,
         gateway_state: None,
     };
     for (unsure, command) in [
-        (true, news as fn(&World) -> Command),
-        (false, interrupted as fn(&World) -> Command),
+        (Some(news(unknown())), news(not_sent())),
+        (Some(Box::new(cut_off)), news(not_sent())),
+        (None, Box::new(interrupted)),
     ] {
         let mut world = World::payment();
         world.apply(confirm(2)).unwrap();
-        if unsure {
-            world.answer(unknown()).unwrap();
+        if let Some(unsure) = unsure {
+            world.apply(unsure(&world)).unwrap();
         }
         world.wait(3_600);
         world.apply(command(&world)).unwrap();
