@@ -9,7 +9,7 @@ use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Overview, exchanges};
 use switchyard_engine::mail;
 use switchyard_engine::simulation::{Disk, Fault};
-use switchyard_engine::store::Table;
+use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::testing::START;
 use switchyard_engine::transaction::{AttemptState, Event, Recorded, Transaction};
 use switchyard_engine::webhook::DeliveryStatus;
@@ -190,33 +190,37 @@ fn without_timer(disk: &Disk) -> Vec<Broken> {
         .collect()
 }
 
-/// Whether every transaction is final or with a person, and everything has been told.
+/// Whether every transaction is final or with a person, and everything has been told. Asked again and again, so it reads little: what is
+/// final has no timer.
 pub async fn is_settled(engine: &Engine) -> bool {
-    let all = engine.store.scan(
-        Table::Transaction,
-        &[0],
-        &[u8::MAX; 20],
-        switchyard_engine::store::Direction::Forward,
-        1_000,
-    );
-    let rows = all.await.unwrap_or_default();
-    let open = rows.iter().any(|(_, value)| {
-        let tx: Option<Transaction> = value
-            .get(8..)
-            .and_then(|json| serde_json::from_slice(json).ok());
-        tx.is_some_and(|tx| !tx.state.is_final() && tx.cases.is_empty())
-    });
-    if open {
+    let rows = async |table, most| {
+        let (first, last) = (&[0], &[u8::MAX; 20]);
+        let rows = engine
+            .store
+            .scan(table, first, last, Direction::Forward, most);
+        rows.await.ok()
+    };
+    if !rows(Table::Outbox, 1)
+        .await
+        .is_some_and(|rows| rows.is_empty())
+    {
         return false;
     }
-    let outbox = engine.store.scan(
-        Table::Outbox,
-        &[0],
-        &[u8::MAX; 20],
-        switchyard_engine::store::Direction::Forward,
-        1,
-    );
-    outbox.await.is_ok_and(|rows| rows.is_empty())
+    let Some(timers) = rows(Table::Timer, 1_000).await else {
+        return false;
+    };
+    for (key, _) in timers {
+        let key = key.get(8..).unwrap_or_default();
+        let row = engine.store.get(Table::Transaction, key).await;
+        let row = row.ok().flatten().unwrap_or_default();
+        let tx: Option<Transaction> = row
+            .get(8..)
+            .and_then(|json| serde_json::from_slice(json).ok());
+        if tx.is_none_or(|tx| tx.cases.is_empty()) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Writes down what the store says, when everything has come to rest.

@@ -10,6 +10,9 @@ use switchyard_engine::simulation::Fault;
 use switchyard_simulation::plan::Plan;
 use switchyard_simulation::{CORPUS, History, Options, run};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Run the deterministic simulation
 #[derive(Parser)]
 struct Arguments {
@@ -25,6 +28,9 @@ struct Arguments {
     /// Go on after one that breaks a promise, and say of each only which
     #[arg(long)]
     all: bool,
+    /// With so many times the payments and payouts in each history
+    #[arg(long, default_value_t = 1)]
+    crowd: usize,
     /// On so many threads; as many as there are cores, when nothing is said
     #[arg(long)]
     threads: Option<usize>,
@@ -52,18 +58,18 @@ fn fault(name: &str) -> Result<Fault, String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match (arguments.seed, arguments.plant) {
-        (Some(seed), _) => replay(seed, arguments.fault),
+        (Some(seed), _) => replay(seed, &arguments),
         (None, Some(seeds)) => plant(&arguments, seeds),
         (None, None) => many(&arguments),
     }
 }
 
-fn replay(seed: u64, fault: Option<Fault>) -> ExitCode {
+fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
     let options = Options {
         keeps_log: true,
-        fault,
+        fault: arguments.fault,
     };
-    let plan = Plan::of(seed);
+    let plan = Plan::of(seed).crowded(arguments.crowd);
     println!("{plan:#?}");
     let (first, second) = (run(plan.clone(), options), run(plan, options));
     print!("{}", first.log);
@@ -76,10 +82,10 @@ fn replay(seed: u64, fault: Option<Fault>) -> ExitCode {
         println!("THE SAME SEED GAVE TWO HISTORIES, which part at {parted:?}");
         return ExitCode::FAILURE;
     }
-    report(&first, fault)
+    report(&first, arguments)
 }
 
-fn report(history: &History, fault: Option<Fault>) -> ExitCode {
+fn report(history: &History, arguments: &Arguments) -> ExitCode {
     if history.broken.is_empty() {
         println!("every promise was kept");
         return ExitCode::SUCCESS;
@@ -87,10 +93,13 @@ fn report(history: &History, fault: Option<Fault>) -> ExitCode {
     for broken in &history.broken {
         println!("BROKEN {broken}");
     }
-    let planted = fault.map_or_else(String::new, |fault| format!(" --fault {fault:?}"));
+    let planted = arguments.fault.map(|fault| format!(" --fault {fault:?}"));
+    let crowd = (arguments.crowd > 1).then(|| format!(" --crowd {}", arguments.crowd));
     println!(
-        "replay it: cargo xtask simulate --seed {}{planted}",
-        history.seed
+        "replay it: cargo xtask simulate --seed {}{}{}",
+        history.seed,
+        planted.unwrap_or_default(),
+        crowd.unwrap_or_default()
     );
     ExitCode::FAILURE
 }
@@ -128,7 +137,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             let seed = known
                 .copied()
                 .unwrap_or_else(|| arguments.from + (turn - first));
-            let history = run(Plan::of(seed), options);
+            let history = run(Plan::of(seed).crowded(arguments.crowd), options);
             let so_far = {
                 let mut total = total.lock().expect("nobody panics here");
                 total.add(&history);
@@ -140,7 +149,7 @@ fn many(arguments: &Arguments) -> ExitCode {
             match history.broken.first() {
                 Some(broken) if arguments.all => println!("seed {seed}: {broken}"),
                 Some(_) if !failed.swap(true, Ordering::Relaxed) => {
-                    replay(seed, arguments.fault);
+                    replay(seed, arguments);
                 }
                 _ => {}
             }

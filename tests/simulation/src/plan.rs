@@ -154,6 +154,15 @@ impl Plan {
 }
 
 impl Plan {
+    /// The same with `times` as many payments and payouts, in the same minutes.
+    pub fn crowded(self, times: usize) -> Self {
+        Self {
+            payments: self.payments * times,
+            payouts: self.payouts * times,
+            ..self
+        }
+    }
+
     /// Whether a death changes nothing about the end: nothing goes wrong besides, and nobody does what depends on the moment.
     pub fn is_calm(&self) -> bool {
         self.trouble == Trouble::default() && self.by_hand + self.converted + self.codes == 0
