@@ -52,7 +52,7 @@ impl Engine {
         request: CallbackRequest,
     ) -> Result<CallbackAnswer, NotReceived> {
         let home = home::find(self, connection).ok_or(NotReceived::NoSuchConnection)?;
-        let version = self.gateways.current(&home.gateway);
+        let version = self.gateways.reader(&home.gateway);
         // One whose gateway is not loaded just now waits for it.
         if version
             .as_ref()

@@ -114,7 +114,7 @@ async fn ask_gateway(
     callback: &mut Callback,
     home: &Home,
 ) -> Result<Option<(Said, Vec<Exchange>)>, EngineError> {
-    let Some(gateway) = engine.gateways.current(&home.gateway) else {
+    let Some(gateway) = engine.gateways.reader(&home.gateway) else {
         return Ok(None);
     };
     let raw = engine.access.open_callback(home.account, &callback.raw)?;

@@ -200,6 +200,13 @@ impl Gateways {
         self.0.registry.current(name)
     }
 
+    /// The version that reads what its provider sends: the current one, and of a gateway that was removed the one that was current last.
+    /// News of what it began come after it, too.
+    pub fn reader(&self, name: &str) -> Option<Arc<Version>> {
+        self.current(name)
+            .or_else(|| self.version(name, &self.0.life.last(name)?))
+    }
+
     /// A certain version: one that an attempt began on. It is loaded from the engine's own copy when it is not loaded yet.
     pub fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
         if let Some(version) = self.0.registry.version(name, sha256) {

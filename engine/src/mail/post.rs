@@ -267,8 +267,11 @@ fn batch(
 ) -> Batch {
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, key, value);
-    if verdict != Verdict::Sent || !is_planted(Fault::MailRepeated) {
-        batch.delete(Table::Outbox, key);
+    batch.delete(Table::Outbox, key);
+    if is_planted(Fault::MailRepeated) {
+        let due = shared.clock.now().plus(Duration::from_secs(60 * 60));
+        batch.put(Table::Outbox, letter::key(due, letter.id), value);
+        return batch;
     }
     if let Verdict::Retry { due } = verdict {
         batch.put(

@@ -109,6 +109,9 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
                 // Somebody moved or took the row meanwhile. What was sent was sent: it stays in the log.
                 let mut batch = Batch::new();
                 log::put_attempt(&mut batch, attempt);
+                if verdict == Verdict::Acknowledged {
+                    acknowledge(shared, row, attempt, ended_at, &mut batch).await;
+                }
                 if let Err(error) = shared.store.commit(batch).await {
                     tracing::error!(%error, delivery.id = %row.delivery, "An attempt to deliver a webhook could not be logged.");
                 }
@@ -180,6 +183,31 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     };
     log::put_delivery(&mut batch, &delivery);
     batch
+}
+
+/// A delivery that was given up while it was on its way, because its webhook was switched off, has arrived all the same: a replay need not
+/// send it again.
+async fn acknowledge(
+    shared: &Shared,
+    row: &Row,
+    attempt: &Attempt,
+    ended_at: Timestamp,
+    batch: &mut Batch,
+) {
+    let known = log::delivery(&shared.store, row.webhook, row.delivery).await;
+    let Ok(Some(before)) = known else { return };
+    if before.status == DeliveryStatus::Failed {
+        let after = Delivery {
+            status: DeliveryStatus::Delivered,
+            attempts: attempt.number,
+            first_attempt_at: before.first_attempt_at.or(Some(attempt.at)),
+            last_attempt_at: Some(attempt.at),
+            ended_at: Some(ended_at),
+            why: None,
+            ..before.clone()
+        };
+        log::replace_delivery(batch, &before, &after);
+    }
 }
 
 fn count(attempt: &Attempt, row: &Row) {

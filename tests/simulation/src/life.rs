@@ -236,6 +236,10 @@ impl Hands {
             Deed::CallBack { letter, tries } => self.call_back(letter, tries).await,
             Deed::TypeCode { order, tries } => self.type_code(order, tries).await,
             Deed::Operate { turn } => self.operate(turn).await,
+            Deed::OperateNow => {
+                let turn = self.world.lock().next_turn();
+                self.operate(turn).await;
+            }
             Deed::Restore { gateway } => self.restore(gateway).await,
             Deed::SetRate { cents } => self.set_rate(cents).await,
             Deed::Check { order } => self.check(order).await,

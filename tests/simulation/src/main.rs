@@ -58,18 +58,18 @@ fn fault(name: &str) -> Result<Fault, String> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match (arguments.seed, arguments.plant) {
-        (Some(seed), _) => replay(seed, &arguments),
+        (Some(seed), _) => replay(seed, arguments.crowd, arguments.fault),
         (None, Some(seeds)) => plant(&arguments, seeds),
         (None, None) => many(&arguments),
     }
 }
 
-fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
+fn replay(seed: u64, crowd: usize, fault: Option<Fault>) -> ExitCode {
     let options = Options {
         keeps_log: true,
-        fault: arguments.fault,
+        fault,
     };
-    let plan = Plan::of(seed).crowded(arguments.crowd);
+    let plan = Plan::of(seed).crowded(crowd);
     println!("{plan:#?}");
     let (first, second) = (run(plan.clone(), options), run(plan, options));
     print!("{}", first.log);
@@ -82,10 +82,10 @@ fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
         println!("THE SAME SEED GAVE TWO HISTORIES, which part at {parted:?}");
         return ExitCode::FAILURE;
     }
-    report(&first, arguments)
+    report(&first, crowd, fault)
 }
 
-fn report(history: &History, arguments: &Arguments) -> ExitCode {
+fn report(history: &History, crowd: usize, fault: Option<Fault>) -> ExitCode {
     if history.broken.is_empty() {
         println!("every promise was kept");
         return ExitCode::SUCCESS;
@@ -93,8 +93,8 @@ fn report(history: &History, arguments: &Arguments) -> ExitCode {
     for broken in &history.broken {
         println!("BROKEN {broken}");
     }
-    let planted = arguments.fault.map(|fault| format!(" --fault {fault:?}"));
-    let crowd = (arguments.crowd > 1).then(|| format!(" --crowd {}", arguments.crowd));
+    let planted = fault.map(|fault| format!(" --fault {fault:?}"));
+    let crowd = (crowd > 1).then(|| format!(" --crowd {crowd}"));
     println!(
         "replay it: cargo xtask simulate --seed {}{}{}",
         history.seed,
@@ -116,7 +116,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     } else {
         ""
     };
-    let corpus: Vec<u64> = corpus.lines().filter_map(seed_of).collect();
+    let corpus: Vec<(u64, usize)> = corpus.lines().filter_map(known).collect();
     let (turn, first) = (AtomicU64::new(0), corpus.len() as u64);
     let total = Mutex::new(Total::default());
     let failed = AtomicBool::new(false);
@@ -134,10 +134,11 @@ fn many(arguments: &Arguments) -> ExitCode {
                 return;
             }
             let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
-            let seed = known
-                .copied()
-                .unwrap_or_else(|| arguments.from + (turn - first));
-            let history = run(Plan::of(seed).crowded(arguments.crowd), options);
+            let (seed, crowd) = known.copied().unwrap_or_else(|| {
+                let seed = arguments.from + (turn - first);
+                (seed, arguments.crowd)
+            });
+            let history = run(Plan::of(seed).crowded(crowd), options);
             let so_far = {
                 let mut total = total.lock().expect("nobody panics here");
                 total.add(&history);
@@ -147,9 +148,9 @@ fn many(arguments: &Arguments) -> ExitCode {
                 so_far.print(began.elapsed());
             }
             match history.broken.first() {
-                Some(broken) if arguments.all => println!("seed {seed}: {broken}"),
+                Some(broken) if arguments.all => println!("seed {seed}*{crowd}: {broken}"),
                 Some(_) if !failed.swap(true, Ordering::Relaxed) => {
-                    replay(seed, arguments);
+                    replay(seed, crowd, arguments.fault);
                 }
                 _ => {}
             }
@@ -164,9 +165,11 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The seed at the beginning of a line of the corpus.
-fn seed_of(line: &str) -> Option<u64> {
-    line.split_whitespace().next()?.parse().ok()
+/// The seed at the beginning of a line of the corpus, and its crowd: `1826*8`.
+fn known(line: &str) -> Option<(u64, usize)> {
+    let word = line.split_whitespace().next()?;
+    let (seed, crowd) = word.split_once('*').unwrap_or((word, "1"));
+    Some((seed.parse().ok()?, crowd.parse().ok()?))
 }
 
 /// `None`: as many as there are cores. Histories know nothing of one another.
@@ -181,7 +184,7 @@ fn on_threads(threads: Option<usize>, work: &(impl Fn() + Sync)) {
 }
 
 /// A run that is long says after so many histories how far it is.
-const TELLS: u32 = 20_000;
+const TELLS: u32 = 1_000;
 
 #[derive(Clone, Default)]
 struct Total {

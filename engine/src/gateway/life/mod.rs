@@ -104,6 +104,11 @@ impl Life {
         self.book().records.get(name).cloned()
     }
 
+    /// The version of a gateway that was current before, by its hash.
+    pub(super) fn last(&self, name: &str) -> Option<String> {
+        self.book().records.get(name)?.previous.last().cloned()
+    }
+
     fn found(&self, name: &str) -> Result<Record, LifeError> {
         let missing = || LifeError::NotFound(name.to_owned());
         self.record(name).ok_or_else(missing)

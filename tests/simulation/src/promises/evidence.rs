@@ -172,6 +172,8 @@ pub struct Calling {
     pub body: String,
     /// By the provider: not forged.
     pub signed: bool,
+    /// Its gateway panics over most that it is given: it may be put aside unread, where an operator sees it.
+    pub to_sick: bool,
     /// When it was answered with 200.
     pub acknowledged_at: Option<i64>,
 }

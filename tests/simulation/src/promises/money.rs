@@ -41,7 +41,7 @@ pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
 /// Money against an end, and an end against money: somebody has to look. Only what the engine was told counts.
 pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) {
     for told in &evidence.callings {
-        if !told.signed || told.acknowledged_at.is_none() {
+        if !told.signed || told.to_sick || told.acknowledged_at.is_none() {
             continue;
         }
         let Some((stored, attempt)) = about(evidence, &told.reference) else {

@@ -83,6 +83,8 @@ pub enum Deed {
     Operate {
         turn: usize,
     },
+    /// The same, sooner than intended.
+    OperateNow,
     /// An operator ends a quarantine, if there is one.
     Restore {
         gateway: &'static str,
@@ -230,6 +232,10 @@ impl World {
         let hasty = self.plan.trouble.haste;
         let at = i64::try_from(self.people.between(500, 90_000)).unwrap_or(500) * 1_000;
         self.later(at, Happening::Deed(Deed::Confirm { order, tab: 0 }));
+        if self.plan.changes > 0 && self.hand.happens(600) {
+            // Of all moments this one.
+            self.later(at, Happening::Deed(Deed::OperateNow));
+        }
         if self.people.happens(hasty) {
             let again = i64::try_from(self.people.between(0, 1_500)).unwrap_or(0) * 1_000;
             let tab = u8::from(self.people.happens(500));

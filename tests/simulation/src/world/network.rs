@@ -363,6 +363,7 @@ impl World {
             status: status.to_owned(),
             body,
             signed,
+            to_sick: host.starts_with('n') && self.plan.trouble.sick > 0,
             acknowledged_at: None,
         });
         let after = i64::try_from(ms).unwrap_or(0) * 1_000;

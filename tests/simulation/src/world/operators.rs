@@ -121,6 +121,11 @@ impl World {
         self.desk.intents.get(turn).copied().filter(|_| is_next)
     }
 
+    /// The number of the next change.
+    pub fn next_turn(&self) -> usize {
+        self.desk.done
+    }
+
     /// The operator was answered: on with the next. `current`: what the gateway's version is now by that answer; `None` when the change
     /// was refused.
     pub fn changed(&mut self, turn: usize, current: Option<Option<String>>) {
