@@ -1,7 +1,9 @@
 //! The scheduler: wakes transactions when their time has come, sends idle actors to rest, and deletes what sandbox keeps no longer.
 //!
-//! Timers live in the store, so a million waiting transactions cost no memory. The recent part of the timer table is read several times a
-//! second; the whole of it at the start and once in a while, for timers whose transaction could not be woken.
+//! Timers live in the store, so a million waiting transactions cost no memory. What has fallen due since the last look is read several
+//! times a second; the last minute every few seconds, for timers that were stored after their time; and the whole table at the start and
+//! once in a while, for timers whose transaction could not be woken. The further a look reaches back, the more timers it steps over that
+//! are gone, which costs a store about as much as those that are there.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -24,7 +26,10 @@ use crate::transaction::Command;
 
 /// How often due timers are looked for.
 const TICK: Duration = Duration::from_millis(200);
-/// How far back a quick look reaches: longer than a commit can take between its decision and its flush.
+/// How far a look reaches back behind the last one: longer than most commits take between their decision and their flush.
+const OVERLAP: Duration = Duration::from_secs(2);
+/// How often a look reaches back further, and how far: longer than any commit can take.
+const LOOK_BACK_EVERY: Duration = Duration::from_secs(5);
 const LOOK_BACK: Duration = Duration::from_secs(60);
 /// How often the whole past is read.
 const FULL_LOOK: Duration = Duration::from_secs(30);
@@ -46,6 +51,8 @@ pub(crate) struct Scheduler {
 struct State {
     /// Timers that were handed out, and when they may be handed out again.
     asked: HashMap<Due, Timestamp>,
+    last_look: Option<Timestamp>,
+    last_look_back: Option<Timestamp>,
     last_full_look: Option<Timestamp>,
     last_sweep: Option<Timestamp>,
     sweeping: bool,
@@ -54,6 +61,25 @@ struct State {
     clock_set_by: i64,
     wakes: u64,
     purged: u64,
+}
+
+impl State {
+    /// From where the look at `now` reads. Notes that it was made.
+    fn reach(&mut self, now: Timestamp) -> Timestamp {
+        let is_due = |last: Option<Timestamp>, every| {
+            last.is_none_or(|last: Timestamp| now.since(last) >= every)
+        };
+        let last_look = self.last_look.replace(now).unwrap_or(now);
+        if is_due(self.last_full_look, FULL_LOOK) {
+            (self.last_full_look, self.last_look_back) = (Some(now), Some(now));
+            return Timestamp::from_micros(0);
+        }
+        if is_due(self.last_look_back, LOOK_BACK_EVERY) {
+            self.last_look_back = Some(now);
+            return last_look.min(now.minus(LOOK_BACK));
+        }
+        last_look.minus(OVERLAP)
+    }
 }
 
 /// How the scheduler is.
@@ -134,18 +160,11 @@ async fn look(
     let mut from = {
         let mut state = lock(state);
         state.asked.retain(|_, again| now < *again);
-        let full = state
-            .last_full_look
-            .is_none_or(|last| now.since(last) >= FULL_LOOK);
-        if full {
-            state.last_full_look = Some(now);
+        let from = state.reach(now);
+        if state.last_full_look == Some(now) {
             notice_set_clock(engine, &mut state);
         }
-        if full {
-            Timestamp::from_micros(0)
-        } else {
-            now.minus(LOOK_BACK)
-        }
+        from
     };
     loop {
         let due = records::due(&engine.store, from, now, CHUNK).await?;
@@ -277,4 +296,48 @@ fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
 
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far the looks reach back that are made so many milliseconds after the start; `None`: to the beginning.
+    fn reaches(looks: &[u64]) -> Vec<Option<u128>> {
+        let start = Timestamp::from_seconds(1_700_000_000);
+        let mut state = State::default();
+        let mut reach = |millis| {
+            let now = start.plus(Duration::from_millis(millis));
+            let from = state.reach(now);
+            (from.as_micros() > 0).then(|| now.since(from).as_millis())
+        };
+        looks.iter().map(|millis| reach(*millis)).collect()
+    }
+
+    #[test]
+    fn a_look_reaches_back_behind_the_last_one_at_times_further_and_at_times_to_the_beginning() {
+        let reached = reaches(&[0, 200, 4_900, 5_000, 5_200, 30_000, 30_200, 35_000]);
+        let quick = |millis: u128| Some(2_000 + millis);
+        let far = Some(60_000);
+        let expected = [
+            None,
+            quick(200),
+            quick(4_700),
+            far,
+            quick(200),
+            None,
+            quick(200),
+            far,
+        ];
+        assert_eq!(reached, expected);
+    }
+
+    #[test]
+    fn a_look_that_was_late_leaves_no_gap_behind_it() {
+        assert_eq!(reaches(&[0, 200, 4_900])[2], Some(2_000 + 4_700));
+        assert_eq!(
+            reaches(&[0, 100_000, 130_000, 130_100, 134_000])[4],
+            Some(2_000 + 3_900)
+        );
+    }
 }
