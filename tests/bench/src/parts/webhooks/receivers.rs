@@ -89,8 +89,12 @@ pub async fn serve() -> Result<()> {
     out.flush().await?;
     let (told, mut arrivals) = mpsc::unbounded_channel();
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, told.clone()));
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => drop(tokio::spawn(answer(stream, told.clone()))),
+                // One process may have so many connections and no more: the next waits until others have ended.
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
         }
     });
     let mut some = Vec::new();
