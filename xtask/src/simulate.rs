@@ -10,7 +10,7 @@ use crate::run::{cargo, must, program, target};
 #[derive(Args)]
 pub struct Simulate {
     /// `--seeds N --seconds S`, `--seed X` to replay one, `--plant N` to look for planted faults; `-- --help` lists them. With
-    /// `--optimised`, which takes minutes to build and is several times as fast, for long runs
+    /// `--optimised`, which takes minutes to build and saves a fifth of the time, for long runs
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     what: Vec<String>,
 }

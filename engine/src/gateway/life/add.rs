@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchyard_gateway::manifest::Hosts;
 
@@ -85,6 +86,7 @@ impl Gateways {
         let change = record.changes.back().cloned();
         if is_planted(Fault::GapAtSwap) {
             self.0.registry.swap(version.name(), None);
+            self.0.clock.sleep(Duration::from_secs(10)).await;
         }
         if !is_planted(Fault::ChangeNotKept) {
             life.keep_with(record, past).await?;
