@@ -252,17 +252,7 @@ impl World {
             }
             return;
         }
-        let trouble = self.plan.trouble.clone();
-        let lies = self.goes_wrong(trouble.lies);
-        let endless = self.goes_wrong(trouble.endless);
-        let fate = self.books.fate(lies, endless);
-        let wants_code = letter.path == "charges" && self.hand.happens(self.plan.codes);
-        let fate = match wants_code && !self.is_healed() {
-            true => Fate::WantsCode {
-                until: self.hand_waits(60_000, 900_000),
-            },
-            false => fate,
-        };
+        let fate = self.fate(letter);
         let minor = letter.body["minor"].as_i64().unwrap_or(0);
         let mut entry = Entry {
             host: letter.host.clone(),
@@ -318,6 +308,20 @@ impl World {
             self.sends_code(reference, until);
         }
         self.tells(reference);
+    }
+
+    /// What becomes of a submission.
+    fn fate(&mut self, letter: &Letter) -> Fate {
+        let lies = self.goes_wrong(self.plan.trouble.lies);
+        let endless = self.goes_wrong(self.plan.trouble.endless);
+        let fate = self.books.fate(lies, endless);
+        let wants_code = letter.path == "charges" && self.hand.happens(self.plan.codes);
+        match wants_code && !self.is_healed() {
+            true => Fate::WantsCode {
+                until: self.hand_waits(60_000, 900_000),
+            },
+            false => fate,
+        }
     }
 
     fn called_off(&mut self, reference: &str) {
