@@ -12,7 +12,7 @@ use switchyard_engine::access::{
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
 use switchyard_engine::gateway::{By, GatewaySettings, Gateways, Shelf};
-use switchyard_engine::ids::{ConnectionId, Ids};
+use switchyard_engine::ids::{AppId, ConnectionId, Ids};
 use switchyard_engine::money::{Correction, Currency, Rate};
 use switchyard_engine::secret::Secret;
 use switchyard_engine::simulation::{Disk, FlushEnd, Nature, Tables, World};
@@ -137,22 +137,7 @@ async fn furnish(shape: Shape) -> Image {
     let start = Timestamp::from_seconds(START.as_seconds() - 30 * 24 * 3_600);
     let (clock, ids) = (Clock::simulated(start), Ids::seeded(7));
     let store = Store::simulated(&disk);
-    let gateways = shelved(&clock, &ids);
-    gateways
-        .keep_in(&store)
-        .await
-        .expect("an empty disk has nothing unreadable");
-    for name in NAMES {
-        let (first, by) = (hash(name, 1), By::new("ada"));
-        let added = gateways.install_shelved(name, &first, &by).await;
-        added.expect("it lies on the shelf");
-    }
-    let feed = FeedSettings::default();
-    let exchange = Exchange::load(store.clone(), clock.clone(), feed, false).await;
-    let exchange = exchange.expect("an empty disk has nothing unreadable");
-    set_rate(&exchange, FIRST_RATE)
-        .await
-        .expect("an empty disk takes everything");
+    take_on_gateways(&store, &clock, &ids).await;
     let access = Access::load(store, vault(&ids), clock, ids, options());
     let access = access.await.expect("an empty disk has nothing unreadable");
     let seeded = access.seed_development(None).await;
@@ -171,31 +156,7 @@ async fn furnish(shape: Shape) -> Image {
         .update_app(keys.app, change)
         .await
         .expect("the settings are in order");
-    let mut connections = BTreeMap::new();
-    for (environment, word) in [
-        (Environment::Sandbox, "sandbox"),
-        (Environment::Live, "live"),
-    ] {
-        let first = (0..shape.connections).map(|slot| (NAMES[0], slot, shape.temper * 50));
-        let second = (0..shape.neighbours).map(|slot| (NAMES[1], slot, shape.sick * 300));
-        for (gateway, slot, temper) in first.chain(second) {
-            let host = format!("{}{slot}.{word}", &gateway[..1]);
-            let made = access.create_connection(NewConnection {
-                app: keys.app,
-                environment,
-                gateway: gateway.to_owned(),
-                account_name: host.clone(),
-                methods: None,
-                config: serde_json::json!({
-                    "base": format!("https://{host}.example"),
-                    "secret": CALLBACK_SECRET,
-                    "temper": temper,
-                }),
-            });
-            connections.insert(host, made.await.expect("the connection is in order").id);
-            tokio::time::sleep(Duration::from_secs(1)).await; // connections are listed by age
-        }
-    }
+    let connections = connect(&access, keys.app, shape).await;
     let mut webhooks = Vec::new();
     for number in 0..shape.webhooks {
         let url = format!("https://shop{number}.example/hook");
@@ -214,4 +175,54 @@ async fn furnish(shape: Shape) -> Image {
         connections,
         webhooks,
     }
+}
+
+/// The first version of each gateway, and what a dollar costs.
+async fn take_on_gateways(store: &Store, clock: &Clock, ids: &Ids) {
+    let gateways = shelved(clock, ids);
+    gateways
+        .keep_in(store)
+        .await
+        .expect("an empty disk has nothing unreadable");
+    for name in NAMES {
+        let (first, by) = (hash(name, 1), By::new("ada"));
+        let added = gateways.install_shelved(name, &first, &by).await;
+        added.expect("it lies on the shelf");
+    }
+    let feed = FeedSettings::default();
+    let exchange = Exchange::load(store.clone(), clock.clone(), feed, false).await;
+    let exchange = exchange.expect("an empty disk has nothing unreadable");
+    set_rate(&exchange, FIRST_RATE)
+        .await
+        .expect("an empty disk takes everything");
+}
+
+/// An app's connections, by the host of their provider.
+async fn connect(access: &Access, app: AppId, shape: Shape) -> BTreeMap<String, ConnectionId> {
+    let mut connections = BTreeMap::new();
+    for (environment, word) in [
+        (Environment::Sandbox, "sandbox"),
+        (Environment::Live, "live"),
+    ] {
+        let first = (0..shape.connections).map(|slot| (NAMES[0], slot, shape.temper * 50));
+        let second = (0..shape.neighbours).map(|slot| (NAMES[1], slot, shape.sick * 300));
+        for (gateway, slot, temper) in first.chain(second) {
+            let host = format!("{}{slot}.{word}", &gateway[..1]);
+            let made = access.create_connection(NewConnection {
+                app,
+                environment,
+                gateway: gateway.to_owned(),
+                account_name: host.clone(),
+                methods: None,
+                config: serde_json::json!({
+                    "base": format!("https://{host}.example"),
+                    "secret": CALLBACK_SECRET,
+                    "temper": temper,
+                }),
+            });
+            connections.insert(host, made.await.expect("the connection is in order").id);
+            tokio::time::sleep(Duration::from_secs(1)).await; // connections are listed by age
+        }
+    }
+    connections
 }
