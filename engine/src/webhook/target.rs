@@ -160,11 +160,36 @@ impl Target {
             match turn(self.predecessor(store, &self.window[place]).await?, now) {
                 Turn::Now => return Ok(self.window.remove(place)),
                 Turn::At(at) => *later = sooner(*later, Some(at)),
-                // It comes back, or it is further up in this window: either way we are asked again then.
-                Turn::AfterPredecessor => {}
+                Turn::AfterPredecessor => {
+                    if let Some(first) = self.unsent_first(store, place).await? {
+                        return Ok(Some(first));
+                    }
+                    // It is on its way: we are asked again when it comes back.
+                }
             }
         }
         Ok(None)
+    }
+
+    /// The first event that the row at `place` waits for, unless it is on its way. It need not be in the window: when the clock was set
+    /// back, it lies behind its later events, and a window full of those would wait for ever. It was never tried, so it is due.
+    async fn unsent_first(
+        &mut self,
+        store: &Store,
+        place: usize,
+    ) -> Result<Option<Row>, StoreError> {
+        let Some(key) = self.window[place].predecessor_key() else {
+            return Ok(None);
+        };
+        if self.in_flight.contains_key(&key) {
+            return Ok(None);
+        }
+        let first = store.get(Table::Outbox, &key).await?;
+        let first = first.and_then(|value| Row::read(&key, &value).ok());
+        if first.is_some() {
+            self.window.retain(|row| row.key() != key);
+        }
+        Ok(first)
     }
 
     async fn predecessor(&self, store: &Store, row: &Row) -> Result<Predecessor, StoreError> {

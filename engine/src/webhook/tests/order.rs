@@ -59,8 +59,11 @@ async fn many_payments_at_once_keep_their_own_order() {
     }
     receiver.received(200).await;
     room.nothing_waits().await;
-    let requests = receiver.requests();
-    assert_eq!(requests.len(), 200);
+    each_has_its_beginning_first(&receiver.requests(), &begun);
+}
+
+fn each_has_its_beginning_first(requests: &[receiver::Request], begun: &[Transaction]) {
+    assert_eq!(requests.len(), 2 * begun.len());
     for tx in begun {
         let id = tx.id.to_string();
         let events: Vec<_> = requests
@@ -83,4 +86,35 @@ async fn a_webhook_that_was_made_after_the_beginning_gets_the_end_alone() {
     room.end(&tx).await;
     receiver.received(1).await;
     assert_eq!(receiver.events(), ["payment.cancelled"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beginnings_that_lie_ahead_because_the_clock_was_set_back_stop_no_queue() {
+    let store = Store::memory();
+    let (later, receiver) = (
+        START.plus(Duration::from_secs(3_600)),
+        Receiver::good().await,
+    );
+    let before = Room::with(
+        store.clone(),
+        Clock::manual(later),
+        WebhookSettings::default(),
+    )
+    .await;
+    before.webhook(&receiver).await;
+    let mut begun = Vec::new();
+    for _ in 0..50 {
+        let tx = before.payment();
+        before.store_only(&tx, EventName::PaymentInitiated).await;
+        begun.push(tx);
+    }
+    drop(before);
+    let room = Room::with(store, Clock::manual(START), WebhookSettings::default()).await;
+    for tx in &begun {
+        room.end(tx).await;
+    }
+    room.clock.advance(Duration::from_secs(7_200));
+    receiver.received(100).await;
+    room.nothing_waits().await;
+    each_has_its_beginning_first(&receiver.requests(), &begun);
 }
