@@ -46,11 +46,14 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     let mut site = Site::open(programmable, |_| ()).await?;
     let load = Load::new(site.server.merchant(), site.server.stranger());
     let loading = tokio::spawn(load.clone().run(sweep.rate));
-    let mut lives = Lives::default();
+    let mut lives = Lives {
+        within: sweep.resumes_within,
+        ..Lives::default()
+    };
     lives.begin(&site);
     for kill in 0..sweep.kills {
         match kill % WHOLE == FIRST_WHOLE {
-            true => lives.last_whole(&site, sweep.resumes_within).await?,
+            true => lives.last_whole(&site).await?,
             false => tokio::time::sleep(life(kill)).await,
         }
         site.server.kill().await?;
@@ -100,8 +103,12 @@ pub(super) struct Lives {
     pub(super) first: Instant,
     began: Instant,
     began_at: Timestamp,
+    /// How soon after a start everything has to be at work.
+    within: Duration,
     /// What was open when the last life ended, had not been asked about, and is not yet seen at work in this one.
     open: BTreeSet<String>,
+    /// What was heard of from outside later than that, and when. It may have been at work long before.
+    heard_late: Vec<(String, Duration)>,
     pub(super) ready: Vec<Duration>,
     pub(super) resumed: Vec<Duration>,
     /// Lives that lasted until everything was at work again.
@@ -120,7 +127,9 @@ impl Default for Lives {
             first: Instant::now(),
             began: Instant::now(),
             began_at: Timestamp::default(),
+            within: Duration::ZERO,
             open: BTreeSet::new(),
+            heard_late: Vec::new(),
             ready: Vec::new(),
             resumed: Vec::new(),
             whole: 0,
@@ -144,8 +153,8 @@ impl Lives {
     }
 
     /// Waits until all that was open is at work again.
-    async fn last_whole(&mut self, site: &Site, within: Duration) -> anyhow::Result<()> {
-        let (end, known) = (self.began + within + GRACE, self.resumed.len());
+    async fn last_whole(&mut self, site: &Site) -> anyhow::Result<()> {
+        let (end, known) = (self.began + self.within + GRACE, self.resumed.len());
         loop {
             self.listen(site);
             // Of a few at a time: meanwhile the others are heard of by themselves.
@@ -169,14 +178,34 @@ impl Lives {
                 tokio::time::sleep(LOOK).await;
             }
         }
+        self.ask_about_the_late(site).await?;
         self.whole += 1;
         let too_late = self
             .resumed
             .iter()
             .skip(known)
-            .filter(|time| **time > within);
+            .filter(|time| **time > self.within);
         self.late
             .extend(too_late.map(|time| format!("something was at work after {time:.2?}")));
+        Ok(())
+    }
+
+    /// Of what was heard of late: when the program itself was at work on it, by its timeline.
+    async fn ask_about_the_late(&mut self, site: &Site) -> anyhow::Result<()> {
+        for late in std::mem::take(&mut self.heard_late).chunks(FEW) {
+            let ids: Vec<String> = late.iter().map(|(id, _)| id.clone()).collect();
+            let shown = operator::see_all(&site.server.operator(), &ids).await?;
+            let heard: BTreeMap<_, _> = late.iter().cloned().collect();
+            for (id, shown) in shown {
+                let heard = heard.get(&id).copied().unwrap_or_default();
+                match self.taken_up(&shown.unwrap_or_default()) {
+                    Taken::After(time) => self.resumed.push(time.min(heard)),
+                    Taken::Not => self.resumed.push(heard),
+                    Taken::AskedBefore => self.asked_before += 1,
+                    Taken::Ended => {}
+                }
+            }
+        }
         Ok(())
     }
 
@@ -191,7 +220,10 @@ impl Lives {
         }
         for (id, at) in signs {
             if self.open.remove(&id) {
-                self.resumed.push(at - self.began);
+                match at - self.began {
+                    after if after > self.within => self.heard_late.push((id, after)),
+                    after => self.resumed.push(after),
+                }
             }
         }
     }
