@@ -201,7 +201,7 @@ async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::
     let shown = world
         .done("GET", &format!("/cases/{case_id}"), Value::Null)
         .await?;
-    assert_eq!(shown["closed"]["note"], "never arrived");
+    assert_eq!(shown["closed"]["note"], "gone");
     assert_eq!(shown["closed"]["by"]["name"], "development");
     assert_eq!(shown["transaction"]["id"], json!(id));
     let closed = world
