@@ -1,12 +1,14 @@
 //! The gateway of the simulation: an ordinary one, linked in, whose connection says how often it panics, stalls or talks nonsense. It goes
 //! by two names, so that there are two gateways, and each has a few versions, which say in every request who they are.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use switchyard_engine::limits::CALLBACK_TRIES;
 use switchyard_engine::simulation::{Fault as Planted, planted};
 use switchyard_gateway::abi::{ABI_MAJOR, Bytes, Plugin, Sink};
 use switchyard_gateway::{
@@ -89,10 +91,10 @@ impl Gateway for Simulated {
 
     async fn callback(&self, cx: &Context, news: Callback) -> Result<CallbackResult, Fault> {
         let config: Config = cx.config()?;
-        if cx.chance() % 1_000 < config.temper {
+        let body = news.body.bytes()?;
+        if cx.chance() % 1_000 < config.temper && may_panic_over(&body) {
             panic!("the simulation wants a panic over a callback");
         }
-        let body = news.body.bytes()?;
         let is_signed =
             news.header("x-signature") == Some(signature(&config.secret, &body).as_str());
         if !is_signed && planted() != Some(Planted::ForgeryBelieved) {
@@ -211,6 +213,22 @@ pub const VERSION: &str = "x-gateway-version";
 thread_local! {
     /// The version of which a call begins at this moment.
     static BEGINS: Cell<u8> = const { Cell::new(0) };
+    /// The bodies of callbacks over which there were panics in the history that runs on this thread, and how often.
+    static PANICS: RefCell<BTreeMap<Vec<u8>, u32>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// A history begins.
+pub fn begin_history() {
+    PANICS.take();
+}
+
+/// What is panicked over at each of the engine's tries has been heard by nobody, so that no promise is about it: one try is spared.
+fn may_panic_over(body: &[u8]) -> bool {
+    PANICS.with_borrow_mut(|panics| {
+        let count = panics.entry(body.to_vec()).or_default();
+        *count += 1;
+        *count < CALLBACK_TRIES
+    })
 }
 
 /// # Safety

@@ -50,6 +50,7 @@ pub struct History {
 /// Runs the history of a plan.
 pub fn run(plan: Plan, options: Options) -> History {
     panics::note();
+    crate::gateway::begin_history();
     let seed = plan.seed;
     let image = image::of(&plan);
     let world = Shared::new(plan.clone(), options.keeps_log);
