@@ -8,7 +8,7 @@ pub fn described() -> Vec<(&'static str, String)> {
         ("processor", processor()),
         ("memory", memory()),
         ("disk", disk()),
-        ("kernel", first_line("/proc/sys/kernel/osrelease")),
+        ("kernel", kernel()),
         ("built from", commit()),
     ]
 }
@@ -27,6 +27,13 @@ pub fn worked() -> f64 {
 
 /// What the kernel tells times in, whatever it counts in itself.
 const TICKS_A_SECOND: f64 = 100.0;
+
+/// Its version without what a builder put behind it, which says nothing to others.
+fn kernel() -> String {
+    let release = first_line("/proc/sys/kernel/osrelease");
+    let version = release.split('-').next().unwrap_or(&release);
+    format!("Linux {version}")
+}
 
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
