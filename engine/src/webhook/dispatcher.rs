@@ -14,7 +14,7 @@ use super::Shared;
 use super::row::Row;
 use super::settle::{self, Ended, Settled};
 use super::sweep::Swept;
-use super::target::{Lane, Next, Pace, Target, sooner};
+use super::target::{Lane, Next, Pace, Retried, Target, sooner};
 use crate::access::{Webhook, WebhookOptions};
 use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
@@ -111,7 +111,7 @@ impl Dispatcher {
             return;
         };
         let retry = match ended.settled {
-            Settled::Retry { due } => Some(due),
+            Settled::Retry { began, due } => Some(Retried { began, due }),
             Settled::Acknowledged | Settled::Failed | Settled::Unwritten => None,
         };
         let Some(flown) = target.ended(key, retry) else {
@@ -205,7 +205,7 @@ impl Dispatcher {
         match target.next(&self.shared.store, webhook, now).await {
             Ok(Next::Send(row)) => match to.as_ref().filter(|to| to.is_enabled) {
                 Some(to) => {
-                    target.started((*row).clone(), now, lane);
+                    target.started((*row).clone(), lane);
                     target.space_out(now, options.spacing());
                     self.send(to.clone(), *row, lane);
                     self.line_up(webhook);

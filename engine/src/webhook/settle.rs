@@ -21,6 +21,7 @@ use crate::store::{Batch, CommitError, Table};
 pub enum Settled {
     Acknowledged,
     Retry {
+        began: Timestamp,
         due: Timestamp,
     },
     Failed,
@@ -128,7 +129,10 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     }
     match verdict {
         Verdict::Acknowledged => Settled::Acknowledged,
-        Verdict::Retry { due } => Settled::Retry { due },
+        Verdict::Retry { due } => Settled::Retry {
+            began: attempt.at,
+            due,
+        },
         Verdict::Failed => Settled::Failed,
     }
 }

@@ -43,8 +43,15 @@ pub struct Target {
 /// A row that is on its way.
 pub struct InFlight {
     pub row: Row,
-    pub started: Timestamp,
     pub lane: Lane,
+}
+
+/// An attempt that was not acknowledged, and when the next one is due.
+#[derive(Clone, Copy, Debug)]
+pub struct Retried {
+    /// As the log of attempts has it.
+    pub began: Timestamp,
+    pub due: Timestamp,
 }
 
 /// How quickly a receiver answered last.
@@ -126,9 +133,8 @@ impl Target {
     }
 
     /// The row is on its way.
-    pub fn started(&mut self, row: Row, started: Timestamp, lane: Lane) {
-        self.in_flight
-            .insert(row.key(), InFlight { row, started, lane });
+    pub fn started(&mut self, row: Row, lane: Lane) {
+        self.in_flight.insert(row.key(), InFlight { row, lane });
     }
 
     /// Leaves room behind a request that begins now. A look that comes a little late is made up for, so that the rate is kept.
@@ -138,15 +144,16 @@ impl Target {
         self.not_before = (!spacing.is_zero()).then(|| from.plus(spacing));
     }
 
-    /// The row came back. `retry`: it was not acknowledged, and waits for a later attempt.
-    pub fn ended(&mut self, key: &[u8], retry: Option<Timestamp>) -> Option<InFlight> {
+    /// The row came back. `retry`: it was not acknowledged, and waits for a later attempt. What follows waits from the time at which
+    /// the attempt began, not from when the row was taken: on a busy machine that is earlier.
+    pub fn ended(&mut self, key: &[u8], retry: Option<Retried>) -> Option<InFlight> {
         let ended = self.in_flight.remove(key)?;
         let was_first = ended.row.attempts == 0 && ended.row.sequence() == 1;
-        if retry.is_some() && was_first {
+        if let Some(retried) = retry.filter(|_| was_first) {
             self.tried
-                .insert(ended.row.transaction.ulid(), ended.started);
+                .insert(ended.row.transaction.ulid(), retried.began);
         }
-        self.next_due = sooner(self.next_due, retry);
+        self.next_due = sooner(self.next_due, retry.map(|retried| retried.due));
         Some(ended)
     }
 

@@ -2,6 +2,7 @@
 
 use super::receiver::Manner;
 use super::*;
+use crate::webhook::target::{Lane, Next, Retried, Target};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
@@ -39,6 +40,37 @@ async fn three_seconds_after_a_first_attempt_without_acknowledgment_the_end_goes
         receiver.events(),
         ["payment.initiated", "payment.cancelled"]
     );
+}
+
+/// Between taking a row and sending it lies the time that a busy machine needs.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Status(200)).await;
+    let webhook = room.webhook(&receiver).await;
+    let tx = room.payment();
+    room.store_only(&tx, EventName::PaymentInitiated).await;
+    let taken = room.clock.now();
+    let mut target = Target::default();
+    target.look_again(taken);
+    let Ok(Next::Send(row)) = target.next(&room.store, webhook.id, taken).await else {
+        panic!("the first event is due");
+    };
+    let (key, began) = (row.key(), taken.plus(Duration::from_millis(40)));
+    target.started(*row, Lane::Quick);
+    let mut batch = Batch::new();
+    batch.delete(Table::Outbox, key.clone());
+    room.store.commit(batch).await.unwrap();
+    room.store_only(&tx, EventName::PaymentCancelled).await;
+    target.look_again(taken);
+    let due = began.plus(Duration::from_secs(600));
+    target.ended(&key, Some(Retried { began, due }));
+    let goes_ahead = began.plus(Duration::from_secs(3));
+    let early = taken.plus(Duration::from_secs(3));
+    let next = target.next(&room.store, webhook.id, early).await.unwrap();
+    assert_eq!(next, Next::At(goes_ahead));
+    let next = target.next(&room.store, webhook.id, goes_ahead).await;
+    assert!(matches!(next, Ok(Next::Send(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
