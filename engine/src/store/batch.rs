@@ -10,7 +10,7 @@ use crate::limits::{STORE_KEY_BYTES, STORE_VALUE_BYTES};
 ///
 /// Checks look at the rows as they are when the store's only writer reaches this commit, so no other commit can slip in
 /// between a check and the change it guards. They do not see the changes of their own batch. Two changes of the same row in
-/// one batch leave the later one.
+/// one batch leave the later one; what is added comes on top of that.
 #[derive(Default)]
 pub struct Batch {
     /// Keys and values one after the other: a commit costs two allocations that grow, not two for every row.
@@ -34,6 +34,7 @@ struct Step {
 enum Kind {
     Put,
     Delete,
+    Add,
     Absent,
     Version(u64),
     Value,
@@ -113,6 +114,13 @@ impl Batch {
         self.step(table, Kind::Delete, key.as_ref(), &[]);
     }
 
+    /// Adds to the numbers in a row of counts, see [`counts`](super::counts()). A row that is not there counts nothing, and one whose
+    /// numbers all become zero goes. Commits that add to one row never conflict.
+    pub fn add<const N: usize>(&mut self, table: Table, key: impl AsRef<[u8]>, numbers: [i64; N]) {
+        let numbers = numbers.map(i64::to_be_bytes);
+        self.step(table, Kind::Add, key.as_ref(), &[numbers.as_flattened()]);
+    }
+
     /// The commit conflicts if there is such a row.
     pub fn require_absent(&mut self, table: Table, key: impl AsRef<[u8]>) {
         self.step(table, Kind::Absent, key.as_ref(), &[]);
@@ -138,7 +146,7 @@ impl Batch {
             let value = match step.kind {
                 Kind::Put => Some(&self.bytes[step.value()]),
                 Kind::Delete => None,
-                Kind::Absent | Kind::Version(_) | Kind::Value => return None,
+                Kind::Add | Kind::Absent | Kind::Version(_) | Kind::Value => return None,
             };
             Some(Change {
                 table: step.table,
@@ -148,13 +156,28 @@ impl Batch {
         })
     }
 
+    /// Rows of counts and what is added to them, for [`add`].
+    pub(super) fn additions(&self) -> impl Iterator<Item = (Table, &[u8], &[u8])> {
+        let additions = self
+            .steps
+            .iter()
+            .filter(|step| matches!(step.kind, Kind::Add));
+        additions.map(|step| {
+            (
+                step.table,
+                &self.bytes[step.key()],
+                &self.bytes[step.value()],
+            )
+        })
+    }
+
     pub(super) fn checks(&self) -> impl Iterator<Item = (Table, &[u8], Check<'_>)> {
         self.steps.iter().filter_map(|step| {
             let check = match step.kind {
                 Kind::Absent => Check::Absent,
                 Kind::Version(version) => Check::Version(version),
                 Kind::Value => Check::Value(&self.bytes[step.value()]),
-                Kind::Put | Kind::Delete => return None,
+                Kind::Put | Kind::Delete | Kind::Add => return None,
             };
             Some((step.table, &self.bytes[step.key()], check))
         })
@@ -233,9 +256,33 @@ impl Check<'_> {
     }
 }
 
+/// Adds to the numbers in a row of counts. Whether none had to be kept from falling below zero: then more was taken than had been added.
+pub(super) fn add(row: &mut Vec<u8>, numbers: &[u8]) -> bool {
+    row.resize(row.len().max(numbers.len()), 0);
+    let mut is_sound = true;
+    let (counts, _) = row.as_chunks_mut();
+    let (numbers, _) = numbers.as_chunks();
+    for (count, number) in counts.iter_mut().zip(numbers) {
+        let sum = u64::from_be_bytes(*count).checked_add_signed(i64::from_be_bytes(*number));
+        is_sound &= sum.is_some();
+        *count = sum.unwrap_or(0).to_be_bytes();
+    }
+    is_sound
+}
+
+/// The numbers in a row of counts; zeros when there is no such row.
+pub fn counts<const N: usize>(row: Option<&[u8]>) -> [u64; N] {
+    let mut counts = [0; N];
+    let (numbers, _) = row.unwrap_or_default().as_chunks();
+    for (count, number) in counts.iter_mut().zip(numbers) {
+        *count = u64::from_be_bytes(*number);
+    }
+    counts
+}
+
 /// A snapshot, an event, a customer, and the keys of a few index rows and timers.
 const USUAL_BYTES: usize = 4_096;
-const USUAL_STEPS: usize = 8;
+const USUAL_STEPS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -298,6 +345,25 @@ mod tests {
         assert!(!Check::Version(0).holds(Some(b"short")));
         assert!(!Check::Version(0).holds(None));
         assert!(Check::Version(0).holds(Some(&[0; 8])));
+    }
+
+    #[test]
+    fn counts_are_added_up_and_never_below_zero() {
+        let one = |batch: &Batch| batch.additions().next().unwrap().2.to_vec();
+        let plus = |numbers: [i64; 2]| {
+            let mut batch = Batch::new();
+            batch.add(Table::Count, "c", numbers);
+            assert_eq!(batch.changes().count() + batch.checks().count(), 0);
+            one(&batch)
+        };
+        let mut row = Vec::new();
+        assert!(add(&mut row, &plus([3, 1])));
+        assert!(add(&mut row, &plus([-1, 2])));
+        assert_eq!(counts(Some(&row)), [2, 3]);
+        assert_eq!(counts(Some(&row)), [2, 3, 0], "a number that came later");
+        assert!(!add(&mut row, &plus([-3, 1])));
+        assert_eq!(counts(Some(&row)), [0, 4]);
+        assert_eq!(counts(None), [0; 2]);
     }
 
     #[test]

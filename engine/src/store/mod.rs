@@ -3,6 +3,8 @@
 //! What it promises:
 //! - A commit is made whole or not at all. `Ok` means that it survives a power cut: it was flushed through the disk's cache.
 //! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival. `Conflict` changes nothing.
+//! - What is added to a row of counts is added by the only writer, once for a whole group of commits, and becomes durable together with
+//!   whatever else its commit changes: a count is exact, and counting never conflicts.
 //! - `Unavailable` changes nothing: the disk is full or failing. The store opens its engine again until it can write; should
 //!   the engine find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
@@ -37,7 +39,7 @@ use std::thread;
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
 
-pub use self::batch::Batch;
+pub use self::batch::{Batch, counts};
 pub use self::error::{CommitError, OpenError, StoreError};
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};

@@ -31,10 +31,12 @@ pub enum Table {
     Callback = 12,
     /// What the engine remembers about itself.
     Meta = 13,
+    /// How many transactions there are, see `records`.
+    Count = 14,
 }
 
 impl Table {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Transaction,
         Self::Event,
         Self::Journal,
@@ -48,6 +50,7 @@ impl Table {
         Self::Case,
         Self::Callback,
         Self::Meta,
+        Self::Count,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -65,6 +68,7 @@ impl Table {
             Self::Case => "case",
             Self::Callback => "callback",
             Self::Meta => "meta",
+            Self::Count => "count",
         }
     }
 

@@ -7,7 +7,7 @@
 //! An engine that panics has failed like one that answers an error, also when it does so while it is closed: the thread lives on
 //! and opens it again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Shared;
-use super::batch::{Batch, Change};
+use super::batch::{self, Batch, Change};
 use super::error::{CommitError, OpenError};
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
 use super::table::Table;
@@ -60,10 +60,16 @@ struct Failure {
     undo: Vec<Row>,
 }
 
-/// What became of the commits of a group, and the rows that are to change.
-struct Group<'a> {
-    verdicts: Vec<Result<(), CommitError>>,
+type Verdicts = Vec<Result<(), CommitError>>;
+
+/// The rows that a group changes, each once, as its last commit leaves them.
+#[derive(Default)]
+struct Rows<'a> {
     changes: Vec<Change<'a>>,
+    /// Where in `changes` a row stands.
+    latest: HashMap<(Table, &'a [u8]), usize, Quick>,
+    /// The values of the rows of counts that were added to, by where they stand in `changes`.
+    sums: BTreeMap<usize, Vec<u8>>,
 }
 
 /// Why nothing of a group was made.
@@ -164,14 +170,14 @@ impl Writer {
     }
 
     /// Commits the group, and says what to answer to each of it.
-    fn decide(&mut self, group: &[Request]) -> Vec<Result<(), CommitError>> {
+    fn decide(&mut self, group: &[Request]) -> Verdicts {
         if group.is_empty() {
             return Vec::new();
         }
         let reason = match self.try_write(group) {
-            Ok(group) => {
-                self.count(&group.verdicts);
-                return group.verdicts;
+            Ok(verdicts) => {
+                self.count(&verdicts);
+                return verdicts;
             }
             Err(Refused::Failed(failed)) => self.fail(failed),
             Err(Refused::Down(reason)) => reason,
@@ -183,7 +189,7 @@ impl Writer {
     }
 
     /// The hold on the engine ends with this call: a failed engine is closed only when nobody holds it.
-    fn try_write<'a>(&self, group: &'a [Request]) -> Result<Group<'a>, Refused> {
+    fn try_write(&self, group: &[Request]) -> Result<Verdicts, Refused> {
         if let Some(failure) = &self.failure {
             return Err(Refused::Down(failure.reason.clone()));
         }
@@ -272,16 +278,20 @@ impl Drop for Writer {
     }
 }
 
-fn write<'a>(kv: &dyn Kv, group: &'a [Request]) -> Result<Group<'a>, WriteFailed> {
-    let group = contained(|| evaluate(kv, group)).map_err(|error| WriteFailed {
+fn write(kv: &dyn Kv, group: &[Request]) -> Result<Verdicts, WriteFailed> {
+    let (verdicts, rows) = contained(|| evaluate(kv, group)).map_err(|error| WriteFailed {
         error,
         undo: Vec::new(), // nothing was written
         readable: true,
     })?;
-    if !group.changes.is_empty() {
-        change(kv, &group.changes)?;
+    let mut changes = rows.changes;
+    for (&at, sum) in &rows.sums {
+        changes[at].value = sum.iter().any(|&byte| byte != 0).then_some(sum);
     }
-    Ok(group)
+    if !changes.is_empty() {
+        change(kv, &changes)?;
+    }
+    Ok(verdicts)
 }
 
 /// Engines contain the panics they know of, and then say what to undo. After any other the engine may show anything.
@@ -307,15 +317,14 @@ fn close(kv: Box<dyn Kv>) {
 }
 
 /// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
-fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<Group<'a>, KvError> {
-    let mut changes: Vec<Change<'a>> = Vec::new();
-    let mut latest: HashMap<(Table, &'a [u8]), usize, Quick> = HashMap::default();
+fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<'a>), KvError> {
+    let mut rows = Rows::default();
     let mut verdicts = Vec::with_capacity(requests.len());
-    for request in requests {
+    for Request { batch, .. } in requests {
         let mut verdict = Ok(());
-        for (table, key, check) in request.batch.checks() {
-            let holds = match latest.get(&(table, key)) {
-                Some(&at) => check.holds(changes[at].value),
+        for (table, key, check) in batch.checks() {
+            let holds = match rows.latest.get(&(table, key)) {
+                Some(&at) => check.holds(rows.value(at)),
                 None => check.holds(kv.get(table, key)?.as_deref()),
             };
             if !holds {
@@ -324,20 +333,70 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<Group<'a>, KvErr
             }
         }
         if verdict.is_ok() {
-            for change in request.batch.changes() {
-                let at = *latest
-                    .entry((change.table, change.key))
-                    .or_insert(changes.len());
-                if at == changes.len() {
-                    changes.push(change);
-                } else {
-                    changes[at] = change;
-                }
+            batch.changes().for_each(|change| rows.set(change));
+            for (table, key, numbers) in batch.additions() {
+                rows.add(kv, table, key, numbers)?;
             }
         }
         verdicts.push(verdict);
     }
-    Ok(Group { verdicts, changes })
+    Ok((verdicts, rows))
+}
+
+impl<'a> Rows<'a> {
+    fn value(&self, at: usize) -> Option<&[u8]> {
+        match self.sums.get(&at) {
+            Some(sum) => sum.iter().any(|&byte| byte != 0).then_some(sum),
+            None => self.changes[at].value,
+        }
+    }
+
+    fn set(&mut self, change: Change<'a>) {
+        let row = (change.table, change.key);
+        let at = *self.latest.entry(row).or_insert(self.changes.len());
+        if at == self.changes.len() {
+            self.changes.push(change);
+        } else {
+            self.sums.remove(&at);
+            self.changes[at] = change;
+        }
+    }
+
+    /// Adds to a row of counts, which is read from the engine when the group meets it first.
+    fn add(
+        &mut self,
+        kv: &dyn Kv,
+        table: Table,
+        key: &'a [u8],
+        numbers: &[u8],
+    ) -> Result<(), KvError> {
+        let at = match self.latest.get(&(table, key)) {
+            Some(&at) => at,
+            None => {
+                let sum = kv.get(table, key)?.unwrap_or_default();
+                let at = self.changes.len();
+                self.set(Change {
+                    table,
+                    key,
+                    value: None,
+                });
+                self.sums.insert(at, sum);
+                at
+            }
+        };
+        let given = self.changes[at].value;
+        let sum = self
+            .sums
+            .entry(at)
+            .or_insert_with(|| given.unwrap_or_default().to_vec());
+        if !batch::add(sum, numbers) {
+            tracing::error!(
+                store.table = table.name(),
+                "a count would have fallen below zero and stays there: the store is damaged, restore it from a backup"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Hashes the rows of one group. The standard one is made to withstand chosen keys; here the worst that these can do is to have a few

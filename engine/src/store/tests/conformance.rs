@@ -343,6 +343,118 @@ async fn commits_that_are_sent_in_order_are_made_in_order(home: Home) {
     assert_eq!(rows.len(), 200);
 }
 
+async fn numbers(store: &Store, key: &str) -> [u64; 2] {
+    let row = store.get(Table::Count, key.as_bytes()).await.unwrap();
+    counts(row.as_deref())
+}
+
+async fn sixty_four_tasks_that_add_to_one_row_lose_nothing_and_never_conflict(home: Home) {
+    const EACH: u64 = 10;
+    let store = home.open();
+    let tasks: Vec<_> = (0..64_u64)
+        .map(|task| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for step in 0..EACH {
+                    let counted = batch(|batch| {
+                        batch.put(Table::Event, [task as u8, step as u8], "");
+                        batch.add(Table::Count, "c", [1, 0]);
+                        // Half of the steps are taken back by the step after.
+                        batch.add(Table::Count, "c", [0, [2, -1][step as usize % 2]]);
+                    });
+                    store.commit(counted).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(numbers(&store, "c").await, [64 * EACH, 32 * EACH]);
+}
+
+async fn counts_of_commits_that_share_a_flush_are_added_up_and_of_refused_ones_are_not(home: Home) {
+    let store = home.open();
+    let mut waiting = Vec::new();
+    for n in 0..300_i64 {
+        let step = batch(|batch| {
+            if n % 3 == 2 {
+                batch.require_absent(Table::Event, "first");
+            }
+            batch.put(Table::Event, if n == 0 { "first" } else { "other" }, "");
+            batch.add(Table::Count, ["a", "b"][n as usize % 2], [n, 1]);
+        });
+        let store = &store;
+        let mut commit = Box::pin(async move { store.commit(step).await });
+        // The first poll sends the commit, so many of them share a flush.
+        match commit
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(verdict) => assert_eq!(verdict.is_err(), n % 3 == 2, "{n}"),
+            Poll::Pending => waiting.push((n, commit)),
+        }
+    }
+    for (n, commit) in waiting {
+        assert_eq!(commit.await.is_err(), n % 3 == 2, "{n}");
+    }
+    for (key, first) in [("a", 0), ("b", 1)] {
+        let made = (first..300_u64).step_by(2).filter(|n| n % 3 != 2);
+        let expected = [made.clone().sum(), made.count() as u64];
+        assert_eq!(numbers(&store, key).await, expected, "{key}");
+    }
+}
+
+async fn a_row_of_counts_is_put_added_to_and_deleted_in_order_and_gone_at_zero(home: Home) {
+    let store = home.open();
+    let there = |store: &Store| {
+        let store = store.clone();
+        async move { store.get(Table::Count, b"c").await.unwrap().is_some() }
+    };
+    let add = |one: i64, other: i64| batch(|batch| batch.add(Table::Count, "c", [one, other]));
+    store.commit(add(2, 5)).await.unwrap();
+    store.commit(add(-2, 0)).await.unwrap();
+    assert_eq!(numbers(&store, "c").await, [0, 5]);
+    store.commit(add(0, -5)).await.unwrap();
+    assert!(!there(&store).await, "nothing is counted");
+    store
+        .commit(batch(|batch| batch.require_absent(Table::Count, "c")))
+        .await
+        .unwrap();
+
+    let over_put = batch(|batch| {
+        batch.add(Table::Count, "c", [1, 1]);
+        batch.put(Table::Count, "c", [7_u64.to_be_bytes(), [0; 8]].concat());
+        batch.add(Table::Count, "c", [0, 3]);
+    });
+    store.commit(over_put).await.unwrap();
+    assert_eq!(
+        numbers(&store, "c").await,
+        [8, 4],
+        "what is added comes last"
+    );
+    let over_nothing = batch(|batch| {
+        batch.add(Table::Count, "c", [1, 0]);
+        batch.delete(Table::Count, "c");
+    });
+    store.commit(over_nothing).await.unwrap();
+    assert_eq!(numbers(&store, "c").await, [1, 0]);
+    store
+        .commit(batch(|batch| batch.delete(Table::Count, "c")))
+        .await
+        .unwrap();
+    assert!(!there(&store).await);
+}
+
+async fn counts_are_there_after_the_store_is_opened_again(home: Home) {
+    for round in 0..3 {
+        let store = home.open();
+        assert_eq!(numbers(&store, "c").await, [round, 2 * round]);
+        let counted = batch(|batch| batch.add(Table::Count, "c", [1, 2]));
+        store.commit(counted).await.unwrap();
+    }
+}
+
 async fn a_scan_sees_a_commit_whole_or_not_at_all(home: Home) {
     let store = home.open();
     let writer = tokio::spawn({
@@ -472,9 +584,16 @@ every_engine!(
         scans_go_both_ways_within_their_bounds_and_limit,
         scans_by_prefix_see_the_rows_of_that_prefix_alone,
         sixty_four_tasks_that_count_in_one_row_lose_nothing,
+        sixty_four_tasks_that_add_to_one_row_lose_nothing_and_never_conflict,
+        counts_of_commits_that_share_a_flush_are_added_up_and_of_refused_ones_are_not,
+        a_row_of_counts_is_put_added_to_and_deleted_in_order_and_gone_at_zero,
         commits_that_are_sent_in_order_are_made_in_order,
         a_scan_sees_a_commit_whole_or_not_at_all,
         a_closed_store_refuses_and_says_so,
     ],
-    on_disk: [rows_are_there_after_a_close_and_after_a_drop, large_values_are_kept]
+    on_disk: [
+        rows_are_there_after_a_close_and_after_a_drop,
+        large_values_are_kept,
+        counts_are_there_after_the_store_is_opened_again,
+    ]
 );

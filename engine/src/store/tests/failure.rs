@@ -208,8 +208,12 @@ async fn what_was_refused_is_taken_back_when_the_engine_finds_it_in_its_log() {
     let store = disk.store();
     store.commit(put("kept", "before")).await.unwrap();
     store.commit(put("deleted", "before")).await.unwrap();
+    let counted = batch(|batch| batch.add(Table::Count, "c", [3]));
+    store.commit(counted).await.unwrap();
     disk.0.is_full.store(true, SeqCst);
     let change = batch(|batch| {
+        batch.add(Table::Count, "c", [4]);
+        batch.add(Table::Count, "new", [4]);
         batch.put(Table::Meta, "kept", "after");
         batch.put(Table::Meta, "new", "after");
         batch.delete(Table::Meta, "deleted");
@@ -226,6 +230,10 @@ async fn what_was_refused_is_taken_back_when_the_engine_finds_it_in_its_log() {
         text(&store, Table::Meta, "deleted").await.as_deref(),
         Some("before")
     );
+    for (key, before) in [("c", 3), ("new", 0)] {
+        let row = store.get(Table::Count, key.as_bytes()).await.unwrap();
+        assert_eq!(counts(row.as_deref()), [before], "{key}");
+    }
 }
 
 #[tokio::test]
