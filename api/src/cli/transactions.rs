@@ -207,6 +207,7 @@ fn told(recorded: &Value) -> Value {
         }
     }
     more.extend(decided(&event["attempt"]["decision"]));
+    more.extend(skipped(event));
     serde_json::json!({ "at": recorded["at"], "what": event["type"], "more": more.join(", ") })
 }
 
@@ -235,14 +236,18 @@ fn decided(decision: &Value) -> Vec<String> {
             text(&one["why"])
         ));
     }
-    for one in list("skipped") {
-        told.push(format!(
-            "not: {} ({})",
-            text(&one["connection"]),
-            text(&one["because"])
-        ));
-    }
+    told.extend(skipped(decision));
     told
+}
+
+/// The connections that were passed over, and why.
+fn skipped(by: &Value) -> Vec<String> {
+    let list = by["skipped"].as_array().into_iter().flatten();
+    list.map(|one| {
+        let text = |name: &str| one[name].as_str().unwrap_or_default();
+        format!("not: {} ({})", text("connection"), text("because"))
+    })
+    .collect()
 }
 
 const COLUMNS: &[Column] = &[
@@ -279,6 +284,16 @@ mod tests {
             told(&json!({ "at": "T", "event": event }))["more"],
             "because: rule 1, weighted: drawn with weight 70 of 100, rules: version 4, drawn: 4711 of 10000, \
              then: b (drawn with weight 30 of 30, breaker open), not: con_x (the connection is switched off)"
+        );
+    }
+
+    #[test]
+    fn the_timeline_tells_whom_a_fail_over_stepped_over() {
+        let skipped = json!([{ "connection": "con_x", "because": "its gateway is not loaded" }]);
+        let event = json!({ "type": "stepped_over", "skipped": skipped });
+        assert_eq!(
+            told(&json!({ "at": "T", "event": event }))["more"],
+            "not: con_x (its gateway is not loaded)"
         );
     }
 

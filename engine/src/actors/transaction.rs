@@ -201,6 +201,7 @@ async fn make(
         attempt: AttemptId::new(engine.ids.ulid(now)),
         reference: engine.ids.uuid(),
         case: CaseId::new(engine.ids.ulid(now)),
+        onward: engine.onward(tx, &command),
     };
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]

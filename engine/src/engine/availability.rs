@@ -122,6 +122,36 @@ impl Engine {
         offers
     }
 
+    /// Whether something may begin now at a connection of an earlier plan, and with which version of its gateway; else why not.
+    pub(super) fn standing_of(
+        &self,
+        tx: &Transaction,
+        attempt: &Attempt,
+        planned: ConnectionId,
+        country: Option<&str>,
+    ) -> Result<Candidate, &'static str> {
+        let (kind, method) = (Kind::of(tx.id), attempt.method.as_str());
+        let amount = Some(attempt.amount);
+        let offer = match self.access.connection(planned) {
+            Some(connection) => {
+                let mut offer = self.offer(&connection, kind, method, amount);
+                if offer.standing == Standing::CanServe {
+                    offer.standing = within_limits(&connection, country, amount);
+                }
+                if self.access.is_closed(planned) {
+                    offer.standing = Standing::Disabled;
+                }
+                Some(offer)
+            }
+            None if planned == sandbox_connection(tx.app) => {
+                self.sandbox_offer(tx.app, kind, method)
+            }
+            None => None,
+        };
+        let offer = offer.ok_or("there is no such connection any more")?;
+        offer.standing.reason().map_or(Ok(offer.candidate), Err)
+    }
+
     fn offer(
         &self,
         connection: &Connection,

@@ -8,7 +8,7 @@ use crate::ids::ConnectionId;
 use crate::money::Amount;
 use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Turn, Verdict};
 use crate::transaction::{
-    Attempt, Command, Counted, Kind, Outcome, Restriction, Route, Transaction,
+    Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
 };
 
 /// What a plan is made for.
@@ -53,15 +53,39 @@ impl Engine {
         country: Option<&str>,
         purpose: Purpose,
     ) -> Route {
-        let restricted = match tx
-            .payment()
-            .and_then(|payment| payment.restriction.as_ref())
-        {
-            Some(Restriction::Country { country_code }) => Some(country_code.as_str()),
-            Some(Restriction::Phone { country_code, .. }) => Some(country_code.as_str()),
-            None => None,
+        self.route(tx, method, price, country.or(restricted_to(tx)), purpose)
+    }
+
+    /// How the connections that may come after the open attempt stand now: plans are older than that. The attempt's own may come once
+    /// more when the engine stopped while it was called.
+    pub(crate) fn onward(&self, tx: &Transaction, command: &Command) -> Vec<Onward> {
+        // Nothing else ends an attempt without a person's word, after which nothing goes on by itself.
+        let may_go_on = matches!(
+            command,
+            Command::Answer { .. }
+                | Command::CodeAnswer { .. }
+                | Command::Recover { .. }
+                | Command::Withhold { .. }
+        );
+        let Some(attempt) = tx.current_attempt().filter(|open| open.state.is_open()) else {
+            return Vec::new();
         };
-        self.route(tx, method, price, country.or(restricted), purpose)
+        let is_cut_off = attempt.cut_off || matches!(command, Command::Recover { .. });
+        let same = is_cut_off.then_some(&attempt.candidate);
+        let planned = same.into_iter().chain(&attempt.remaining);
+        let kind = Kind::of(tx.id);
+        let country = attempt
+            .country
+            .as_deref()
+            .or_else(|| restricted_to(tx))
+            .or_else(|| self.only_country(kind, &attempt.method));
+        planned
+            .filter(|_| may_go_on)
+            .map(|candidate| Onward {
+                connection: candidate.connection,
+                standing: self.standing_of(tx, attempt, candidate.connection, country),
+            })
+            .collect()
     }
 
     /// Where a payout goes.
@@ -202,6 +226,15 @@ impl Engine {
                 connection.id = %connection, gateway.name = gateway, kind, method,
                 "The breaker closed: the probes came back well."
             ),
+        }
+    }
+}
+
+/// The country of a restricted payment.
+fn restricted_to(tx: &Transaction) -> Option<&str> {
+    match tx.payment()?.restriction.as_ref()? {
+        Restriction::Country { country_code } | Restriction::Phone { country_code, .. } => {
+            Some(country_code)
         }
     }
 }

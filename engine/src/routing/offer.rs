@@ -32,7 +32,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    pub(super) const fn reason(self) -> Option<&'static str> {
+    pub(crate) const fn reason(self) -> Option<&'static str> {
         match self {
             Self::CanServe => None,
             Self::Disabled => Some("the connection is switched off"),

@@ -84,6 +84,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::QueryPlanned { .. }
         | Event::CodeAnswered { .. }
         | Event::OperatorActed { .. }
+        | Event::SteppedOver { .. }
         | Event::AttemptAllowed
         | Event::Processed
         | Event::CaseOpened { .. }

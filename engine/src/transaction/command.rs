@@ -108,13 +108,34 @@ pub enum CancelledBy {
 }
 
 /// All that a decision may depend on besides the transaction and the command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Context {
     pub now: Timestamp,
     /// Ids for what this decision may create, drawn before it.
     pub attempt: AttemptId,
     pub reference: Uuid,
     pub case: CaseId,
+    /// What an attempt that may end now could go on to, as it stands at this moment. Plans are older than that.
+    pub onward: Vec<Onward>,
+}
+
+/// A connection of an earlier plan, looked at once more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Onward {
+    pub connection: ConnectionId,
+    /// With the version of its gateway that is current now; or why nothing may begin there.
+    pub standing: Result<Candidate, &'static str>,
+}
+
+impl Context {
+    /// What was seen of `candidate`'s connection just now. One that was not looked at is as it was planned.
+    pub(super) fn standing(&self, candidate: &Candidate) -> Result<Candidate, &'static str> {
+        let seen = self
+            .onward
+            .iter()
+            .find(|seen| seen.connection == candidate.connection);
+        seen.map_or_else(|| Ok(candidate.clone()), |seen| seen.standing.clone())
+    }
 }
 
 /// Why a command was not carried out. When several hold, the first in this order is given.

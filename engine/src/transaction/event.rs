@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
 use super::command::CancelledBy;
+use super::decision::Skipped;
 use super::model::{Case, ClientContext, Customer};
 use super::operator::{Closed, Operator, OperatorAct};
 use super::outcome::{Decline, PayerAction};
@@ -92,6 +93,10 @@ pub enum Event {
         operator: Operator,
         act: OperatorAct,
         note: Option<String>,
+    },
+    /// Connections of the plan that were still to come, and at which nothing may begin any more. None is left.
+    SteppedOver {
+        skipped: Vec<Skipped>,
     },
     /// The payer may try once more; a payout is dispatched once more.
     AttemptAllowed,

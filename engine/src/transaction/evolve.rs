@@ -35,7 +35,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.cancelled_at = Some(now);
             tx.state = State::Cancelled;
         }
-        Event::OperatorActed { .. } => {}
+        Event::OperatorActed { .. } | Event::SteppedOver { .. } => {}
         Event::CaseClosed { case, closed } => {
             if let Some(case) = tx.cases.iter_mut().find(|known| known.id == *case) {
                 case.closed = Some(closed.clone());

@@ -29,7 +29,7 @@ pub(crate) mod tests;
 
 pub use action::{Action, MailTo, actions};
 pub use attempt::{Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
-pub use command::{CancelledBy, Command, Confirm, Context, Counted, Refusal, Route};
+pub use command::{CancelledBy, Command, Confirm, Context, Counted, Onward, Refusal, Route};
 pub use decide::decide;
 pub use decision::{Considered, Decision, HealthNumbers, RuleUsed, Skipped};
 pub use event::{Event, EventName, Recorded};

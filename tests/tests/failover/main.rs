@@ -3,6 +3,7 @@
 mod breaker;
 mod classes;
 mod http;
+mod meanwhile;
 mod replay;
 mod road;
 mod storm;

@@ -1,13 +1,12 @@
 //! A gateway came back. Open attempts move on; news about closed ones changes nothing, and opens a case when it contradicts.
 
+use super::onward;
 use super::recover::RESUMES;
-use super::{Try, start};
 use crate::ids::AttemptId;
 use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
-use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason, Outcome};
@@ -203,24 +202,41 @@ pub(super) fn next_or_end(
         return vec![ended, Event::Cancelled { by: wish.by }];
     }
     let unsent = matches!(ended, Event::AttemptNotSent { .. });
+    let mut stepped_over = None;
     if decline.retryable && may_start(tx, context) {
-        let started = match unsent && attempt.cut_off && attempt.resumed < RESUMES {
-            true => again(attempt, context),
-            false => elsewhere(attempt, context),
-        };
-        if let Some(started) = started {
-            return vec![ended, started];
+        let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
+        match onward::next(attempt, is_cut_off, context) {
+            Ok(started) => return vec![ended, started],
+            Err(skipped) => {
+                stepped_over = (!skipped.is_empty()).then_some(Event::SteppedOver { skipped });
+            }
         }
     }
+    let last = end_of_round(tx, attempt, &ended, decline, context);
+    std::iter::once(ended)
+        .chain(stepped_over)
+        .chain(std::iter::once(last))
+        .collect()
+}
+
+/// Nothing more can be tried by itself: another chance, else the end.
+fn end_of_round(
+    tx: &Transaction,
+    attempt: &Attempt,
+    ended: &Event,
+    decline: &Decline,
+    context: &Context,
+) -> Event {
+    let unsent = matches!(ended, Event::AttemptNotSent { .. });
     if may_choose_again(tx, attempt, unsent, context) {
-        return vec![ended, Event::AttemptAllowed];
+        return Event::AttemptAllowed;
     }
     // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be back in a minute.
     let patient = context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE;
     if unsent && decline.retryable && patient && !tx.is_payment() {
-        return vec![ended, Event::AttemptAllowed];
+        return Event::AttemptAllowed;
     }
-    let message = match (&ended, &decline.provider_message) {
+    let message = match (ended, &decline.provider_message) {
         (Event::AttemptNotSent { why, .. }, _) => {
             format!("The payment provider could not be reached; nothing was sent. {why}")
         }
@@ -230,44 +246,12 @@ pub(super) fn next_or_end(
             decline.reason.as_str().replace('_', " ")
         ),
     };
-    vec![
-        ended,
-        Event::Failed {
-            failure: Failure {
-                reason: decline.reason,
-                message,
-            },
+    Event::Failed {
+        failure: Failure {
+            reason: decline.reason,
+            message,
         },
-    ]
-}
-
-/// The next candidate tries what `attempt` could not do.
-fn elsewhere(attempt: &Attempt, context: &Context) -> Option<Event> {
-    let decision = Decision {
-        chosen_because: format!("{} could not take it", attempt.candidate.gateway),
-        ..attempt.decision.clone()
-    };
-    let what = Try::after(attempt);
-    start(what, attempt.remaining.clone(), decision, context)
-}
-
-/// The same candidate tries once more. It was the engine that stopped, between the journal's entry and the first byte; the provider can be
-/// reached, for it has just said that nothing came. Without the stop this connection would have had its say, which after another one's
-/// decline may be the last. The old reference stays closed: a request that turns up late is news of money after the end.
-fn again(attempt: &Attempt, context: &Context) -> Option<Event> {
-    let decision = Decision {
-        chosen_because: format!(
-            "the engine stopped while {} was being called, and nothing arrived there",
-            attempt.candidate.gateway
-        ),
-        ..attempt.decision.clone()
-    };
-    let what = Try {
-        resumed: attempt.resumed.saturating_add(1),
-        ..Try::after(attempt)
-    };
-    let candidates = std::iter::once(&attempt.candidate).chain(&attempt.remaining);
-    start(what, candidates.cloned().collect(), decision, context)
+    }
 }
 
 /// Whether something may be submitted without asking the payer again. They have long gone when their time is up, and would be

@@ -8,6 +8,7 @@ mod code;
 mod confirm;
 mod dispatch;
 mod hint;
+mod onward;
 mod operator;
 mod process;
 mod recover;

@@ -28,6 +28,11 @@ pub(super) fn decide(
         }
         return Ok(events);
     }
+    // What may begin nothing any more is not begun again, either.
+    if let Err(because) = context.standing(&attempt.candidate) {
+        let why = format!("The engine stopped before anything was sent, and now {because}.");
+        return Ok(answer::not_sent(tx, attempt, why, context));
+    }
     // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
     // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
     if attempt.resumed < RESUMES && answer::may_start(tx, context) {

@@ -19,6 +19,8 @@ pub struct World {
     pub now: Timestamp,
     pub events: Vec<Event>,
     pub actions: Vec<Action>,
+    /// How connections stand that were planned for later.
+    pub onward: Vec<Onward>,
     ids: Ids,
 }
 
@@ -72,6 +74,7 @@ impl World {
             now: START,
             events: vec![event],
             actions,
+            onward: Vec::new(),
             ids: Ids::seeded(1),
         }
     }
@@ -83,6 +86,7 @@ impl World {
             attempt: AttemptId::new(self.ids.ulid(self.now)),
             reference: self.ids.uuid(),
             case: CaseId::new(self.ids.ulid(self.now)),
+            onward: self.onward.clone(),
         };
         let events = decide(&self.tx, command, &context)?;
         let count = events.len();

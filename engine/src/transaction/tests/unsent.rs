@@ -277,3 +277,95 @@ fn a_payment_has_a_most_attempts() {
     }
     assert_eq!(world.tx.attempts.len(), crate::limits::ATTEMPTS_PER_PAYMENT);
 }
+
+/// From now on nothing may begin at the connection of `route` with this number.
+fn shut(world: &mut World, number: u128) {
+    world.onward.push(Onward {
+        connection: candidate(number).connection,
+        standing: Err("its gateway is not loaded"),
+    });
+}
+
+#[test]
+fn a_connection_at_which_nothing_may_begin_any_more_is_stepped_over_for_the_one_behind_it() {
+    for (mut world, begin) in [
+        (World::payment(), confirm(3)),
+        (World::payout(), Command::Dispatch(route(3))),
+    ] {
+        world.apply(begin).unwrap();
+        shut(&mut world, 1);
+        world.answer(declined(true)).unwrap();
+        let ends = [candidate(0), candidate(2)].map(|candidate| candidate.connection);
+        assert_eq!(connections(&world), ends);
+        let told = &world.tx.attempts[1].decision.skipped;
+        assert_eq!(
+            (told.len(), told[0].connection),
+            (1, candidate(1).connection)
+        );
+        assert_eq!(told[0].because, "its gateway is not loaded");
+        world.answer(succeeded()).unwrap();
+        assert_eq!(world.tx.status(), Status::Success);
+    }
+}
+
+#[test]
+fn when_nothing_may_begin_anywhere_any_more_the_timeline_says_why_and_the_end_is_as_without_them() {
+    let table = [
+        (
+            World::payment(),
+            confirm(3),
+            not_sent(),
+            "awaiting_customer",
+        ),
+        (World::payment(), confirm(3), declined(true), "failed"),
+        (
+            World::payout(),
+            Command::Dispatch(route(3)),
+            not_sent(),
+            "awaiting_dispatch",
+        ),
+    ];
+    for (mut world, begin, end, state) in table {
+        world.apply(begin).unwrap();
+        shut(&mut world, 1);
+        shut(&mut world, 2);
+        world.answer(end).unwrap();
+        assert_eq!((world.tx.attempts.len(), world.tx.state.name()), (1, state));
+        let told = world.events.iter().find_map(|event| match event {
+            Event::SteppedOver { skipped } => Some(skipped.len()),
+            _ => None,
+        });
+        assert_eq!(told, Some(2), "{state}");
+    }
+}
+
+#[test]
+fn what_comes_next_begins_on_the_version_of_its_gateway_that_is_current_then() {
+    let mut world = World::payment();
+    world.apply(confirm(2)).unwrap();
+    let upgraded = Candidate {
+        gateway_hash: "11".repeat(32),
+        ..candidate(1)
+    };
+    world.onward.push(Onward {
+        connection: upgraded.connection,
+        standing: Ok(upgraded.clone()),
+    });
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.attempts[1].candidate, upgraded);
+}
+
+#[test]
+fn an_engine_that_stopped_before_it_sent_does_not_begin_again_where_nothing_may_begin() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    shut(&mut world, 0);
+    world.apply(interrupted(&world)).unwrap();
+    assert_eq!(world.tx.attempts[0].state, AttemptState::NotSent);
+    assert_eq!(connections(&world)[1], candidate(1).connection);
+    interrupt_and_find_nothing(&mut world);
+    shut(&mut world, 1);
+    interrupt_and_find_nothing(&mut world);
+    assert_eq!(world.tx.state.name(), "awaiting_dispatch");
+    assert_eq!(world.tx.attempts.len(), 3);
+}
