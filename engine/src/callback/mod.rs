@@ -8,6 +8,7 @@
 //! - Duplicates and disorder are harmless: the actor takes one at a time, and a final state does not move.
 //! - One that belongs to nothing yet is kept, and given another look when a transaction of its name appears, whichever of the two commits
 //!   comes first.
+//! - What a version of a gateway stumbles over at each try is put down, and read once more by each version that comes after it.
 //! - Nobody fills the disk: what arrives, what waits and what is kept is bounded for each connection, and a connection that does not
 //!   exist has nothing stored for it.
 //!
@@ -21,6 +22,7 @@ pub mod fuzzing;
 mod home;
 mod log;
 mod receive;
+mod reread;
 mod row;
 mod sweep;
 mod verdict;

@@ -156,6 +156,7 @@ impl Engine {
             attempt: None,
             note: None,
             request: None,
+            stumbled: None,
             awaits: false,
             version: 0,
         }

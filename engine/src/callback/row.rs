@@ -6,6 +6,7 @@
 //! | `k<connection><state><callback>` | the list of one state |
 //! | `q<connection><moment><callback>` | what has to be dealt with, and when; the value is its size |
 //! | `p<name of an attempt>\0<callback>` | what waits for a transaction of that name |
+//! | `s<connection><callback>` | what its gateway put down because it stumbled; the value is the version that did |
 //! | `t<transaction>/<callback>` | what belongs to a transaction; the value is the connection |
 //!
 //! All rows but the first follow from it: [`write()`] derives them before and after a change, and writes the difference in one batch.
@@ -53,6 +54,9 @@ pub struct Callback {
     pub note: Option<String>,
     /// The request without its secrets, once the gateway has seen it.
     pub request: Option<ShownRequest>,
+    /// The version of its gateway, by its SHA-256, that stumbled over it at the last try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stumbled: Option<String>,
     /// Whether it waits for a transaction of its name.
     pub awaits: bool,
     /// How often the row was written.
@@ -130,6 +134,10 @@ impl Callback {
         }
     }
 
+    fn is_put_down(&self) -> bool {
+        self.state == CallbackState::Refused
+    }
+
     /// The names by which its attempt can be found.
     pub(super) fn names(&self) -> Vec<Name> {
         let reference = self.reference.as_deref();
@@ -155,6 +163,10 @@ impl Callback {
                 let key = [&name_prefix(&name)[..], &id].concat();
                 rows.insert(key, self.connection.ulid().to_bytes().into());
             }
+        }
+        if let Some(version) = self.stumbled.as_ref().filter(|_| self.is_put_down()) {
+            let key = [&of_connection(STUMBLED, self.connection)[..], &id].concat();
+            rows.insert(key, version.clone().into_bytes());
         }
         if let Some(transaction) = self.transaction {
             let key = [&transaction_prefix(transaction)[..], &id].concat();
@@ -275,7 +287,7 @@ pub(super) fn from_connection(kind: u8, connection: Option<ConnectionId>) -> (Ve
     (from, prefix_end(&[kind]))
 }
 
-/// The connection in a key of the kinds `n`, `k` and `q`.
+/// The connection in a key of the kinds `n`, `k`, `q` and `s`.
 pub(super) fn connection_in(key: &[u8]) -> Option<ConnectionId> {
     let ulid = key.get(1..17)?.try_into().ok()?;
     Some(ConnectionId::new(Ulid::from_bytes(ulid)))
@@ -313,4 +325,5 @@ pub(super) const MAIN: u8 = b'n';
 pub(super) const STATE: u8 = b'k';
 pub(super) const QUEUE: u8 = b'q';
 pub(super) const AWAITED: u8 = b'p';
+pub(super) const STUMBLED: u8 = b's';
 const TRANSACTION: u8 = b't';

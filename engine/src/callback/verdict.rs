@@ -121,6 +121,7 @@ async fn ask_gateway(
     let mut request: RawRequest =
         serde_json::from_slice(raw.expose()).map_err(|_| damaged(callback.id))?;
     request.url = Some(given_url(engine, callback, &request, &gateway));
+    let version = gateway.sha256.clone();
     let call = CallbackCall {
         gateway,
         environment: home.environment,
@@ -130,6 +131,7 @@ async fn ask_gateway(
     };
     let end = engine.gateways.callback(call).await;
     callback.request = Some(end.shown);
+    callback.stumbled = end.said.is_err().then_some(version);
     Ok(Some((end.said, end.exchanges)))
 }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 
 use super::row::{self, QUEUE, Which};
 use super::verdict::Heard;
-use super::{appear, deal};
+use super::{appear, deal, reread};
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
 use crate::store::{Direction, Table};
@@ -32,6 +32,7 @@ pub(crate) fn start(engine: &Engine) {
 
 async fn run(engine: Engine) {
     let mut is_counted = false;
+    let mut readers = reread::Readers::default();
     while !engine.is_stopping() {
         let next = engine.clock.now().plus(TICK);
         if !is_counted {
@@ -41,6 +42,9 @@ async fn run(engine: Engine) {
                     tracing::error!(%error, "The callbacks of before could not be read; trying again.");
                 }
             }
+        }
+        if let Err(error) = readers.look(&engine).await {
+            tracing::error!(%error, "What gateways stumbled over could not be read; trying again.");
         }
         if let Err(error) = look(&engine).await {
             tracing::error!(%error, "The callbacks that are due could not be read; trying again.");

@@ -2,5 +2,6 @@
 
 mod bench;
 mod races;
+mod reread;
 mod server;
 mod waiting;

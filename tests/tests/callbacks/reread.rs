@@ -1,0 +1,152 @@
+//! What a version of a gateway stumbled over at every try is read once more by each version that comes after it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use switchyard_engine::callback::{Callback, CallbackState};
+use switchyard_engine::gateway::By;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::limits::CALLBACK_TRIES;
+use switchyard_engine::transaction::Status;
+use switchyard_tests::{eventually, misbehaving_gateway};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::bench::{Bench, KEY, SOON};
+
+const ADA: By<'_> = By::new("ada");
+
+/// A provider that the gateway has to ask about a callback, and at which it stumbles until the provider is well.
+#[derive(Clone, Default)]
+struct Provider {
+    asked: Arc<AtomicUsize>,
+    is_well: Arc<AtomicBool>,
+}
+
+impl Provider {
+    async fn start(&self) -> anyhow::Result<String> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let provider = self.clone();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 4_096];
+                let _ = stream.read(&mut request).await;
+                provider.asked.fetch_add(1, Ordering::SeqCst);
+                if provider.is_well.load(Ordering::SeqCst) {
+                    let answer =
+                        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+                    let _ = stream.write_all(answer).await;
+                }
+            }
+        });
+        Ok(url)
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// A bench whose gateway has put one callback down: it says that the payment succeeded.
+struct PutDown {
+    bench: Bench,
+    provider: Provider,
+    id: TransactionId,
+    folder: TempDir,
+}
+
+impl PutDown {
+    async fn new() -> anyhow::Result<Self> {
+        let provider = Provider::default();
+        let bench = Bench::misbehaving_at(&provider.start().await?).await?;
+        let engine = &bench.merchant.bench.engine;
+        engine.gateways.keep_in(&engine.store).await?;
+        engine.gateways.add(&misbehaving_gateway()).await?;
+        let id = bench.confirmed("pending ch_9").await?;
+        let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
+        bench.send_raw(news.to_string(), Some(KEY)).await?;
+        let put_down = Self {
+            bench,
+            provider,
+            id,
+            folder: TempDir::new()?,
+        };
+        put_down.comes_to(CallbackState::Refused, TRIES).await?;
+        Ok(put_down)
+    }
+
+    /// The same gateway as another file, which is another version of it.
+    fn version(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.folder.path().join(format!("{name}.so"));
+        let mut bytes = fs::read(misbehaving_gateway())?;
+        bytes.extend_from_slice(name.as_bytes());
+        fs::write(&path, bytes)?;
+        Ok(path)
+    }
+
+    async fn upgrade(&self, name: &str) -> anyhow::Result<()> {
+        let gateways = &self.bench.merchant.bench.engine.gateways;
+        gateways.add(&self.version(name)?).await?;
+        Ok(())
+    }
+
+    /// Turns the clock until the callback is in `state` and the provider was asked so often.
+    async fn comes_to(&self, state: CallbackState, asked: usize) -> anyhow::Result<Callback> {
+        let what = format!("it is {state:?} after {asked} looks");
+        eventually(&what, SOON, async || {
+            self.bench.merchant.bench.clock.advance(STEP);
+            let found = self.bench.callbacks(Some(state)).await?.pop();
+            Ok(found.filter(|_| self.provider.asked() == asked))
+        })
+        .await
+    }
+
+    /// A day later it is where it was.
+    async fn rests(&self, asked: usize) -> anyhow::Result<()> {
+        for _ in 0..24 {
+            let clock = &self.bench.merchant.bench.clock;
+            clock.advance(Duration::from_secs(3_600));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert_eq!(self.provider.asked(), asked);
+        let refused = self.bench.callbacks(Some(CallbackState::Refused)).await?;
+        assert_eq!(refused.len(), 1);
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_version_stumbled_over_is_read_by_the_one_that_takes_its_place() -> anyhow::Result<()>
+{
+    let put_down = PutDown::new().await?;
+    put_down.rests(TRIES).await?;
+    put_down.provider.is_well.store(true, Ordering::SeqCst);
+    put_down.upgrade("second").await?;
+    let read = put_down.comes_to(CallbackState::Matched, TRIES + 1).await?;
+    assert_eq!(read.transaction, Some(put_down.id), "{read:?}");
+    let paid = put_down.bench.transaction(put_down.id).await?;
+    assert_eq!(paid.status(), Status::Success);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_stumbles_as_well_reads_it_once_and_so_does_the_one_that_is_rolled_back_to()
+-> anyhow::Result<()> {
+    let put_down = PutDown::new().await?;
+    put_down.upgrade("second").await?;
+    put_down.comes_to(CallbackState::Refused, TRIES + 1).await?;
+    put_down.rests(TRIES + 1).await?;
+    let gateways = &put_down.bench.merchant.bench.engine.gateways;
+    gateways.roll_back("misbehaving", None, &ADA).await?;
+    put_down.comes_to(CallbackState::Refused, TRIES + 2).await?;
+    put_down.rests(TRIES + 2).await
+}
+
+#[allow(clippy::cast_possible_truncation)]
+const TRIES: usize = CALLBACK_TRIES as usize;
+const STEP: Duration = Duration::from_secs(5);
