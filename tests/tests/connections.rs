@@ -173,14 +173,16 @@ async fn what_a_connections_provider_calls_its_attempts_is_listed_page_by_page()
     loop {
         let after = listed.last().map(|(id, _): &(String, _)| id.as_str());
         let page = engine.provider_ids(used.id, after, 2).await?;
-        let is_last = page.len() < 2;
-        listed.extend(page.into_iter().map(|(id, tx, _)| (id, tx.id)));
+        let is_last = page.more.is_none();
+        assert_eq!(page.list.len(), if is_last { 1 } else { 2 });
+        listed.extend(page.list.into_iter().map(|(id, tx, _)| (id, tx.id)));
         if is_last {
             break;
         }
     }
     assert_eq!(listed, expected);
-    assert!(engine.provider_ids(other.id, None, 10).await?.is_empty());
+    let none = engine.provider_ids(other.id, None, 10).await?;
+    assert!(none.list.is_empty() && none.more.is_none());
     Ok(())
 }
 

@@ -37,15 +37,14 @@ pub async fn list(
         .engine
         .provider_ids(connection, filter.after.as_deref(), limit)
         .await?;
-    let more = found.last().filter(|_| found.len() == limit);
-    let more = more.map(|(id, ..)| id.clone());
     let views: Vec<Value> = found
+        .list
         .iter()
         .map(|(id, transaction, attempt)| view(id, transaction, *attempt))
         .collect();
     ok(
         "Provider ids fetched successfully",
-        &json!({ "provider_ids": views, "more": more }),
+        &json!({ "provider_ids": views, "more": found.more }),
     )
 }
 

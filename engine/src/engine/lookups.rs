@@ -7,6 +7,13 @@ use crate::ids::{AttemptId, ConnectionId, TransactionId};
 use crate::records::{self, ListQuery, Listing};
 use crate::transaction::{Recorded, Transaction};
 
+/// A page of what a provider calls attempts.
+pub struct ProviderIds {
+    pub list: Vec<(String, Arc<Transaction>, AttemptId)>,
+    /// The last one, when others are behind it.
+    pub more: Option<String>,
+}
+
 impl Engine {
     /// A transaction as it is stored.
     pub async fn transaction(
@@ -30,22 +37,36 @@ impl Engine {
     }
 
     /// What the provider of a connection calls its attempts, in the order of those ids, from behind `after` on; each with its
-    /// transaction. Of a crypto gateway these are the addresses.
+    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` of them unless it is the last one.
     pub async fn provider_ids(
         &self,
         connection: ConnectionId,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<(String, Arc<Transaction>, AttemptId)>, EngineError> {
-        let found = records::provider_ids(&self.store, connection, after, limit).await?;
-        let mut all = Vec::with_capacity(found.len());
-        for (id, transaction, attempt) in found {
-            // One that was deleted a moment ago has taken its names with it.
-            if let Some(transaction) = self.transaction(transaction).await? {
-                all.push((id, transaction, attempt));
+    ) -> Result<ProviderIds, EngineError> {
+        let mut all = Vec::new();
+        let mut behind = after.map(str::to_owned);
+        // One more than the page holds: it says whether there is another page.
+        while all.len() <= limit {
+            let wanted = limit + 1 - all.len();
+            let found =
+                records::provider_ids(&self.store, connection, behind.as_deref(), wanted).await?;
+            let is_end = found.len() < wanted;
+            behind = found.last().map(|(id, ..)| id.clone());
+            for (id, transaction, attempt) in found {
+                // One that was deleted a moment ago has taken its names with it.
+                if let Some(transaction) = self.transaction(transaction).await? {
+                    all.push((id, transaction, attempt));
+                }
+            }
+            if is_end {
+                break;
             }
         }
-        Ok(all)
+        let has_more = all.len() > limit;
+        all.truncate(limit);
+        let more = all.last().filter(|_| has_more).map(|(id, ..)| id.clone());
+        Ok(ProviderIds { list: all, more })
     }
 
     /// All that happened to a transaction, oldest first.

@@ -29,6 +29,7 @@ use tokio::task::AbortHandle;
 pub use confirm::Choice;
 pub use error::EngineError;
 pub use initialize::{NewPayment, NewPayout};
+pub use lookups::ProviderIds;
 pub use operator::Checked;
 pub use prospect::Prospect;
 pub(crate) use route::{Plan, Purpose};

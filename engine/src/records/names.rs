@@ -145,6 +145,72 @@ const NAME_BYTES: usize = 1_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::NewPayment;
+    use crate::gateway::Gateways;
+    use crate::store::Batch;
+    use crate::testing::{Wanted, amount, customer};
+    use crate::transaction::ClientContext;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_page_of_provider_ids_is_full_unless_it_is_the_last_whatever_was_deleted_meanwhile() {
+        let bench = Wanted::with(Gateways::default()).start().await;
+        let new = NewPayment {
+            amount: amount(2_500, "USD"),
+            description: "Two coffees".to_owned(),
+            return_url: "https://shop.example/return".to_owned(),
+            customer: customer(),
+            metadata: std::collections::BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            context: ClientContext::default(),
+        };
+        let caller = bench.caller();
+        let payment = bench.engine.initialize_payment(&caller, new).await;
+        let kept = payment.unwrap().id;
+        let gone = TransactionId::Payment(crate::ids::PaymentId::new(ulid::Ulid::from_parts(1, 9)));
+        let connection = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
+        let attempt = AttemptId::new(ulid::Ulid::from_parts(1, 2));
+        // The names of one that is being deleted stand between those of others.
+        let mut batch = Batch::new();
+        for (id, transaction) in [
+            ("a", gone),
+            ("b", kept),
+            ("c", gone),
+            ("d", kept),
+            ("e", gone),
+            ("f", kept),
+            ("g", gone),
+        ] {
+            let key = keys::name(connection, PROVIDER_ID, id);
+            batch.put(Table::Index, key, row(transaction, attempt));
+        }
+        bench.engine.store.commit(batch).await.unwrap();
+        for (limit, pages) in [
+            (1, vec!["b", "d", "f"]),
+            (2, vec!["bd", "f"]),
+            (3, vec!["bdf"]),
+            (7, vec!["bdf"]),
+        ] {
+            let (mut seen, mut after) = (Vec::new(), None::<String>);
+            loop {
+                let page = bench
+                    .engine
+                    .provider_ids(connection, after.as_deref(), limit);
+                let page = page.await.unwrap();
+                seen.push(
+                    page.list
+                        .iter()
+                        .map(|(id, ..)| id.as_str())
+                        .collect::<String>(),
+                );
+                match page.more {
+                    Some(more) => after = Some(more),
+                    None => break,
+                }
+            }
+            assert_eq!(seen, pages, "{limit} a page");
+        }
+    }
 
     #[test]
     fn a_reference_is_the_same_name_however_the_provider_writes_it() {
