@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{RecordError, keys};
@@ -54,45 +55,92 @@ pub async fn register(
             id: CustomerId::new(ids.ulid(now)),
             last: Some(Last {
                 created_at: now,
-                updated_at: now,
+                seen_at: now,
                 said,
+                updated_at: now,
             }),
         };
         let customer = new.into_customer(line.id, now, now);
         batch.require_absent(Table::Index, &index);
         batch.put(Table::Index, index, line.to_bytes());
-        put(batch, app, environment, &customer)?;
+        put(batch, owner, Stored::at(customer.clone(), now))?;
         return Ok(Registered { customer });
     };
     let damaged = || RecordError::damaged("customer with e-mail", &new.email);
     let Line { id, last } = Line::read(&known).ok_or_else(damaged)?;
-    if let Some(last) = last.filter(|last| last.said == said && !is_stale(last.updated_at, now)) {
-        let customer = new.into_customer(id, last.created_at, now);
+    if let Some(last) = last.filter(|last| last.said == said && !is_stale(last.seen_at, now)) {
+        let customer = new.into_customer(id, last.created_at, last.updated_at);
         return Ok(Registered { customer });
     }
+    let stored = load(store, owner, id).await?;
+    let seen_at = stored.as_ref().map_or(now, Stored::seen_at);
+    let stored = stored.map(|stored| stored.customer);
+    let created_at = stored.as_ref().map_or(now, |stored| stored.created_at);
+    let customer = new.into_customer(id, created_at, now);
+    let merged = merge(stored.clone(), customer.clone());
+    let updated_at = match &stored {
+        Some(stored) if is_same(stored, &merged) => stored.updated_at,
+        _ => now,
+    };
+    // The row is written again when something is new, or once a day: the day a sandbox customer was last seen counts for deletion.
+    let writes = updated_at == now || is_stale(seen_at, now);
+    let seen_at = if writes { now } else { seen_at };
+    if writes {
+        let merged = Customer {
+            updated_at,
+            ..merged
+        };
+        put(batch, owner, Stored::at(merged, seen_at))?;
+    }
+    let last = Some(Last {
+        created_at,
+        seen_at,
+        said,
+        updated_at,
+    });
+    batch.put(Table::Index, index, Line { id, last }.to_bytes());
+    Ok(Registered {
+        customer: Customer {
+            updated_at,
+            ..customer
+        },
+    })
+}
+
+async fn load(
+    store: &Store,
+    (app, environment): (AppId, Environment),
+    id: CustomerId,
+) -> Result<Option<Stored>, RecordError> {
     let row = store
         .get(Table::Customer, &keys::customer(app, environment, id))
         .await?;
-    let stored: Option<Customer> = row
-        .map(|row| serde_json::from_slice(&row))
+    row.map(|row| serde_json::from_slice(&row))
         .transpose()
-        .map_err(|_| damaged())?;
-    let created_at = stored.as_ref().map_or(now, |stored| stored.created_at);
-    let customer = new.into_customer(id, created_at, now);
-    let updated_at = match stored {
-        Some(stored) if !brings_news(&stored, &customer, now) => stored.updated_at,
-        stored => {
-            put(batch, app, environment, &merge(stored, customer.clone()))?;
-            now
+        .map_err(|_| RecordError::damaged("customer", id))
+}
+
+/// A customer's row.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    #[serde(flatten)]
+    pub customer: Customer,
+    /// When they were last seen, to about a day. Rows of earlier versions have none: then every visit was an update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen_at: Option<Timestamp>,
+}
+
+impl Stored {
+    fn at(customer: Customer, seen_at: Timestamp) -> Self {
+        Self {
+            customer,
+            seen_at: Some(seen_at),
         }
-    };
-    let last = Some(Last {
-        created_at,
-        updated_at,
-        said,
-    });
-    batch.put(Table::Index, index, Line { id, last }.to_bytes());
-    Ok(Registered { customer })
+    }
+
+    pub fn seen_at(&self) -> Timestamp {
+        self.seen_at.unwrap_or(self.customer.updated_at)
+    }
 }
 
 /// A customer's line in the e-mail index.
@@ -106,9 +154,11 @@ struct Line {
 struct Last {
     created_at: Timestamp,
     /// When the row was written last.
-    updated_at: Timestamp,
+    seen_at: Timestamp,
     /// The [`digest`] of what the last request said.
     said: u64,
+    /// When the customer's details changed last.
+    updated_at: Timestamp,
 }
 
 impl Line {
@@ -116,8 +166,9 @@ impl Line {
         let mut bytes = self.id.ulid().to_bytes().to_vec();
         if let Some(last) = &self.last {
             bytes.extend(last.created_at.as_micros().to_be_bytes());
-            bytes.extend(last.updated_at.as_micros().to_be_bytes());
+            bytes.extend(last.seen_at.as_micros().to_be_bytes());
             bytes.extend(last.said.to_be_bytes());
+            bytes.extend(last.updated_at.as_micros().to_be_bytes());
         }
         bytes
     }
@@ -129,11 +180,19 @@ impl Line {
             return Some(Self { id, last: None });
         }
         let (created_at, rest) = rest.split_first_chunk()?;
-        let (updated_at, rest) = rest.split_first_chunk()?;
+        let (seen_at, rest) = rest.split_first_chunk()?;
+        let (said, rest) = rest.split_first_chunk()?;
+        // An earlier version wrote the row when it saw the customer, and called that an update.
+        let updated_at = if rest.is_empty() {
+            seen_at
+        } else {
+            rest.try_into().ok()?
+        };
         let last = Last {
             created_at: Timestamp::from_micros(i64::from_be_bytes(*created_at)),
+            seen_at: Timestamp::from_micros(i64::from_be_bytes(*seen_at)),
+            said: u64::from_be_bytes(*said),
             updated_at: Timestamp::from_micros(i64::from_be_bytes(*updated_at)),
-            said: u64::from_be_bytes(rest.try_into().ok()?),
         };
         let last = Some(last);
         Some(Self { id, last })
@@ -199,18 +258,17 @@ impl From<Customer> for NewCustomer {
     }
 }
 
-/// The stored row is written again when something is new, or once a day: the day a sandbox customer was last seen counts for deletion.
-fn brings_news(stored: &Customer, now_known: &Customer, now: Timestamp) -> bool {
-    let merged = merge(Some(stored.clone()), now_known.clone());
-    let same = Customer {
+/// Whether they differ in nothing but the time of the last update.
+fn is_same(stored: &Customer, merged: &Customer) -> bool {
+    let merged = Customer {
         updated_at: stored.updated_at,
-        ..merged
-    } == *stored;
-    !same || is_stale(stored.updated_at, now)
+        ..merged.clone()
+    };
+    merged == *stored
 }
 
-fn is_stale(updated_at: Timestamp, now: Timestamp) -> bool {
-    now.since(updated_at) > Duration::from_secs(24 * 60 * 60)
+fn is_stale(seen_at: Timestamp, now: Timestamp) -> bool {
+    now.since(seen_at) > Duration::from_secs(24 * 60 * 60)
 }
 
 fn merge(stored: Option<Customer>, new: Customer) -> Customer {
@@ -228,17 +286,12 @@ fn merge(stored: Option<Customer>, new: Customer) -> Customer {
 
 fn put(
     batch: &mut Batch,
-    app: AppId,
-    environment: Environment,
-    customer: &Customer,
+    (app, environment): (AppId, Environment),
+    stored: Stored,
 ) -> Result<(), RecordError> {
-    let row =
-        serde_json::to_vec(customer).map_err(|_| RecordError::damaged("customer", customer.id))?;
-    batch.put(
-        Table::Customer,
-        keys::customer(app, environment, customer.id),
-        row,
-    );
+    let id = stored.customer.id;
+    let row = serde_json::to_vec(&stored).map_err(|_| RecordError::damaged("customer", id))?;
+    batch.put(Table::Customer, keys::customer(app, environment, id), row);
     Ok(())
 }
 
@@ -285,10 +338,14 @@ mod tests {
             (customer, wrote)
         }
 
-        async fn stored(&self, id: CustomerId) -> Customer {
+        async fn row(&self, id: CustomerId) -> Stored {
             let key = keys::customer(self.owner.0, self.owner.1, id);
             let row = self.store.get(Table::Customer, &key).await.unwrap();
             serde_json::from_slice(&row.unwrap()).unwrap()
+        }
+
+        async fn stored(&self, id: CustomerId) -> Customer {
+            self.row(id).await.customer
         }
     }
 
@@ -302,8 +359,50 @@ mod tests {
         let (first, _) = desk.register(new(Some("+22997000001")), at(0)).await;
         let (again, wrote) = desk.register(new(Some("+22997000001")), at(60)).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
-        assert_eq!(again.updated_at, at(60));
+        assert_eq!(again.updated_at, at(0), "nothing changed");
         assert!(!wrote);
+    }
+
+    #[tokio::test]
+    async fn a_customer_is_updated_when_their_details_change_and_at_no_other_time() {
+        let desk = Desk::open();
+        let (phone, other) = (Some("+22997000001"), Some("+22997000002"));
+        let table = [
+            (phone, at(0), at(0)),
+            (phone, at(60), at(0)),
+            // Silence takes nothing back, and is no news.
+            (None, at(120), at(0)),
+            (None, at(180), at(0)),
+            (other, at(240), at(240)),
+            (other, at(300), at(240)),
+            (other, at(300).plus(DAY * 2), at(240)),
+            (other, at(360).plus(DAY * 2), at(240)),
+        ];
+        for (phone, now, updated_at) in table {
+            let (customer, _) = desk.register(new(phone), now).await;
+            assert_eq!(customer.updated_at, updated_at, "{phone:?} {now:?}");
+            assert_eq!(desk.stored(customer.id).await.updated_at, updated_at);
+        }
+    }
+
+    #[tokio::test]
+    async fn rows_and_lines_of_an_earlier_version_are_read() {
+        let desk = Desk::open();
+        let (first, _) = desk.register(new(None), at(0)).await;
+        let index = keys::email(desk.owner.0, desk.owner.1, "awa@example.com");
+        let line = desk.store.get(Table::Index, &index).await.unwrap().unwrap();
+        let mut batch = Batch::new();
+        batch.put(Table::Index, &index, &line[..40]);
+        let row = serde_json::to_vec(&first).unwrap();
+        batch.put(
+            Table::Customer,
+            keys::customer(desk.owner.0, desk.owner.1, first.id),
+            row,
+        );
+        desk.store.commit(batch).await.unwrap();
+        assert_eq!(desk.row(first.id).await.seen_at(), at(0));
+        let (again, wrote) = desk.register(new(None), at(60)).await;
+        assert_eq!((again, wrote), (first, false));
     }
 
     #[tokio::test]
@@ -329,7 +428,8 @@ mod tests {
         let (first, _) = desk.register(new(None), at(0)).await;
         let later = at(1).plus(DAY);
         desk.register(new(None), later).await;
-        assert_eq!(desk.stored(first.id).await.updated_at, later);
+        assert_eq!(desk.row(first.id).await.seen_at(), later);
+        assert_eq!(desk.stored(first.id).await.updated_at, at(0));
         let (_, wrote) = desk.register(new(None), later).await;
         assert!(!wrote);
     }

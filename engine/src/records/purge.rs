@@ -1,13 +1,13 @@
 //! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched: every key that is looked at begins
 //! with an app and the word sandbox.
 
+use super::customers::Stored;
 use super::list::{self, Kind};
 use super::{RecordError, cases, keys, names, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::store::{Batch, CommitError, Direction, Store, Table};
-use crate::transaction::Customer;
 
 /// Transactions or customers looked at in one go.
 const CHUNK: usize = 200;
@@ -130,13 +130,14 @@ async fn purge_customers(store: &Store, app: AppId, before: Timestamp) -> Result
         let full = rows.len() == CHUNK;
         for (key, row) in rows {
             start = [&key[..], &[0]].concat();
-            let customer: Customer = serde_json::from_slice(&row)
+            let stored: Stored = serde_json::from_slice(&row)
                 .map_err(|_| RecordError::damaged("customer", format!("{key:02x?}")))?;
+            let customer = &stored.customer;
             // Customers lie in the order in which they were made: from the first young one on, all are young.
             if customer.created_at >= before {
                 return Ok(gone);
             }
-            if customer.updated_at < before {
+            if stored.seen_at() < before {
                 let mut batch = Batch::new();
                 batch.require_value(Table::Customer, key.clone(), row);
                 batch.delete(Table::Customer, key);
