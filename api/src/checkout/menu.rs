@@ -152,7 +152,7 @@ fn place(way: &Way, offered: &[String]) -> (Option<usize>, u8) {
 }
 
 /// The field that holds the number of the payer's wallet.
-pub const PHONE: &str = "msisdn";
+pub const PHONE: &str = switchyard_engine::directory::PHONE_FIELD;
 
 pub fn country_name(country: &'static Country, language: Language) -> &'static str {
     match language {

@@ -112,14 +112,20 @@ impl Initialization for NewPayment {
         if possible.peek().is_none() {
             return Err(no_method(self, engine, caller));
         }
-        if possible.any(|method| method.serves(country)) {
+        let mut there = possible.filter(|method| method.serves(country)).peekable();
+        if there.peek().is_none() {
+            let message =
+                format!("{field} is {country}, where no enabled method for this currency exists");
+            return Err(unservable(field, message));
+        }
+        let by_phone = matches!(self.restriction, Some(Restriction::Phone { .. }));
+        if !by_phone || there.any(|method| can_be_tied(self, engine, caller, method)) {
             return Ok(());
         }
-        let message =
-            format!("{field} is {country}, where no enabled method for this currency exists");
-        Err(Problem::new(ErrorCode::RestrictionUnservable, message)
-            .at(field)
-            .into())
+        let message = format!(
+            "restricted_phone is a number, and no method that is offered in {country} is tied to one"
+        );
+        Err(unservable("restricted_phone", message))
     }
 
     fn fields(&self) -> Vec<(String, String)> {
@@ -142,6 +148,20 @@ impl Initialization for NewPayment {
             checkout_url: checkout_url(public_url, id),
         }
     }
+}
+
+/// Whether a payer who uses `method` says from which number, so that they can be held to one.
+fn can_be_tied(new: &NewPayment, engine: &Engine, caller: &Caller, method: &Method) -> bool {
+    let price = engine.price_of(caller.app.id, new.amount, method);
+    price.is_some_and(|price| {
+        engine.can_be_tied_to_a_phone(caller.app.id, caller.environment, method, price.amount)
+    })
+}
+
+fn unservable(field: &'static str, message: String) -> ApiError {
+    Problem::new(ErrorCode::RestrictionUnservable, message)
+        .at(field)
+        .into()
 }
 
 /// Why no method can work: none takes this amount, or none is enabled at all.

@@ -42,6 +42,9 @@ pub struct Method {
     pub fields: Vec<RecipientField>,
 }
 
+/// The field with the number of a phone.
+pub const PHONE_FIELD: &str = "msisdn";
+
 /// Something that the payer or the recipient must give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecipientField {

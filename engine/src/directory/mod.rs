@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use country::{Country, countries, country};
 pub use icon::{Icon, icon_svg};
-pub use method::{Category, FieldType, Method, MethodKind, RecipientField};
+pub use method::{Category, FieldType, Method, MethodKind, PHONE_FIELD, RecipientField};
 
 /// The catalogue of one installation. Cheap to clone.
 #[derive(Clone)]

@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use super::{Engine, Purpose};
-use crate::gateway::Version;
+use crate::directory::{Method, PHONE_FIELD};
+use crate::environment::Environment;
+use crate::gateway::{Direction, Version};
+use crate::ids::AppId;
+use crate::money::Amount;
+use crate::records::Kind;
+use crate::routing::{Offer, Standing};
 use crate::transaction::{Price, Transaction};
 
 /// The gateway that a confirmation would go to first.
@@ -26,5 +32,39 @@ impl Engine {
             price,
             is_test: first.gateway == self.settings.sandbox_gateway,
         })
+    }
+
+    /// Whether somebody who would take a payment of `amount` by `method` now has the payer say from which phone number they pay. The
+    /// test gateway always does.
+    pub fn can_be_tied_to_a_phone(
+        &self,
+        app: AppId,
+        environment: Environment,
+        method: &Method,
+        amount: Amount,
+    ) -> bool {
+        let asks = |offer: &Offer| {
+            let candidate = &offer.candidate;
+            let is_test = candidate.gateway == self.settings.sandbox_gateway;
+            let version = self.gateways.current(&candidate.gateway);
+            let row = version
+                .as_ref()
+                .and_then(|version| version.method(Direction::Collect, &method.code));
+            is_test || row.is_some_and(|row| row.fields.iter().any(|one| one.name == PHONE_FIELD))
+        };
+        if method.field(PHONE_FIELD).is_some() {
+            return true;
+        }
+        let country = self.only_country(Kind::Payment, &method.code);
+        self.offers(
+            app,
+            environment,
+            Kind::Payment,
+            &method.code,
+            country,
+            Some(amount),
+        )
+        .iter()
+        .any(|offer| offer.standing == Standing::CanServe && asks(offer))
     }
 }

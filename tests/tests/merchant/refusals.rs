@@ -3,7 +3,10 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
+use switchyard_tests::stripe_gateway;
 
 /// Requests with a body, sent to initialize a payment: content type, body, status and problem.
 fn bodies() -> Vec<(Option<&'static str>, Vec<u8>, u16, &'static str)> {
@@ -205,6 +208,39 @@ async fn all_that_is_wrong_comes_at_once_and_missing_weighs_more_than_unfit() ->
     assert_eq!(reply.body["errors"].as_array().unwrap().len(), 3);
     assert_eq!(reply.body["errors"][1]["code"], "field_required");
     check_failure(&reply.body);
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_can_pay_from_a_certain_phone_where_no_method_is_tied_to_one() -> anyhow::Result<()>
+{
+    let merchant = Merchant::open().await?;
+    let engine = &merchant.bench.engine;
+    engine.gateways.add(&stripe_gateway()).await?;
+    let connection = NewConnection {
+        app: merchant.bench.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "stripe".to_owned(),
+        account_name: "Cards".to_owned(),
+        methods: None,
+        config: json!({}),
+    };
+    engine.access.create_connection(connection).await?;
+    let mut body = payment();
+    body["restricted_phone"] = json!({"number": "+14149518161", "country_code": "US"});
+    body["methods"] = json!(["card_usd"]);
+    let reply = merchant.post("/v1/payments/initialize", &body).await?;
+    let unservable = "restriction_unservable restricted_phone".to_owned();
+    assert_eq!(reply.refusal(), (422, vec![unservable]));
+    // A method beside it that is tied to a number leaves somebody who can pay.
+    body["methods"] = json!(["card_usd", "switchyard_payment_demo"]);
+    let reply = merchant.post("/v1/payments/initialize", &body).await?;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    // And who is not held to a number pays by card.
+    body["methods"] = json!(["card_usd"]);
+    body["restricted_phone"] = Value::Null;
+    let reply = merchant.post("/v1/payments/initialize", &body).await?;
+    assert_eq!(reply.status, 201, "{}", reply.text);
     Ok(())
 }
 
