@@ -1,7 +1,7 @@
 //! What an operator enters for a connection.
 
 use serde::Deserialize;
-use switchyard_gateway::{Context, Fault, Money};
+use switchyard_gateway::{Context, Environment, Fault, Money};
 
 use crate::coins::{Coin, MOST_DECIMALS, Wanted, is_symbol, tokens};
 use crate::rates::Rates;
@@ -47,6 +47,31 @@ pub struct Settings {
     pub quote_s: i64,
     pub grace_s: i64,
     pub first_index: u32,
+    /// The numbers of addresses that this environment may give: an address is one on all chains, so no two payments may share it, be
+    /// they in sandbox or live.
+    share: Share,
+}
+
+/// The numbers of one environment: from `first` on, before `end`.
+#[derive(Clone, Copy)]
+struct Share {
+    first: u32,
+    end: u32,
+}
+
+impl Share {
+    const fn of(environment: Environment) -> Self {
+        match environment {
+            Environment::Live => Self {
+                first: 0,
+                end: SANDBOX_FROM,
+            },
+            Environment::Sandbox => Self {
+                first: SANDBOX_FROM,
+                end: HARDENED,
+            },
+        }
+    }
 }
 
 /// A field that does not fit.
@@ -68,10 +93,12 @@ impl Settings {
 
     /// The inner result is about what was entered, the outer about whether it has the form of a configuration at all.
     pub fn check(cx: &Context) -> Result<Result<Self, Wrong>, Fault> {
-        cx.config::<Entered>().map(Self::of)
+        let environment = cx.environment();
+        cx.config::<Entered>()
+            .map(|entered| Self::of(entered, environment))
     }
 
-    fn of(entered: Entered) -> Result<Self, Wrong> {
+    fn of(entered: Entered, environment: Environment) -> Result<Self, Wrong> {
         let wrong = |field, message: &str| Wrong {
             field,
             message: message.to_owned(),
@@ -121,6 +148,10 @@ impl Settings {
                 return Err(wrong(field, "1 to 10080 minutes, which is a week"));
             }
         }
+        if entered.first_index >= SANDBOX_FROM {
+            let why = "below 1073741824: the numbers from there on are those of sandbox payments";
+            return Err(wrong("first_index", why));
+        }
         Ok(Self {
             receiving,
             rpc_url: entered.rpc_url.trim().to_owned(),
@@ -132,7 +163,15 @@ impl Settings {
             quote_s: entered.quote_minutes * 60,
             grace_s: entered.grace_minutes * 60,
             first_index: entered.first_index,
+            share: Share::of(environment),
         })
+    }
+
+    /// The number of the address that is given as the `number`th since the counter began. `None`: they are used up.
+    pub fn index(&self, number: u64) -> Option<u32> {
+        let own = self.first_index.checked_add(u32::try_from(number).ok()?)?;
+        let index = self.share.first.checked_add(own)?;
+        (index < self.share.end).then_some(index)
     }
 
     /// What `money` costs, in every coin that has a price.
@@ -182,5 +221,9 @@ const fn an_hour() -> i64 {
     60
 }
 
+/// The number of the first sandbox address: half of those that an xpub can derive.
+const SANDBOX_FROM: u32 = 1 << 30;
+/// From here on the private key is needed.
+const HARDENED: u32 = 1 << 31;
 const MOST_CONFIRMATIONS: u64 = 100;
 const MOST_MINUTES: i64 = 7 * 24 * 60;

@@ -3,6 +3,7 @@
 //!
 //! What it promises:
 //! - An address is given once: its number comes from the engine's durable counter, and an address that was ever used is passed over.
+//!   Sandbox and live have numbers of their own, so one wallet may serve both.
 //! - Money counts when a confirmed block has it: see `watch`.
 //! - "Declined" is said only when nothing came. A node that is away, lags, lies about its chain or contradicts itself ends nothing.
 //!
@@ -149,9 +150,8 @@ async fn fresh_address(
     node.head(settings.chain_id).await?;
     for _ in 0..TRIES {
         let number = cx.next_number(settings.receiving.fingerprint()).await?;
-        let index = u32::try_from(number)
-            .ok()
-            .and_then(|number| settings.first_index.checked_add(number))
+        let index = settings
+            .index(number)
             .ok_or_else(|| Fault::config("account_xpub: its numbers are used up"))?;
         let Some(address) = settings.receiving.address(index) else {
             continue;
@@ -275,8 +275,12 @@ async fn check_chain(cx: &Context, settings: &Settings) -> Result<String, Wrong>
         .iter()
         .map(|coin| coin.symbol.as_str())
         .collect();
+    let begins = match settings.index(0) {
+        Some(given) if given != number => format!("; sandbox gives those from number {given} on"),
+        _ => String::new(),
+    };
     Ok(format!(
-        "{}, {}; address {number} is {address}: compare it with your wallet",
+        "{}, {}; address {number} is {address}: compare it with your wallet{begins}",
         settings.chain,
         symbols.join(", ")
     ))

@@ -243,7 +243,7 @@ async fn used_addresses_are_passed_over_and_each_payment_has_its_own() {
     let mut config = config(&bench.chain, &bench.token);
     // Accounts 5 to 9 have money of the chain's own making.
     config["first_index"] = json!(5);
-    bench.gateway = Driver::new(config);
+    bench.gateway = Driver::new(config).in_live();
     let first = bench.begin("").await;
     assert_eq!(first, vectors["addresses"][4]["address"], "number 10");
     bench.state = Value::Null;

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use switchyard_gateway::testing::{self, Call, End, answer, no_provider, text_answer, timeout};
 use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
 use switchyard_gateway::{
-    ConfigCheck, DeclineReason, Direction, Fault, FaultKind, Operation, Outcome, PayerAction,
+    ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind, Operation, Outcome,
+    PayerAction,
 };
 
 use gateway_crypto_evm::CryptoEvm;
@@ -105,7 +106,9 @@ fn config() -> Value {
 }
 
 fn call(operation: Operation) -> Call {
-    Call::new(operation).config(config())
+    Call::new(operation)
+        .config(config())
+        .environment(Environment::Live)
 }
 
 /// The payment of 12.50 USD, once it was given an address.
@@ -160,6 +163,58 @@ fn a_payment_is_given_an_address_a_price_and_a_wallets_link() {
         .input(&collect);
     let again = again.run::<CryptoEvm>(no_provider).unwrap();
     assert_eq!((again.outcome, again.state), (end.outcome, end.state));
+}
+
+/// The first address that a connection with this configuration gives, and its number.
+fn first_address(environment: Environment, config: &Value) -> Result<(String, u64), Fault> {
+    let node = Node::new();
+    let end = Call::new(Operation::Collect)
+        .config(config.clone())
+        .environment(environment)
+        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
+        .run::<CryptoEvm>(|request| node.answer(request))?;
+    let address = end.state["address"].as_str().unwrap().to_owned();
+    Ok((address, end.state["index"].as_u64().unwrap()))
+}
+
+#[test]
+fn one_xpub_gives_no_address_in_sandbox_that_it_gives_in_live() {
+    const HALF: u64 = 1 << 30;
+    for first in [0, 1, 1_000, HALF - 1] {
+        let mut config = config();
+        config["first_index"] = json!(first);
+        let live = first_address(Environment::Live, &config).unwrap();
+        let sandbox = first_address(Environment::Sandbox, &config).unwrap();
+        assert_eq!((live.1, sandbox.1), (first, HALF + first));
+        assert_ne!(live.0, sandbox.0);
+    }
+    // No number of one is one of the other: what lies beyond the half is refused, not given.
+    let mut config = config();
+    config["first_index"] = json!(HALF);
+    for environment in [Environment::Live, Environment::Sandbox] {
+        let refused = first_address(environment, &config).unwrap_err();
+        assert!(refused.message.contains("first_index"), "{refused:?}");
+    }
+}
+
+#[test]
+fn numbers_end_where_those_of_the_other_environment_begin() {
+    let mut config = config();
+    config["first_index"] = json!((1_u64 << 30) - 1);
+    for environment in [Environment::Live, Environment::Sandbox] {
+        let mut node = Node::new();
+        let refused = Call::new(Operation::Collect)
+            .config(config.clone())
+            .environment(environment)
+            .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
+            .run::<CryptoEvm>(|request| {
+                // The last one was used before.
+                node.sent = 1;
+                node.answer(request)
+            })
+            .unwrap_err();
+        assert!(refused.message.contains("used up"), "{refused:?}");
+    }
 }
 
 #[test]

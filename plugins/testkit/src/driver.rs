@@ -51,6 +51,12 @@ impl<G: Entry> Driver<G> {
         }
     }
 
+    /// The same connection in live.
+    pub fn in_live(mut self) -> Self {
+        self.environment = Environment::Live;
+        self
+    }
+
     /// What the next calls take for the time: RFC 3339 in UTC.
     pub fn set_now(&self, now: &str) {
         now.clone_into(&mut self.desk().now);
