@@ -6,6 +6,7 @@ mod neighbours;
 mod options;
 mod order;
 mod payload;
+mod rebinding;
 mod receiver;
 mod replay;
 mod restart;
@@ -60,6 +61,15 @@ impl Room {
         settings: WebhookSettings,
         names: Names,
     ) -> Self {
+        let settings = WebhookSettings {
+            allow_private: true,
+            ..settings
+        };
+        Self::as_set(store, clock, settings, names).await
+    }
+
+    /// With the settings as they are: receivers on this machine are forbidden unless they say otherwise.
+    async fn as_set(store: Store, clock: Clock, settings: WebhookSettings, names: Names) -> Self {
         let ids = Ids::system();
         let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "a test").unwrap();
         let vault = Vault::new(&master, ids.clone());
@@ -82,10 +92,7 @@ impl Room {
             access: access.clone(),
             clock: clock.clone(),
             ids: ids.clone(),
-            settings: WebhookSettings {
-                allow_private: true,
-                ..settings
-            },
+            settings,
             names,
         };
         let webhooks = Webhooks::start(equipment, house.arbiter()).unwrap();
