@@ -12,6 +12,7 @@ pub mod callback;
 pub mod clock;
 pub mod descriptors;
 pub mod directory;
+pub mod dumps;
 pub mod egress;
 pub mod engine;
 pub mod environment;

@@ -20,6 +20,7 @@ use switchyard_engine::access::{
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
+use switchyard_engine::dumps;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::format::bring_up_to_date;
@@ -56,6 +57,8 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
 pub async fn run(mut settings: Settings) -> Result<(), Failure> {
+    // Before the master key is read.
+    let dumps = dumps::forbid();
     refuse(config::check(&settings))?;
     let listen = settings.server.listen;
     let listener = TcpListener::bind(listen).await.with_context(|| {
@@ -70,6 +73,9 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     operations::logging::start(&settings)?;
+    if let Err(error) = dumps {
+        tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
+    }
     let metrics = settings
         .metrics
         .enabled
