@@ -1,7 +1,7 @@
 //! The repository keeps the rules of the house. What each rule is, and a proof that it can fail: `tests/src/tidy/`.
 
 use switchyard_tests::tidy::{
-    RULES, Source, dead_links, named_paths_missing, repository_files, root,
+    RULES, Source, dead_links, drift, named_paths_missing, repository_files, root,
 };
 
 #[test]
@@ -52,5 +52,25 @@ fn every_link_of_the_documents_leads_to_a_file() {
         dead.is_empty(),
         "{}",
         dead.iter().map(|f| format!("\n  {f}")).collect::<String>()
+    );
+}
+
+#[test]
+fn the_fuzzer_is_locked_to_the_versions_of_the_release() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect(path);
+    let apart = "tests/fuzz/libfuzzer/Cargo.lock";
+    let files = repository_files().expect("git lists the files");
+    let manifests: Vec<&Source> = files
+        .iter()
+        .filter(|file| file.path.ends_with("Cargo.toml"))
+        .collect();
+    let drifted = drift(&read(apart), &read("Cargo.lock"), &manifests);
+    assert!(
+        drifted.is_empty(),
+        "{apart} has{}\nbring it up to date: cargo metadata --manifest-path tests/fuzz/libfuzzer/Cargo.toml, and cargo update --precise",
+        drifted
+            .iter()
+            .map(|one| format!("\n  {one}"))
+            .collect::<String>()
     );
 }

@@ -5,11 +5,13 @@
 
 mod arrows;
 mod documents;
+mod locks;
 mod rules;
 mod script;
 mod source;
 
 pub use documents::{dead_links, named_paths_missing};
+pub use locks::drift;
 pub use rules::{BANS, Ban, RULES};
 pub use source::Source;
 
