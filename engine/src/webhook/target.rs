@@ -164,11 +164,13 @@ impl Target {
         later: &mut Option<Timestamp>,
     ) -> Result<Option<Row>, StoreError> {
         for place in 0..self.window.len() {
-            match turn(self.predecessor(store, &self.window[place]).await?, now) {
+            let (predecessor, first) = self.predecessor(store, &self.window[place]).await?;
+            match turn(predecessor, now) {
                 Turn::Now => return Ok(self.window.remove(place)),
                 Turn::At(at) => *later = sooner(*later, Some(at)),
                 Turn::AfterPredecessor => {
-                    if let Some(first) = self.unsent_first(store, place).await? {
+                    if let Some(first) = first {
+                        self.window.retain(|row| row.key() != first.key());
                         return Ok(Some(first));
                     }
                     // It is on its way: we are asked again when it comes back.
@@ -178,48 +180,31 @@ impl Target {
         Ok(None)
     }
 
-    /// The first event that the row at `place` waits for, unless it is on its way. It need not be in the window: when the clock was set
-    /// back, it lies behind its later events, and a window full of those would wait for ever. It was never tried, so it is due.
-    async fn unsent_first(
-        &mut self,
+    /// How it stands with the first event of the transaction that `row` is about; and that event itself, if it waits to be sent. It need
+    /// not be in the window: when the clock was set back, it lies behind its later events, and a window full of those would wait for
+    /// ever. It was never tried, so it is due.
+    async fn predecessor(
+        &self,
         store: &Store,
-        place: usize,
-    ) -> Result<Option<Row>, StoreError> {
-        let Some(key) = self.window[place].predecessor_key() else {
-            return Ok(None);
-        };
-        if self.in_flight.contains_key(&key) {
-            return Ok(None);
-        }
-        let first = store.get(Table::Outbox, &key).await?;
-        let first = first.and_then(|value| Row::read(&key, &value).ok());
-        if first.is_some() {
-            self.window.retain(|row| row.key() != key);
-        }
-        Ok(first)
-    }
-
-    async fn predecessor(&self, store: &Store, row: &Row) -> Result<Predecessor, StoreError> {
+        row: &Row,
+    ) -> Result<(Predecessor, Option<Row>), StoreError> {
         let Some(key) = row.predecessor_key() else {
-            return Ok(Predecessor::Settled);
+            return Ok((Predecessor::Settled, None));
         };
         // Whatever the attempt, an earlier event that is on its way has its answer within the deadline: worth the wait.
         let is_earlier = |flying: &InFlight| {
             flying.row.transaction == row.transaction && flying.row.sequence() < row.sequence()
         };
         if self.in_flight.values().any(is_earlier) {
-            return Ok(Predecessor::Unsent);
+            return Ok((Predecessor::Unsent, None));
         }
         if let Some(at) = self.tried.get(&row.transaction.ulid()) {
-            return Ok(Predecessor::Tried {
-                first_attempt_at: *at,
-            });
+            let first_attempt_at = *at;
+            return Ok((Predecessor::Tried { first_attempt_at }, None));
         }
-        let waits = store.get(Table::Outbox, &key).await?.is_some();
-        Ok(if waits {
-            Predecessor::Unsent
-        } else {
-            Predecessor::Settled
+        Ok(match store.get(Table::Outbox, &key).await? {
+            Some(value) => (Predecessor::Unsent, Row::read(&key, &value).ok()),
+            None => (Predecessor::Settled, None),
         })
     }
 
