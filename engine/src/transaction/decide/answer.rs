@@ -54,7 +54,14 @@ pub(super) fn decide(
         pending @ Outcome::Pending { .. } => {
             still_pending(attempt, pending, gateway_state, context)
         }
-        Outcome::Unknown { why } => in_doubt(attempt, why, gateway_state, context),
+        Outcome::Unknown { why } => {
+            let doubt = Doubt {
+                why,
+                gateway_state,
+                cut_off: false,
+            };
+            in_doubt(attempt, doubt, context)
+        }
     })
 }
 
@@ -105,13 +112,16 @@ fn still_pending(
     }]
 }
 
+/// Why nobody knows the outcome of an attempt.
+pub(super) struct Doubt {
+    pub why: String,
+    pub gateway_state: Option<serde_json::Value>,
+    /// The engine stopped while the submission was away.
+    pub cut_off: bool,
+}
+
 /// The attempt's outcome is not known. Doubt that is already on the timeline is not written again.
-pub(super) fn in_doubt(
-    attempt: &Attempt,
-    why: String,
-    gateway_state: Option<serde_json::Value>,
-    context: &Context,
-) -> Vec<Event> {
+pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Vec<Event> {
     // A query that failed tells nothing new of an attempt that the provider has.
     if attempt.state != AttemptState::Started {
         return Vec::new();
@@ -120,10 +130,10 @@ pub(super) fn in_doubt(
     let next_query_at = context.now.plus(wait);
     vec![Event::AttemptInDoubt {
         attempt: attempt.id,
-        why,
-        gateway_state,
+        why: doubt.why,
+        gateway_state: doubt.gateway_state,
         next_query_at,
-        cut_off: false,
+        cut_off: doubt.cut_off,
     }]
 }
 
@@ -306,7 +316,12 @@ fn amount_differs(
         attempt.amount.format(),
         captured.format()
     );
-    let mut events = in_doubt(attempt, detail.clone(), None, context);
+    let doubt = Doubt {
+        why: detail.clone(),
+        gateway_state: None,
+        cut_off: false,
+    };
+    let mut events = in_doubt(attempt, doubt, context);
     events.extend(open_case(
         tx,
         attempt,

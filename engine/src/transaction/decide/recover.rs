@@ -1,6 +1,6 @@
 //! The process died while a gateway's call was away. The journal tells whether something may have left.
 
-use super::answer;
+use super::answer::{self, Doubt};
 use crate::ids::AttemptId;
 use crate::transaction::attempt::AttemptState;
 use crate::transaction::command::{Context, Refusal};
@@ -21,12 +21,12 @@ pub(super) fn decide(
         return Ok(Vec::new());
     }
     if let Some(gateway_state) = sent {
-        let why = "the engine stopped while the provider was being called".to_owned();
-        let mut events = answer::in_doubt(attempt, why, gateway_state, context);
-        if let Some(Event::AttemptInDoubt { cut_off, .. }) = events.first_mut() {
-            *cut_off = true;
-        }
-        return Ok(events);
+        let doubt = Doubt {
+            why: "the engine stopped while the provider was being called".to_owned(),
+            gateway_state,
+            cut_off: true,
+        };
+        return Ok(answer::in_doubt(attempt, doubt, context));
     }
     // What may begin nothing any more is not begun again, either.
     if let Err(because) = context.standing(&attempt.candidate) {
