@@ -9,7 +9,8 @@ use crate::store::{Batch, CommitError, Store, StoreError, Table};
 
 /// 1: transactions have all their indexes, and the index of open attempts tells the connection.
 /// 2: sandbox and live have each their own count of the numbers that gateways take.
-const FORMAT: u64 = 2;
+/// 3: transactions are counted by status and by when they began.
+const FORMAT: u64 = 3;
 const KEY: &[u8] = b"format";
 
 /// Why a store cannot be used as it is.
@@ -55,6 +56,12 @@ pub async fn bring_up_to_date(store: &Store) -> Result<(), FormatError> {
     }
     if found < 2 {
         gateway::part_counters(store).await?;
+    }
+    if found < 3 {
+        let count = records::count_all(store).await?;
+        if count > 0 {
+            tracing::info!(count, "The transactions of an earlier version are counted.");
+        }
     }
     let mut batch = Batch::new();
     batch.put(Table::Meta, KEY, FORMAT.to_be_bytes());

@@ -1,12 +1,14 @@
 //! The indexes of transactions that an earlier program wrote without them: which attempts are open where, what providers call them, and
-//! which cases there are.
+//! which cases there are; and how many transactions there are.
 
-use super::{RecordError, transactions};
+use super::{RecordError, counts, keys, list, transactions};
 use crate::store::{Batch, CommitError, Direction, Store, Table};
 use crate::transaction::Transaction;
 
 /// Transactions that are read at once and indexed in one commit: some megabytes, however many there are.
 const PAGE: usize = 200;
+/// Lines of the lists that are counted in one commit.
+const LINES: usize = 2_000;
 
 /// Why the indexes could not be written. What was written stays, and is written again the next time.
 #[derive(Debug, thiserror::Error)]
@@ -47,14 +49,60 @@ pub(crate) async fn index_all(store: &Store) -> Result<u64, IndexError> {
     }
 }
 
+/// Counts all transactions anew, by what the lists say. Nobody else writes meanwhile. Says how many transactions there are.
+pub(crate) async fn count_all(store: &Store) -> Result<u64, IndexError> {
+    forget_counts(store).await?;
+    let (mut from, to) = (keys::LIST_PREFIX.to_vec(), keys::after(&keys::LIST_PREFIX));
+    let mut count = 0;
+    loop {
+        let rows = store
+            .scan(Table::Index, &from, &to, Direction::Forward, LINES)
+            .await
+            .map_err(RecordError::Read)?;
+        let mut batch = Batch::new();
+        for (key, line) in &rows {
+            let damaged = || RecordError::damaged("list index", format!("{key:02x?}"));
+            let (app, environment, id) = keys::read_list(key).ok_or_else(damaged)?;
+            let status = list::status(key, line)?;
+            counts::count(&mut batch, app, environment, id, (None, Some(status)));
+        }
+        store.commit(batch).await?;
+        count += rows.len() as u64;
+        match rows.last() {
+            Some((key, _)) if rows.len() == LINES => from = [&key[..], &[0]].concat(),
+            _ => return Ok(count),
+        }
+        if count.is_multiple_of(50 * LINES as u64) {
+            tracing::info!(count, "Counting the transactions of an earlier version.");
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What a counting that was cut short has left.
+async fn forget_counts(store: &Store) -> Result<(), IndexError> {
+    loop {
+        let (from, to) = ([0], [u8::MAX; keys::COUNT_BYTES]);
+        let rows = store
+            .scan(Table::Count, &from, &to, Direction::Forward, LINES)
+            .await
+            .map_err(RecordError::Read)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        rows.iter()
+            .for_each(|(key, _)| batch.delete(Table::Count, key));
+        store.commit(batch).await?;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::format::bring_up_to_date;
     use crate::ids::{PaymentId, TransactionId};
-    use crate::records::{
-        CaseQuery, Name, attempt_named, cases, keys, open_attempts, open_attempts_at,
-    };
+    use crate::records::{CaseQuery, Name, attempt_named, cases, open_attempts, open_attempts_at};
     use crate::transaction::tests::fixtures::*;
 
     /// A payment that `outcome` is known of, stored as a program did that had no indexes.

@@ -59,17 +59,59 @@ pub(super) fn moment(at: Timestamp) -> [u8; 8] {
     u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
 }
 
+pub(super) const COUNT_BYTES: usize = 25;
+
+/// `<app><environment><kind><span><its first millisecond>`: the counts of one span lie together, in order of time.
+pub(super) fn count(
+    app: AppId,
+    environment: Environment,
+    kind: Kind,
+    span: u8,
+    start: u64,
+) -> [u8; COUNT_BYTES] {
+    let mut key = [0; COUNT_BYTES];
+    key[..16].copy_from_slice(&app.ulid().to_bytes());
+    key[16] = environment_byte(environment);
+    key[17] = kind_byte(kind);
+    key[18] = span;
+    key[19..].copy_from_slice(&millis(start));
+    key
+}
+
+/// The first millisecond of the span that a count is of.
+pub(super) fn read_count(key: &[u8]) -> Option<u64> {
+    let millis: [u8; 6] = key.get(COUNT_BYTES - 6..)?.try_into().ok()?;
+    let [a, b, c, d, e, f] = millis;
+    Some(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// Milliseconds since 1970 in 48 bits, as every ULID begins with them.
+pub(super) const fn millis(at: u64) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = at.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// All lines of all lists.
+pub(super) const LIST_PREFIX: [u8; 1] = [LIST];
+
+/// The app, the environment and the transaction of a line of the list.
+pub(super) fn read_list(key: &[u8]) -> Option<(AppId, Environment, TransactionId)> {
+    let (app, rest) = key.strip_prefix(&LIST_PREFIX)?.split_first_chunk()?;
+    let (&environment, transaction) = rest.split_first()?;
+    let environment = Environment::ALL
+        .into_iter()
+        .find(|one| environment_byte(*one) == environment)?;
+    let app = AppId::new(Ulid::from_bytes(*app));
+    Some((app, environment, read_transaction(transaction)?))
+}
+
 /// `l<app><environment><kind>`, which the ulid follows: one app's transactions lie together, in order of time.
 pub(super) fn list_prefix(app: AppId, environment: Environment, kind: Kind) -> Vec<u8> {
-    let kind = match kind {
-        Kind::Payment => PAYMENT,
-        Kind::Payout => PAYOUT,
-    };
     let mut key = Vec::with_capacity(35);
     key.push(LIST);
     key.extend_from_slice(&app.ulid().to_bytes());
     key.push(environment_byte(environment));
-    key.push(kind);
+    key.push(kind_byte(kind));
     key
 }
 
@@ -138,6 +180,13 @@ pub(super) fn name(connection: ConnectionId, kind: u8, text: &str) -> Vec<u8> {
     key.push(kind);
     key.extend_from_slice(text.as_bytes());
     key
+}
+
+const fn kind_byte(kind: Kind) -> u8 {
+    match kind {
+        Kind::Payment => PAYMENT,
+        Kind::Payout => PAYOUT,
+    }
 }
 
 const fn environment_byte(environment: Environment) -> u8 {

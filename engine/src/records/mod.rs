@@ -5,6 +5,7 @@
 //! history's length.
 
 mod cases;
+mod counts;
 mod customers;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -19,7 +20,7 @@ mod transactions;
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases};
 pub use customers::{NewCustomer, Registered, register};
 pub use index::IndexError;
-pub(crate) use index::index_all;
+pub(crate) use index::{count_all, index_all};
 pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
 pub use names::{Name, attempt_named, provider_ids};
@@ -49,3 +50,6 @@ impl RecordError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

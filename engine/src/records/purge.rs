@@ -3,7 +3,7 @@
 
 use super::customers::Stored;
 use super::list::{self, Kind};
-use super::{RecordError, cases, keys, names, transactions};
+use super::{RecordError, cases, counts, keys, names, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
@@ -42,7 +42,7 @@ async fn purge_transactions(
             .scan(Table::Index, &start, &end, Direction::Forward, CHUNK)
             .await?;
         let full = rows.len() == CHUNK;
-        for (key, _) in rows {
+        for (key, status) in rows {
             let Some(ulid) = key
                 .get(prefix.len()..)
                 .and_then(|ulid| <[u8; 16]>::try_from(ulid).ok())
@@ -54,7 +54,7 @@ async fn purge_transactions(
                 return Ok(gone);
             }
             let id = list::id(kind, ulid);
-            gone += u64::from(delete_transaction(store, id, &key).await?);
+            gone += u64::from(delete_transaction(store, app, id, (&key, &status)).await?);
             start = [&key[..], &[0]].concat();
         }
         if !full {
@@ -66,8 +66,9 @@ async fn purge_transactions(
 /// Deletes every row of one transaction. `false`: it moved in this very moment; the next round finds it again.
 async fn delete_transaction(
     store: &Store,
+    app: AppId,
     id: TransactionId,
-    list_key: &[u8],
+    (list_key, status): (&[u8], &[u8]),
 ) -> Result<bool, RecordError> {
     let mut batch = Batch::new();
     let key = keys::transaction(id);
@@ -89,7 +90,17 @@ async fn delete_transaction(
         }
     }
     batch.delete(Table::Transaction, key);
+    // The line is there until somebody takes it away, and is counted until then: as what it says, and once.
+    batch.require_value(Table::Index, list_key, status);
     batch.delete(Table::Index, list_key);
+    let status = list::status(list_key, status)?;
+    counts::count(
+        &mut batch,
+        app,
+        Environment::Sandbox,
+        id,
+        (Some(status), None),
+    );
     for (row, _) in store
         .scan(
             Table::Event,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{RecordError, cases, keys, names};
+use super::{RecordError, cases, counts, keys, names};
 use crate::ids::{ConnectionId, TransactionId};
 use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Direction, Store, StoreError, Table};
@@ -53,12 +53,16 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
         }
     }
     write_indexes(batch, step.before, after);
-    let status = after.status();
-    if step.before.is_none_or(|before| before.status() != status) {
-        batch.put(
-            Table::Index,
-            keys::list(after.app, after.environment, after.id),
-            status.as_str().as_bytes(),
+    let (old, new) = (step.before.map(Transaction::status), after.status());
+    if old != Some(new) {
+        let line = keys::list(after.app, after.environment, after.id);
+        batch.put(Table::Index, line, new.as_str().as_bytes());
+        counts::count(
+            batch,
+            after.app,
+            after.environment,
+            after.id,
+            (old, Some(new)),
         );
     }
     Ok(())
