@@ -62,10 +62,12 @@ pub enum Fault {
     CodeKept,
     /// What a receiver that is gone did not take counts as delivered.
     GoneForgotten,
+    /// The end of a transaction is not counted.
+    CountForgotten,
 }
 
 impl Fault {
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::JournalSkipped,
         Self::AnsweredEarly,
         Self::CommitTorn,
@@ -95,6 +97,7 @@ impl Fault {
         Self::AcknowledgmentForgotten,
         Self::CodeKept,
         Self::GoneForgotten,
+        Self::CountForgotten,
     ];
 }
 

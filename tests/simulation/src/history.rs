@@ -8,10 +8,11 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Overview, exchanges};
 use switchyard_engine::mail;
+use switchyard_engine::records::{Kind, ListQuery};
 use switchyard_engine::simulation::{Disk, Fault};
 use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::testing::START;
-use switchyard_engine::transaction::{AttemptState, Event, Recorded, Transaction};
+use switchyard_engine::transaction::{AttemptState, Event, Recorded, Status, Transaction};
 use switchyard_engine::webhook::DeliveryStatus;
 
 use crate::image::{self, Image};
@@ -19,7 +20,7 @@ use crate::life::{EXACT_UNTIL, Ended, Life};
 use crate::panics;
 use crate::plan::Plan;
 use crate::promises::{
-    Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, broken,
+    Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, Total, broken,
 };
 use crate::world::{SECOND, Shared, nature};
 
@@ -253,6 +254,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     let given_up = given_up(engine, image).await;
     let posted = posted(engine).await;
     let gateways = in_force(engine).await;
+    let totals = totals(disk, engine).await;
     let codes = world.lock().evidence.codes.clone();
     let rows = disk.rows();
     let outbox = rows
@@ -280,6 +282,46 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     world.evidence.stored = stored;
     world.evidence.given_up = given_up;
     world.evidence.outbox = outbox;
+    world.evidence.totals = totals;
+}
+
+/// What the lists of everybody who has a transaction tell, by each status and by none.
+async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
+    let all = transactions(disk);
+    let mut totals = Vec::new();
+    let lists: BTreeSet<_> = all
+        .iter()
+        .map(|(_, tx)| (tx.app, tx.environment, tx.is_payment()))
+        .collect();
+    for (app, environment, is_payment) in lists {
+        let statuses = Status::ALL.into_iter().map(Some);
+        for status in statuses.chain([None]) {
+            let query = ListQuery {
+                app,
+                environment,
+                kind: match is_payment {
+                    true => Kind::Payment,
+                    false => Kind::Payout,
+                },
+                status,
+                from: None,
+                to: None,
+                limit: 1,
+                page: 1,
+            };
+            let listing = engine.list(&query).await;
+            let stored = all.iter().filter(|(_, tx)| {
+                (tx.app, tx.environment, tx.is_payment()) == (app, environment, is_payment)
+                    && status.is_none_or(|status| status == tx.status())
+            });
+            totals.push(Total {
+                list: format!("{:?}s of {app} in {environment}, {status:?}", query.kind),
+                told: listing.map_or(u64::MAX, |listing| listing.total),
+                stored: stored.count() as u64,
+            });
+        }
+    }
+    totals
 }
 
 fn told(

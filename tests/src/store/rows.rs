@@ -1,12 +1,13 @@
 //! Commits whose loss or tearing shows: what the store's crash tests write, and how they check what is left.
 //!
 //! Writers work in lanes. A lane's commit number `n` puts four rows, moves the lane's head from the number before, and deletes a
-//! row of the commit before. So from the rows alone it shows whether a commit is torn, missing among later ones, or out of order.
+//! row of the commit before. So from the rows alone it shows whether a commit is torn, missing among later ones, or out of order. All lanes
+//! add to one row of counts, which tells how many commits there are.
 
 use std::collections::BTreeSet;
 
 use switchyard_engine::store::{
-    Batch, CommitError, Direction, Engine, Store, StoreSettings, Table,
+    Batch, CommitError, Direction, Engine, Store, StoreSettings, Table, counts,
 };
 
 /// Writers that work at the same time.
@@ -40,6 +41,7 @@ pub async fn commit(store: &Store, lane: u64, n: u64) -> Result<(), CommitError>
     for table in KEPT {
         batch.put(table, key, value(table, lane, n));
     }
+    batch.add(Table::Count, COUNT, [1, n.cast_signed()]);
     batch.put(Table::Outbox, key, "");
     batch.delete(Table::Outbox, self::key(lane, n - 1));
     store.commit(batch).await
@@ -52,6 +54,17 @@ pub async fn check(store: &Store) -> Result<Vec<u64>, String> {
         let head = store.get_versioned(Table::Timer, &lane.to_be_bytes()).await;
         let head = head.map_err(|error| error.to_string())?;
         heads.push(head.map_or(0, |(version, _)| version));
+    }
+    let counted = store.get(Table::Count, COUNT).await;
+    let counted: [u64; 2] = counts(counted.map_err(|error| error.to_string())?.as_deref());
+    let made: [u64; 2] = [
+        heads.iter().sum(),
+        heads.iter().map(|head| head * (head + 1) / 2).sum(),
+    ];
+    if counted != made {
+        return Err(format!(
+            "the lanes' heads tell of {made:?} commits, counted are {counted:?}"
+        ));
     }
     let expected: BTreeSet<_> = (0..LANES)
         .flat_map(|lane| (1..=heads[lane as usize]).map(move |n| key(lane, n)))
@@ -148,5 +161,7 @@ fn value(table: Table, lane: u64, n: u64) -> Vec<u8> {
     bytes
 }
 
+/// How many commits there are, and the sum of their numbers.
+const COUNT: &[u8] = b"all";
 /// The tables in which every commit leaves a row.
 const KEPT: [Table; 3] = [Table::Transaction, Table::Event, Table::Index];

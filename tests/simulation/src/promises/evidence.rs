@@ -41,6 +41,8 @@ pub struct Evidence {
     pub webhooks: Vec<String>,
     /// The store, when everything had come to rest.
     pub stored: Vec<Stored>,
+    /// What lists tell of how many there are, then.
+    pub totals: Vec<Total>,
     /// Rows about webhooks and mails that are still waiting then.
     pub outbox: usize,
 }
@@ -239,6 +241,15 @@ pub struct StoredAttempt {
     pub ended_at: Option<i64>,
     /// Requests of it in the journal that can have moved money.
     pub journaled: usize,
+}
+
+/// The total of one list.
+#[derive(Clone, Debug)]
+pub struct Total {
+    /// Whose list it is, and what it is filtered by.
+    pub list: String,
+    pub told: u64,
+    pub stored: u64,
 }
 
 impl Evidence {

@@ -15,6 +15,7 @@
 //! | P10 | a change of a gateway holds once it was told of, turns nobody away, and an attempt ends on the version that it began on |
 //! | price | a provider is asked for what the payer agreed to, at the rate that was fixed then |
 //! | mail | one mail about each end to whom it concerns, twice only where the first one's acknowledgment was lost |
+//! | total | a list tells of exactly as many transactions as there are |
 //! | secret | a code that a payer typed is on no disk |
 
 mod deliveries;
@@ -26,7 +27,7 @@ mod states;
 
 pub use self::evidence::{
     Accepted, Agreed, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail, OrderedByHand,
-    Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt,
+    Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt, Total,
 };
 
 /// A promise that was broken, in a sentence.
@@ -65,6 +66,7 @@ const PROMISES: &[Promise] = &[
     ("price", money::the_rate_is_the_one_that_was_fixed),
     ("mail", mails::one_about_each_end),
     ("mail", mails::once_acknowledged_never_again),
+    ("total", states::totals_are_exact),
     ("secret", states::codes_are_on_no_disk),
 ];
 

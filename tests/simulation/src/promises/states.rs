@@ -1,8 +1,8 @@
-//! Where transactions stand: nothing is lost, nothing changes after its end, nothing is stuck.
+//! Where transactions stand: nothing is lost, nothing changes after its end, nothing is stuck, and all are counted.
 
 use std::collections::BTreeMap;
 
-use super::{Evidence, Sighting};
+use super::{Evidence, Sighting, Total};
 
 /// What was answered with 201 is there, as it was asked for.
 pub fn nothing_accepted_is_lost(evidence: &Evidence, broken: &mut Vec<String>) {
@@ -118,6 +118,15 @@ pub fn orders_are_signed(evidence: &Evidence, broken: &mut Vec<String>) {
 pub fn codes_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
     for code in &evidence.kept_codes {
         broken.push(format!("the code {code} lies on the disk"));
+    }
+}
+
+/// A list tells of exactly as many as there are.
+pub fn totals_are_exact(evidence: &Evidence, broken: &mut Vec<String>) {
+    for Total { list, told, stored } in &evidence.totals {
+        if told != stored {
+            broken.push(format!("{list}: {told} by its total, {stored} by the rows"));
+        }
     }
 }
 
