@@ -1,4 +1,4 @@
-//! How transactions and customers lie in the store: keys, snapshots, events, timers, the list index.
+//! How transactions and customers lie in the store: keys, snapshots, events, timers, the list index and how many it lists.
 //!
 //! Everything that one step of a transaction writes goes into one [`crate::store::Batch`]: a reader sees the whole step or nothing of it.
 //! Keys are binary and begin with what they are looked up by, so that each look-up is one row or one contiguous range, whatever the
