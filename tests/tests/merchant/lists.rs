@@ -60,6 +60,7 @@ async fn payments_are_found_by_status_and_time() -> anyhow::Result<()> {
             .map(|payment| payment["id"].as_str().unwrap())
             .collect();
         assert_eq!(found, expected, "{query}");
+        assert_eq!(reply.body["meta"]["total"], expected.len(), "{query}");
     }
     Ok(())
 }

@@ -153,10 +153,12 @@ impl From<Error> for KvError {
 /// into the queue, again and again: with the two workers that a machine of two cores would get, it took a fifth of a core.
 const WORKERS: usize = 4;
 /// Rows of a table that are in memory before they are written out. Snapshots are most of what is written: with a small one their table
-/// was always being written out, and commits waited for that.
+/// was always being written out, and commits waited for that. Counts are few rows that change with every commit: what a scan of them has to
+/// pass are their versions in memory.
 const fn memtable_bytes(table: Table) -> u64 {
     match table {
         Table::Transaction => 32 * 1024 * 1024,
+        Table::Count => 2 * 1024 * 1024,
         _ => 8 * 1024 * 1024,
     }
 }
@@ -166,7 +168,7 @@ const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
 /// fjall itself halts at 4 of these in one table. When a batch begins one more may be under way, and the batch may add one itself if it
 /// fills a memtable.
 const SEALED_MEMTABLES: usize = 3;
-/// Bytes of a batch that can not fill a memtable that is new: half of the smallest.
+/// Bytes of a batch that can not fill a memtable that is new: half of the smallest, but for that of counts, which are small and few.
 const SMALL_BATCH: usize = 4 * 1024 * 1024;
 /// fjall itself slows down at 20 of these in one table.
 const LEVEL_0_TABLES: usize = 18;
