@@ -39,6 +39,11 @@ pub const CONNECTIONS_PER_APP: usize = 100;
 pub const CONNECTION_CONFIG_BYTES: usize = 64 * 1024;
 /// Bytes of a gateway's library. A debug build of a large one has 50 MB; what is larger is something else.
 pub const GATEWAY_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// Bytes of it that are read, hashed, or written and flushed at once while payments flow: a processor has them in a fifth of a
+/// millisecond, and a disk in about as long as one flush takes anyway.
+pub const GATEWAY_FILE_PIECE_BYTES: usize = 256 * 1024;
+/// How long such work rests after each piece, at least: a library of 8 MB takes some 20 ms more for it, each time that it is read.
+pub const GATEWAY_FILE_REST: Duration = Duration::from_micros(500);
 /// Bytes that a gateway may say in one step: a provider's answer, several times over.
 pub const GATEWAY_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Effects of one call. A token, a recipient, a charge and two looks at it are five; more than this is a loop.

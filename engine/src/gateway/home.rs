@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::GatewaySettings;
 use super::inspect::{Inspection, Refused};
 use super::library::{self, Library, Step};
+use super::pieces::Pace;
 use super::redact::Redactor;
 use super::version::Version;
 use super::worker::{self, Worker};
@@ -66,12 +67,13 @@ pub(super) struct Gone(pub String);
 pub(super) type Stepped = Result<(Step, Option<Running>), Gone>;
 
 impl Home {
-    /// Loads the engine's own copy of an inspected file where the settings say. With `is_needed` a worker is started at once. Blocks.
+    /// Loads the engine's own copy of an inspected file where the settings say. With `start` a worker is started already now, at that
+    /// pace. Blocks.
     pub(super) fn open(
         settings: &GatewaySettings,
         inspection: &Inspection,
         kept: &Path,
-        is_needed: bool,
+        start: Option<Pace>,
     ) -> Result<Self, Refused> {
         let Inspection {
             manifest, sha256, ..
@@ -80,8 +82,8 @@ impl Home {
             return Library::open(kept).map(Self::InProcess);
         }
         let worker = Worker::new(&manifest.name, sha256, kept, &settings.worker);
-        if is_needed {
-            worker.start()?;
+        if let Some(pace) = start {
+            worker.start(pace)?;
         }
         Ok(Self::Worker(Box::new(worker)))
     }

@@ -10,10 +10,10 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{
     Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind, elf,
 };
-use sha2::{Digest, Sha256};
 use switchyard_gateway::abi;
 use switchyard_gateway::manifest::{Manifest, ManifestError};
 
+use super::pieces::{self, Pace};
 use crate::limits::GATEWAY_FILE_BYTES;
 
 /// What a file says about itself.
@@ -109,47 +109,39 @@ pub(super) struct Inspected {
     pub bytes: Vec<u8>,
 }
 
-pub(super) fn inspect(path: &Path) -> Result<Inspected, Refused> {
-    let bytes = read(path)?;
+pub(super) fn inspect(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
+    let (bytes, sha256) = read(path, pace)?;
     let (manifest, imports) = look(path, &bytes)?;
     let inspection = Inspection {
         manifest: Arc::new(manifest),
-        sha256: sha256(&bytes),
+        sha256,
         bytes: bytes.len(),
         imports,
     };
     Ok(Inspected { inspection, bytes })
 }
 
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(hex, "{byte:02x}"); // writing to a string does not fail
-    }
-    hex
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Refused> {
+fn read(path: &Path, pace: Pace) -> Result<(Vec<u8>, String), Refused> {
     let unreadable = |source| Refused::Unreadable {
         path: path.to_owned(),
         source,
     };
     // Before it is opened: opening a pipe would wait for its other end.
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
         return Err(unreadable(io::Error::other("it is no regular file")));
     }
     let file = fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(GATEWAY_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    let expected = metadata.len().min(GATEWAY_FILE_BYTES + 1);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
+    let keep = |piece: &[u8]| bytes.extend_from_slice(piece);
+    let sha256 = pieces::read(file.take(GATEWAY_FILE_BYTES + 1), pace, keep).map_err(unreadable)?;
     if bytes.len() as u64 > GATEWAY_FILE_BYTES {
         return Err(Refused::TooLarge {
             path: path.to_owned(),
         });
     }
-    Ok(bytes)
+    Ok((bytes, sha256))
 }
 
 pub(super) fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {

@@ -5,17 +5,23 @@
 
 use std::ffi::c_void;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use libloading::os::unix;
 use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
 
-use super::inspect::{Inspected, Refused, sha256};
+use super::inspect::{Inspected, Refused};
+use super::pieces::{self, Pace};
 use crate::limits::GATEWAY_ANSWER_BYTES;
 
 /// Keeps the bytes as `<dir>/<sha256>.so`, durably, and answers where. A file that is there already and whole is left alone.
-pub(super) fn keep(dir: &Path, path: &Path, inspected: &Inspected) -> Result<PathBuf, Refused> {
+pub(super) fn keep(
+    dir: &Path,
+    path: &Path,
+    inspected: &Inspected,
+    pace: Pace,
+) -> Result<PathBuf, Refused> {
     let hash = &inspected.inspection.sha256;
     let kept = dir.join(format!("{hash}.so"));
     let not_kept = |source| Refused::NotKept {
@@ -23,12 +29,15 @@ pub(super) fn keep(dir: &Path, path: &Path, inspected: &Inspected) -> Result<Pat
         dir: dir.to_owned(),
         source,
     };
-    let is_whole = |at: &Path| fs::read(at).is_ok_and(|bytes| sha256(&bytes) == *hash);
+    let is_whole = |at: &Path| {
+        let found = File::open(at).and_then(|file| pieces::read(file, pace, |_| ()));
+        found.is_ok_and(|found| found == *hash)
+    };
     if is_whole(&kept) {
         return Ok(kept);
     }
     fs::create_dir_all(dir).map_err(not_kept)?;
-    write_durably(dir, &kept, &inspected.bytes).map_err(not_kept)?;
+    write_durably(dir, &kept, &inspected.bytes, pace).map_err(not_kept)?;
     if !is_whole(&kept) {
         return Err(Refused::Changed {
             path: path.to_owned(),
@@ -37,11 +46,10 @@ pub(super) fn keep(dir: &Path, path: &Path, inspected: &Inspected) -> Result<Pat
     Ok(kept)
 }
 
-fn write_durably(dir: &Path, kept: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_durably(dir: &Path, kept: &Path, bytes: &[u8], pace: Pace) -> io::Result<()> {
     let partial = kept.with_extension(format!("{}.partial", std::process::id()));
     let mut file = File::create(&partial)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    pieces::write(&mut file, bytes, pace)?;
     fs::rename(&partial, kept)?;
     File::open(dir)?.sync_all()
 }

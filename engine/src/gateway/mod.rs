@@ -26,6 +26,7 @@ mod journal;
 mod library;
 mod life;
 mod outcome;
+mod pieces;
 mod redact;
 mod registry;
 mod turns;
@@ -61,6 +62,7 @@ pub use self::life::{
     By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
     Overview, Pin, Proposal, Record, State, VersionView, What,
 };
+use self::pieces::Pace;
 use self::redact::Redactor;
 use self::registry::Registry;
 use self::turns::Turns;
@@ -175,7 +177,7 @@ impl Gateways {
 
     /// Looks at a file without running any of it.
     pub fn inspect(&self, path: &Path) -> Result<Inspection, Refused> {
-        inspect::inspect(path).map(|inspected| inspected.inspection)
+        inspect::inspect(path, self.0.pace()).map(|inspected| inspected.inspection)
     }
 
     /// Takes a file on without a question, for whoever runs the engine: see [`Gateways::install`].
@@ -411,18 +413,31 @@ impl Inner {
         self.settings.dir.join(format!("{sha256}.so"))
     }
 
+    /// How a file that comes is worked on: payments flow only where there is a gateway already.
+    fn pace(&self) -> Pace {
+        match self.registry.list().is_empty() {
+            true => Pace::AtOnce,
+            false => Pace::Resting,
+        }
+    }
+
     /// Copies an inspected file and loads the copy, unless that version is loaded already. It is nobody's choice yet.
-    fn open(&self, path: &Path, inspected: &Inspected) -> Result<Arc<Version>, Refused> {
+    fn open(
+        &self,
+        path: &Path,
+        inspected: &Inspected,
+        pace: Pace,
+    ) -> Result<Arc<Version>, Refused> {
         let Inspection {
             manifest, sha256, ..
         } = &inspected.inspection;
         if let Some(loaded) = self.registry.version(&manifest.name, sha256) {
             return Ok(loaded);
         }
-        let kept = library::keep(&self.settings.dir, path, inspected)?;
-        // One that is new is tried at once; of the others many may never be needed again.
-        let is_new = kept != path;
-        let home = Home::open(&self.settings, &inspected.inspection, &kept, is_new)?;
+        let kept = library::keep(&self.settings.dir, path, inspected, pace)?;
+        // One that is new is tried now; of the others many may never be needed again.
+        let start = (kept != path).then_some(pace);
+        let home = Home::open(&self.settings, &inspected.inspection, &kept, start)?;
         let manifest = self.substituted(manifest);
         let version = Version::new(manifest, sha256.clone(), home, self.clock.clone());
         Ok(self.registry.add(Arc::new(version)))

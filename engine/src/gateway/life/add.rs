@@ -47,9 +47,10 @@ impl Gateways {
         let gateways = self.clone();
         // Before it is loaded: nothing of a file runs without consent.
         let task = tokio::task::spawn_blocking(move || {
-            let inspected = inspect::inspect(&path)?;
+            let pace = inner.pace();
+            let inspected = inspect::inspect(&path, pace)?;
             let granted = gateways.granted(&inspected.inspection, &consent)?;
-            let version = inner.open(&path, &inspected)?;
+            let version = inner.open(&path, &inspected, pace)?;
             Ok::<_, LifeError>((inspected.inspection, granted, version))
         });
         let (inspection, (how, hosts), version) = task.await.map_err(|_| LifeError::Stopping)??;

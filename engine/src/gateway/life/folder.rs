@@ -165,8 +165,8 @@ impl Gateways {
     /// What is to be done with a file whose content is new.
     async fn look_at(&self, folder: &Path, file: &str) -> Notice {
         let path = folder.join(file);
-        let looked = path.clone();
-        let task = tokio::task::spawn_blocking(move || inspect::inspect(&looked));
+        let (looked, pace) = (path.clone(), self.0.pace());
+        let task = tokio::task::spawn_blocking(move || inspect::inspect(&looked, pace));
         let inspection = match task.await {
             Ok(Ok(inspected)) => inspected.inspection,
             Ok(Err(refused)) => return refusal(file, refused.to_string()),

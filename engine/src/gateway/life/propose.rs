@@ -36,8 +36,8 @@ pub struct Replaced {
 impl Gateways {
     /// Looks at a file without running any of it, and says what it would change.
     pub async fn propose(&self, path: &Path) -> Result<Proposal, LifeError> {
-        let path = path.to_owned();
-        let task = tokio::task::spawn_blocking(move || inspect::inspect(&path));
+        let (path, pace) = (path.to_owned(), self.0.pace());
+        let task = tokio::task::spawn_blocking(move || inspect::inspect(&path, pace));
         let inspected = task.await.map_err(|_| LifeError::Stopping)??;
         Ok(self.proposal(inspected.inspection))
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::record::Record;
 use super::{Book, LifeError, rows};
 use crate::gateway::inspect::Refused;
+use crate::gateway::pieces::Pace;
 use crate::gateway::version::{ENGINE, Quarantine, Version};
 use crate::gateway::{Gateways, inspect};
 use crate::store::Store;
@@ -79,19 +80,19 @@ impl Gateways {
             .map_err(LifeError::Refused)
     }
 
-    /// Loads the engine's own copy, which has to be what its name says.
+    /// Loads the engine's own copy, which has to be what its name says. Without a rest: a start or a call waits for it.
     pub(in crate::gateway) fn load_kept(
         &self,
         name: &str,
         sha256: &str,
     ) -> Result<Arc<Version>, Refused> {
         let kept = self.0.kept(sha256);
-        let inspected = inspect::inspect(&kept)?;
+        let inspected = inspect::inspect(&kept, Pace::AtOnce)?;
         let found = &inspected.inspection;
         if found.sha256 != sha256 || found.manifest.name != name {
             return Err(Refused::Damaged { path: kept });
         }
-        let version = self.0.open(&kept, &inspected)?;
+        let version = self.0.open(&kept, &inspected, Pace::AtOnce)?;
         self.remind(&version);
         Ok(version)
     }

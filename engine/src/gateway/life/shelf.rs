@@ -11,7 +11,7 @@ use crate::gateway::home::Home;
 use crate::gateway::library::Library;
 use crate::gateway::manifest::{Manifest, ManifestError};
 use crate::gateway::version::Version;
-use crate::gateway::{Gateways, inspect};
+use crate::gateway::{Gateways, pieces};
 
 /// Versions that lie ready, by the hash of their manifests. Clones are the same shelf, which outlives processes.
 #[derive(Clone, Default)]
@@ -26,7 +26,7 @@ impl Shelf {
         for (manifest, plugin) in versions {
             let library = Library::linked(plugin);
             shelf.insert(
-                inspect::sha256(manifest),
+                pieces::sha256(manifest),
                 (Manifest::parse(manifest)?, library),
             );
         }

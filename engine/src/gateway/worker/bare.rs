@@ -8,6 +8,7 @@ use super::{Running, Worker, WorkerSettings};
 use crate::gateway::home::Gone;
 use crate::gateway::inspect::{self, Inspection, Refused};
 use crate::gateway::library::Step;
+use crate::gateway::pieces::Pace;
 use crate::gateway::redact::Redactor;
 
 /// A loaded library, and nothing that answers its effects.
@@ -30,7 +31,7 @@ pub struct BareCall(Running);
 impl Bare {
     /// Looks at a file without running any of it.
     pub fn inspect(path: &Path) -> Result<Inspection, Refused> {
-        inspect::inspect(path).map(|inspected| inspected.inspection)
+        inspect::inspect(path, Pace::AtOnce).map(|inspected| inspected.inspection)
     }
 
     /// Loads a file that was looked at. Blocks until that is done.
@@ -41,7 +42,7 @@ impl Bare {
     ) -> Result<Self, Refused> {
         let name = &inspection.manifest.name;
         let worker = Worker::new(name, &inspection.sha256, path, settings);
-        worker.start()?;
+        worker.start(Pace::AtOnce)?;
         Ok(Self(worker))
     }
 

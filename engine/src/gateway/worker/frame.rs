@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
+use crate::gateway::pieces::Pace;
 use crate::limits::GATEWAY_FRAME_BYTES;
 
 /// What a frame is about.
@@ -41,6 +42,7 @@ pub(super) struct Load {
     pub library: std::path::PathBuf,
     /// On top of what the worker has before it loads the library.
     pub memory_bytes: u64,
+    pub pace: Pace,
 }
 
 /// The body of [`Kind::Loaded`].

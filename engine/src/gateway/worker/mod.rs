@@ -34,6 +34,7 @@ use self::record::Record;
 use super::home::Gone;
 use super::inspect::Refused;
 use super::library::Step;
+use super::pieces::Pace;
 use super::redact::Redactor;
 use crate::limits::{GATEWAY_WORKER_IDLE, GATEWAY_WORKER_IDLE_PAST};
 
@@ -103,15 +104,18 @@ impl Worker {
     }
 
     /// Starts the worker and loads the library in it, to see whether that can be done. Blocks.
-    pub(super) fn start(&self) -> Result<(), Refused> {
+    pub(super) fn start(&self, pace: Pace) -> Result<(), Refused> {
         let path = self.launch.library.clone();
-        let started = Process::start(&self.launch, &self.record).map_err(|why| match why {
-            NotStarted::Refused(Refusal::OtherAbi(found)) => Refused::OtherAbi { path, found },
-            NotStarted::Refused(Refusal::ShortTable(found)) => Refused::ShortTable { path, found },
-            NotStarted::Refused(Refusal::NotLoadable(reason)) | NotStarted::Failed(reason) => {
-                Refused::NotLoadable { path, reason }
-            }
-        })?;
+        let started =
+            Process::start(&self.launch, &self.record, pace).map_err(|why| match why {
+                NotStarted::Refused(Refusal::OtherAbi(found)) => Refused::OtherAbi { path, found },
+                NotStarted::Refused(Refusal::ShortTable(found)) => {
+                    Refused::ShortTable { path, found }
+                }
+                NotStarted::Refused(Refusal::NotLoadable(reason)) | NotStarted::Failed(reason) => {
+                    Refused::NotLoadable { path, reason }
+                }
+            })?;
         self.now_runs(started);
         Ok(())
     }
@@ -167,7 +171,9 @@ impl Worker {
         }
         tokio::time::sleep(self.record.back_off()).await;
         let (launch, record) = (Arc::clone(&self.launch), Arc::clone(&self.record));
-        let started = tokio::task::spawn_blocking(move || Process::start(&launch, &record)).await;
+        // A call waits for it.
+        let start = move || Process::start(&launch, &record, Pace::AtOnce);
+        let started = tokio::task::spawn_blocking(start).await;
         let process = match started {
             Ok(Ok(process)) => process,
             Ok(Err(NotStarted::Failed(why))) => return Err(Gone(why)),

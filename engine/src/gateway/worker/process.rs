@@ -21,6 +21,7 @@ use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
 use super::record::Record;
 use super::{Launch, prints};
 use crate::gateway::library::Step;
+use crate::gateway::pieces::Pace;
 use crate::gateway::redact::Redactor;
 use crate::limits::{
     GATEWAY_STEP, GATEWAY_WORKER_QUEUE_BYTES, GATEWAY_WORKER_REDACTORS, GATEWAY_WORKER_START,
@@ -84,12 +85,13 @@ impl Process {
     pub(super) fn start(
         launch: &Arc<Launch>,
         record: &Arc<Record>,
+        pace: Pace,
     ) -> Result<Arc<Self>, NotStarted> {
         let (tell, told) = mpsc::channel();
         let (launch, record) = (Arc::clone(launch), Arc::clone(record));
         thread::Builder::new()
             .name(format!("read {}", launch.name))
-            .spawn(move || match Self::spawn(&launch, &record) {
+            .spawn(move || match Self::spawn(&launch, &record, pace) {
                 Ok((process, output)) => read(&process, output, &tell),
                 Err(why) => {
                     let why = format!("{} cannot be started ({why})", launch.program.display());
@@ -102,7 +104,11 @@ impl Process {
     }
 
     /// On the reader's thread.
-    fn spawn(launch: &Arc<Launch>, record: &Arc<Record>) -> io::Result<(Arc<Self>, ChildStdout)> {
+    fn spawn(
+        launch: &Arc<Launch>,
+        record: &Arc<Record>,
+        pace: Pace,
+    ) -> io::Result<(Arc<Self>, ChildStdout)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut child = Command::new(&launch.program)
@@ -137,7 +143,7 @@ impl Process {
             end: OnceLock::new(),
             redactors: Mutex::default(),
         });
-        let threads = process.threads(errors).and_then(|()| process.load());
+        let threads = process.threads(errors).and_then(|()| process.load(pace));
         match threads {
             Ok(()) => Ok((process, output)),
             Err(why) => {
@@ -161,10 +167,11 @@ impl Process {
             .map(drop)
     }
 
-    fn load(&self) -> io::Result<()> {
+    fn load(&self, pace: Pace) -> io::Result<()> {
         let load = Load {
             library: self.launch.library.clone(),
             memory_bytes: self.launch.memory_bytes,
+            pace,
         };
         let body = serde_json::to_vec(&load)?;
         lock(&self.shared).send(&frame::encode(Kind::Load, LOADING, &body)?);

@@ -15,8 +15,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
-use crate::gateway::inspect::{Refused, sha256};
+use crate::gateway::inspect::Refused;
 use crate::gateway::library::{Library, Running, Step};
+use crate::gateway::pieces;
 use crate::limits::{GATEWAY_FILE_BYTES, GATEWAY_WORKER_THREADS};
 
 /// Serves the engine that started this process until it closes its end. It takes over the process: nothing else may run in it.
@@ -63,6 +64,8 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
         ));
     };
     let load: Load = serde_json::from_slice(&body)?;
+    // To come here has cost a millisecond, and so do the walls.
+    load.pace.moment();
     let shop = Arc::new(Shop {
         input: Mutex::new(input),
         output: Mutex::new(output),
@@ -84,6 +87,7 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
             shop.work()
         })?;
     }
+    load.pace.moment();
     // From here on there is no new thread, and the memory that there may be is counted from here.
     missing.extend(confine::before_loading(load.memory_bytes, account));
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
@@ -104,11 +108,8 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
 
 fn the_file(load: &Load, hash: &str) -> io::Result<File> {
     let mut file = File::open(&load.library)?;
-    let mut bytes = Vec::new();
-    (&mut file)
-        .take(GATEWAY_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    if sha256(&bytes) != hash {
+    let found = pieces::read((&mut file).take(GATEWAY_FILE_BYTES + 1), load.pace, |_| ())?;
+    if found != hash {
         return Err(io::Error::other("the engine's copy of it was changed"));
     }
     file.rewind()?;
