@@ -1,6 +1,7 @@
 //! What all visits share in this process.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use switchyard_engine::ids::TransactionId;
@@ -13,36 +14,48 @@ use crate::state::ApiState;
 /// Event streams at once. Each is a connection that stays open; beyond it pages ask for the status instead.
 const STREAMS: usize = 10_000;
 
+/// A handle, cloned with every route and layer for every request: one counter, not one for each part.
 #[derive(Clone)]
-pub struct Desk {
+pub struct Desk(Arc<Parts>);
+
+/// What lies on it.
+pub struct Parts {
     pub api: ApiState,
     pub streams: Arc<Semaphore>,
     pub draining: Draining,
     /// Path of the public URL, without a slash at its end: most often empty.
-    pub prefix: Arc<str>,
+    pub prefix: String,
     /// Payers reach the service by https.
     pub https: bool,
-    confirming: Arc<Mutex<BTreeSet<TransactionId>>>,
+    confirming: Mutex<BTreeSet<TransactionId>>,
 }
 
 /// Held while one request confirms a payment: any other of this process sees that it is not alone.
 pub struct Alone {
     id: TransactionId,
-    confirming: Arc<Mutex<BTreeSet<TransactionId>>>,
+    desk: Desk,
+}
+
+impl Deref for Desk {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
 }
 
 impl Desk {
     pub fn new(api: ApiState, draining: Draining) -> Self {
         let public = Url::parse(&api.engine.settings.public_url).ok();
         let path = public.as_ref().map_or("", Url::path);
-        Self {
-            prefix: path.trim_end_matches('/').into(),
+        Self(Arc::new(Parts {
+            prefix: path.trim_end_matches('/').to_owned(),
             https: public.is_some_and(|url| url.scheme() == "https"),
             api,
             draining,
             streams: Arc::new(Semaphore::new(STREAMS)),
-            confirming: Arc::default(),
-        }
+            confirming: Mutex::default(),
+        }))
     }
 
     /// `None`: another request is confirming this payment at this moment.
@@ -54,14 +67,15 @@ impl Desk {
             .insert(id);
         is_first.then(|| Alone {
             id,
-            confirming: Arc::clone(&self.confirming),
+            desk: self.clone(),
         })
     }
 }
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        self.confirming
+        self.desk
+            .confirming
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&self.id);

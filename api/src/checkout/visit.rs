@@ -107,7 +107,7 @@ pub(super) fn visitor(
         chose_language: chosen.is_some(),
         nonce: Nonce::new(&desk.api.engine.ids),
         service: settings.service_name.clone(),
-        prefix: desk.prefix.to_string(),
+        prefix: desk.prefix.clone(),
         https: desk.https,
         path: uri.path().to_owned(),
         query,

@@ -3,12 +3,14 @@
 //! A batch goes to the journal, the journal is flushed with `fdatasync`, and only then do the rows become visible: reads see
 //! nothing that a power cut could take back.
 
+mod basket;
 mod journal;
 
 #[cfg(feature = "fuzzing")]
 pub(in crate::store) use self::journal::torn_batch;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use ::fjall::{
     PersistMode, Readable,
 };
 
+use self::basket::Basket;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
 use crate::store::table::Table;
@@ -26,6 +29,10 @@ pub(in crate::store) struct Fjall {
     /// One tree a table, in the order of [`Table::ALL`]: a look-up or a scan never crosses another table's rows.
     keyspaces: Vec<Keyspace>,
     database: Database,
+    /// None where it cannot be made: then fjall removes its journals in one go.
+    basket: Option<Basket>,
+    /// Bytes written since the basket looked.
+    unseen: AtomicUsize,
 }
 
 impl Fjall {
@@ -60,9 +67,13 @@ impl Fjall {
         }
         // Keyspaces that were just made are rows of fjall's own, and those must not hang on the first commit's flush.
         database.persist(PersistMode::SyncAll)?;
+        let basket = Basket::of(path)
+            .inspect_err(|error| tracing::debug!(%error, "the store has no basket"));
         Ok(Self {
             keyspaces,
             database,
+            basket: basket.ok(),
+            unseen: AtomicUsize::new(0),
         })
     }
 
@@ -94,7 +105,8 @@ impl Fjall {
 
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), Error> {
         let bytes = |change: &Change<'_>| change.key.len() + change.value.map_or(0, <[u8]>::len);
-        self.wait_for_room(changes.iter().map(bytes).sum())?;
+        let bytes = changes.iter().map(bytes).sum();
+        self.wait_for_room(bytes)?;
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.len())
             .durability(Some(PersistMode::SyncData));
         for change in changes {
@@ -104,7 +116,17 @@ impl Fjall {
                 None => batch.remove(keyspace, change.key),
             }
         }
-        batch.commit()
+        batch.commit()?;
+        self.note_written(bytes);
+        Ok(())
+    }
+
+    fn note_written(&self, bytes: usize) {
+        let unseen = self.unseen.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if let Some(basket) = self.basket.as_ref().filter(|_| unseen >= LOOK_BYTES) {
+            self.unseen.store(0, Ordering::Relaxed);
+            basket.look();
+        }
     }
 }
 
@@ -165,6 +187,8 @@ const fn memtable_bytes(table: Table) -> u64 {
 
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
+/// The basket looks for new journals whenever so much was written: several times while fjall fills one.
+const LOOK_BYTES: usize = 8 * 1024 * 1024;
 /// fjall itself halts at 4 of these in one table. When a batch begins one more may be under way, and the batch may add one itself if it
 /// fills a memtable.
 const SEALED_MEMTABLES: usize = 3;
