@@ -64,9 +64,13 @@ pub fn cut(
     let mut history = replay(before, log)?;
     let mut chance = Chance(seed | 1);
     let mut at_stake = 0;
+    let mut seen = BTreeSet::new();
     for path in files_below(root).map_err(|error| error.to_string())? {
         let describe = |error: io::Error| format!("{}: {error}", path.display());
         let inode = fs::metadata(&path).map_err(describe)?.ino();
+        if !seen.insert(inode) {
+            continue; // another name of a file that was put back already
+        }
         let now = fs::read(&path).map_err(describe)?;
         let Some(file) = history.files.remove(&inode) else {
             if now.is_empty() {
