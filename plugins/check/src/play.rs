@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use switchyard_engine::gateway::{Bare, BareStep, Manifest};
-use switchyard_gateway::manifest::{Method, ReferenceFormat};
+use switchyard_gateway::manifest::Method;
 use switchyard_gateway::wire::{
     Begin, Effect, EffectResult, Failed, HttpRequest, Pending, Ready, Resume,
 };
@@ -178,7 +178,7 @@ impl<'a> Stage<'a> {
             .country
             .clone()
             .or(method.and_then(|method| method.countries.first().cloned()));
-        let reference = self.reference(nth);
+        let reference = reference(nth);
         let input = json!({
             "reference": reference,
             "of": reference,
@@ -199,27 +199,14 @@ impl<'a> Stage<'a> {
         });
         (input, Echo { reference, amount })
     }
+}
 
-    /// As the manifest wants it.
-    fn reference(&self, nth: u8) -> String {
-        let mut uuid = testing::REFERENCE.to_owned();
-        uuid.pop();
-        uuid.push(char::from(b'0' + nth % 10));
-        let rule = &self.manifest.reference;
-        let text = match rule.format {
-            ReferenceFormat::Uuid => return uuid,
-            ReferenceFormat::Alphanumeric => uuid.replace('-', ""),
-            ReferenceFormat::Digits => uuid
-                .bytes()
-                .map(|byte| char::from(b'0' + byte % 10))
-                .collect(),
-        };
-        let most = rule
-            .max
-            .and_then(|max| usize::try_from(max).ok())
-            .unwrap_or(text.len());
-        text[text.len().saturating_sub(most)..].to_owned()
-    }
+/// All references of a run differ in their last letter.
+fn reference(nth: u8) -> String {
+    let mut uuid = testing::REFERENCE.to_owned();
+    uuid.pop();
+    uuid.push(char::from(b'0' + nth % 10));
+    uuid
 }
 
 impl Played {

@@ -138,31 +138,36 @@ pub enum CallbackPer {
     Transaction,
 }
 
-/// How the provider wants our reference.
+/// What the provider takes as our reference. Ours is always a UUID of 36 characters; a manifest that it does not fit is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
     pub format: ReferenceFormat,
+    /// In characters: 36 or more, or none.
     pub max: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceFormat {
+    /// Digits and small letters of hexadecimal in five groups with hyphens between them: the only form there is.
     #[default]
     Uuid,
+    /// Refused: a UUID has hyphens.
     Alphanumeric,
+    /// Refused: a UUID has letters and hyphens.
     Digits,
 }
 
+/// What the provider promises. The first two tell the reader of the manifest; the engine does the same whatever they say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capabilities {
-    /// The same request under the same reference moves money once.
+    /// The same request under the same reference moves money once. The engine never sends one again whose answer was lost: it asks.
     pub idempotent_by_reference: bool,
-    /// `query` works with our reference alone, without the provider's id.
+    /// `query` works with our reference alone, without the provider's id. The engine gives both where it has both.
     pub query_by_reference: bool,
-    /// After this long "not found" means that the provider never got it.
+    /// After this long, in seconds, "not found" means that the provider never got it. The engine acts on it.
     pub not_found_is_final_after_s: Option<u64>,
 }
 
@@ -245,6 +250,7 @@ impl Manifest {
                 "has an icon that is no inline SVG of at most {ICON_BYTES} bytes"
             ));
         }
+        self.check_reference()?;
         self.check_operations()?;
         self.check_methods()?;
         for host in self.hosts.sandbox.iter().chain(&self.hosts.live) {
@@ -266,6 +272,19 @@ impl Manifest {
                 .and_then(|properties| properties.get(field))
                 .is_some_and(|schema| schema.get("format") == Some(&Value::from("uri")))
         })
+    }
+
+    /// A provider that takes less would be sent what it refuses, or cuts: better known before the first payment.
+    fn check_reference(&self) -> Result<(), ManifestError> {
+        let Reference { format, max } = self.reference;
+        if format == ReferenceFormat::Uuid && max.is_none_or(|max| max >= REFERENCE_CHARACTERS) {
+            return Ok(());
+        }
+        refuse(format!(
+            "has a rule for `reference` that ours does not fit, which is always a UUID of {REFERENCE_CHARACTERS} characters: leave \
+             `reference` out; where the provider takes less, make the shorter form in the gateway, the same in every call, as in \
+             `ask.reference.replace('-', \"\")` with its 32 letters and digits"
+        ))
     }
 
     fn check_operations(&self) -> Result<(), ManifestError> {
@@ -460,6 +479,8 @@ fn yes() -> bool {
 
 const EVERYWHERE: &str = "World";
 const CODE_CHARACTERS: usize = 40;
+/// Of a UUID as text.
+const REFERENCE_CHARACTERS: u32 = 36;
 const TITLE_CHARACTERS: usize = 60;
 const ICON_BYTES: usize = 16 * 1024;
 

@@ -238,7 +238,7 @@ async fn assert_refused(bench: &Bench, path: &Path, sentence: &str) {
 async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
     let bench = Bench::new();
     type Lie = fn(&mut Value);
-    let lies: [(&str, Lie, &str); 5] = [
+    let lies: [(&str, Lie, &str); 7] = [
         (
             "abi",
             |manifest| manifest["abi"] = json!(2),
@@ -258,6 +258,16 @@ async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
             "methods",
             |manifest| manifest["methods"][0]["currency"] = json!("dollars"),
             "ISO 4217",
+        ),
+        (
+            "short_reference",
+            |manifest| manifest["reference"] = json!({ "max": 12 }),
+            "leave `reference` out",
+        ),
+        (
+            "digits",
+            |manifest| manifest["reference"] = json!({ "format": "digits", "max": 40 }),
+            "a UUID of 36 characters",
         ),
         (
             "no_json",

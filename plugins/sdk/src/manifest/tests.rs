@@ -133,3 +133,33 @@ fn a_manifest_that_lies_about_what_it_has_is_refused_with_what_to_do() {
     assert!(Manifest::parse(b"\xff").is_err());
     assert!(Manifest::parse(b"").is_err());
 }
+
+#[test]
+fn a_rule_for_the_reference_that_a_uuid_does_not_fit_is_refused() {
+    let with = |rule: Value| {
+        let mut manifest = sample();
+        manifest["reference"] = rule;
+        parsed(&manifest)
+    };
+    for rule in [
+        json!({}),
+        json!({ "format": "uuid" }),
+        json!({ "max": 36 }),
+        json!({ "format": "uuid", "max": 64 }),
+    ] {
+        with(rule.clone()).unwrap_or_else(|error| panic!("{rule}: {error}"));
+    }
+    for rule in [
+        json!({ "max": 35 }),
+        json!({ "format": "uuid", "max": 12 }),
+        json!({ "format": "alphanumeric" }),
+        json!({ "format": "alphanumeric", "max": 64 }),
+        json!({ "format": "digits", "max": 40 }),
+    ] {
+        let error = with(rule.clone()).expect_err(&rule.to_string()).to_string();
+        assert!(
+            error.contains("a UUID of 36 characters") && error.contains("ask.reference.replace"),
+            "{rule}: {error}"
+        );
+    }
+}
