@@ -151,7 +151,7 @@ impl Trial<'_> {
     }
 
     fn look(&mut self, played: &Played) {
-        // All references of a run are of the same form and differ in their last letter.
+        // All references of a run differ in their last letter.
         let (_, echo) = self.stage.input(self.operation, false, 0);
         let common = &echo.reference[..echo.reference.len() - 1];
         self.seen.look(self.stage, Some(common), played);
@@ -190,6 +190,13 @@ impl Trial<'_> {
         let is_good = match self.operation {
             Operation::CheckConfig => matches!(&good.end, End::Ready(said) if matches!(
                 serde_json::from_value(said.clone()), Ok(ConfigCheck::Works { .. }))),
+            // To be called off is to end without money.
+            Operation::Cancel => matches!(
+                rules::outcome(&good.end),
+                Some(
+                    Outcome::Declined { .. } | Outcome::Succeeded { .. } | Outcome::Pending { .. }
+                )
+            ),
             _ => matches!(
                 rules::outcome(&good.end),
                 Some(Outcome::Succeeded { .. } | Outcome::Pending { .. })

@@ -21,8 +21,8 @@ fn built(name: &str) -> PathBuf {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--target-dir"]);
         cargo.arg(folder.parent().unwrap()).current_dir(root());
-        for package in ["gateway-demo", "gateway-pawapay", "gateway-misbehaving"] {
-            cargo.args(["--package", package]);
+        for gateway in ["demo", "pawapay", "flutterwave", "stripe", "misbehaving"] {
+            cargo.args(["--package", &format!("gateway-{gateway}")]);
         }
         assert!(cargo.status().unwrap().success(), "the gateways build");
         folder
@@ -62,6 +62,9 @@ async fn the_honest_gateways_pass_in_everything() {
     passes(&built("demo")).await;
     let pawapay = passes(&built("pawapay")).await;
     assert!(pawapay.rows.len() > 80, "{pawapay}");
+    for name in ["flutterwave", "stripe"] {
+        passes(&built(name)).await;
+    }
 }
 
 fn c_library(folder: &Path, change: impl Fn(String) -> String) -> PathBuf {
