@@ -21,7 +21,14 @@ fn built(name: &str) -> PathBuf {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--quiet", "--target-dir"]);
         cargo.arg(folder.parent().unwrap()).current_dir(root());
-        for gateway in ["demo", "pawapay", "flutterwave", "stripe", "misbehaving"] {
+        for gateway in [
+            "demo",
+            "pawapay",
+            "flutterwave",
+            "stripe",
+            "crypto-evm",
+            "misbehaving",
+        ] {
             cargo.args(["--package", &format!("gateway-{gateway}")]);
         }
         assert!(cargo.status().unwrap().success(), "the gateways build");
@@ -62,7 +69,7 @@ async fn the_honest_gateways_pass_in_everything() {
     passes(&built("demo")).await;
     let pawapay = passes(&built("pawapay")).await;
     assert!(pawapay.rows.len() > 80, "{pawapay}");
-    for name in ["flutterwave", "stripe"] {
+    for name in ["flutterwave", "stripe", "crypto_evm"] {
         passes(&built(name)).await;
     }
 }

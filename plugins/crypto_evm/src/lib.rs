@@ -19,13 +19,14 @@ mod watch;
 pub mod xpub;
 
 use switchyard_gateway::{
-    Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway, LogLevel, Outcome, Query, gateway,
+    Collect, ConfigCheck, Context, DeclineReason, Fault, FaultKind, Gateway, LogLevel, Outcome,
+    Query, gateway,
 };
 
 use self::address::Address;
 use self::coins::Wanted;
 use self::config::{Settings, Wrong};
-use self::node::{Ask, Block, Node};
+use self::node::{Ask, Block, Node, Said};
 use self::u256::U256;
 use self::watch::{Deadline, Kept, Look};
 
@@ -35,7 +36,7 @@ pub struct CryptoEvm;
 impl Gateway for CryptoEvm {
     async fn check_config(&self, cx: &Context) -> Result<ConfigCheck, Fault> {
         let checked = match Settings::check(cx)? {
-            Ok(settings) => check_chain(cx, &settings).await,
+            Ok(settings) => check_chain(cx, &settings).await?,
             Err(wrong) => Err(wrong),
         };
         Ok(match checked {
@@ -135,7 +136,9 @@ fn not_offered(coins: &[Wanted]) -> Outcome {
         "This coin is not taken here. Taken: {}.",
         symbols.join(", ")
     );
-    Outcome::declined(DeclineReason::NotPermitted, said).and_retryable()
+    Outcome::declined(DeclineReason::NotPermitted, said)
+        .with_provider_code("coin_not_taken")
+        .and_retryable()
 }
 
 /// An address that nobody ever used. After a restored backup the counter stands lower than it did: those that it gave already are
@@ -234,29 +237,46 @@ const fn confirmed_number(head: &Block, confirmations: u64) -> u64 {
 }
 
 /// Is it the right chain, does it have the tokens as they were entered, and does the node keep balances as far back as needed?
-async fn check_chain(cx: &Context, settings: &Settings) -> Result<String, Wrong> {
-    let at_node = |fault: Fault| {
-        let field = if fault.message.starts_with("chain_id: ") {
-            "chain_id"
-        } else {
-            "rpc_url"
-        };
-        Wrong {
-            field,
-            message: fault.message,
-        }
-    };
+/// A node that is in trouble says nothing about what was entered: that is a fault. What it says as a node counts, and so does its refusal.
+async fn check_chain(cx: &Context, settings: &Settings) -> Result<Result<String, Wrong>, Fault> {
     let node = Node::new(cx, &settings.rpc_url);
-    let head = node.head(settings.chain_id).await.map_err(at_node)?;
+    let said = match node.ask(&node::head()).await {
+        Err(refused) if refused.kind == FaultKind::Config => return Ok(Err(at_node(refused))),
+        said => said?,
+    };
+    let head = match node::read_head(&said, settings.chain_id) {
+        Err(fault) => return Ok(Err(at_node(fault))),
+        Ok(head) => head,
+    };
     let number = settings.first_index;
-    let address = settings.receiving.address(number).ok_or_else(|| Wrong {
-        field: "first_index",
-        message: "there is no address of this number: take the next one".into(),
-    })?;
+    let Some(address) = settings.receiving.address(number) else {
+        return Ok(Err(Wrong {
+            field: "first_index",
+            message: "there is no address of this number: take the next one".into(),
+        }));
+    };
     let confirmed = node::at(confirmed_number(&head, settings.confirmations));
     let mut asks = vec![node::balance(address, None, &confirmed)];
     asks.extend(settings.coins.iter().filter_map(node::decimals));
-    let said = node.ask(&asks).await.map_err(at_node)?;
+    let said = node.ask(&asks).await?;
+    Ok(judge_chain(settings, address, &said))
+}
+
+fn at_node(fault: Fault) -> Wrong {
+    let field = if fault.message.starts_with("chain_id: ") {
+        "chain_id"
+    } else {
+        "rpc_url"
+    };
+    Wrong {
+        field,
+        message: fault.message,
+    }
+}
+
+/// The balance of the first address at a confirmed block, and the decimals of each token.
+fn judge_chain(settings: &Settings, address: Address, said: &[Said]) -> Result<String, Wrong> {
+    let number = settings.first_index;
     node::amount(&said[0]).map_err(at_node)?;
     let tokens = settings.coins.iter().filter(|coin| coin.contract.is_some());
     for (coin, said) in tokens.zip(&said[1..]) {

@@ -42,11 +42,15 @@ impl<'c> Node<'c> {
         let batch: Vec<Value> = batch.collect();
         let request = self.cx.post(self.url).reads_only().timeout(PATIENCE);
         let response = request.json(&batch).send().await?;
-        if !response.is_success() {
-            return Err(Fault::provider(format!(
-                "the node answered {}",
-                response.status
-            )));
+        match response.status {
+            200..=299 => {}
+            // Its address has the key, where it takes one.
+            status @ (401 | 403 | 404) => {
+                return Err(Fault::config(format!(
+                    "rpc_url: the node answered {status}: look at the address, and at the key in it"
+                )));
+            }
+            status => return Err(Fault::provider(format!("the node answered {status}"))),
         }
         let answers = match response.json::<Value>()? {
             Value::Array(answers) => answers,
@@ -63,18 +67,27 @@ impl<'c> Node<'c> {
 
     /// The newest block, of the chain that it has to be.
     pub async fn head(&self, chain_id: u64) -> Result<Block, Fault> {
-        let said = self.ask(&[chain(), block("latest")]).await?;
-        let is = number(&said[0])?;
-        if is != chain_id {
-            return Err(Fault::config(format!(
-                "chain_id: the node at rpc_url is of chain {is}, and {chain_id} was entered"
-            )));
-        }
-        read_block(&said[1])
+        read_head(&self.ask(&head()).await?, chain_id)
     }
 }
 
-pub fn chain() -> Ask {
+/// What to ask for [`read_head`].
+pub fn head() -> [Ask; 2] {
+    [chain(), block("latest")]
+}
+
+/// The newest block, of the chain that it has to be.
+pub fn read_head(said: &[Said], chain_id: u64) -> Result<Block, Fault> {
+    let is = number(&said[0])?;
+    if is != chain_id {
+        return Err(Fault::config(format!(
+            "chain_id: the node at rpc_url is of chain {is}, and {chain_id} was entered"
+        )));
+    }
+    read_block(&said[1])
+}
+
+fn chain() -> Ask {
     ("eth_chainId", json!([]))
 }
 

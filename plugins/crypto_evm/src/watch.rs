@@ -287,7 +287,10 @@ impl Kept {
             self.address,
             self.amount_of_quote()
         );
-        Outcome::declined(DeclineReason::Expired, said).with_provider_id(&self.address)
+        // No provider has a code for it: the word is this gateway's.
+        Outcome::declined(DeclineReason::Expired, said)
+            .with_provider_code("not_paid")
+            .with_provider_id(&self.address)
     }
 
     fn amount_of_quote(&self) -> String {

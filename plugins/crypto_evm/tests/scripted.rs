@@ -557,3 +557,25 @@ fn a_currency_without_a_rate_is_not_sent() {
     let fault = end.unwrap_err();
     assert!(fault.message.contains("GHS"), "{fault}");
 }
+
+#[test]
+fn a_node_in_trouble_says_nothing_about_what_was_entered_and_one_that_refuses_does() {
+    let ask = |status: u16| {
+        let call = Call::new(Operation::CheckConfig).config(config());
+        call.run_as::<CryptoEvm, ConfigCheck>(|_| text_answer(status, "no"))
+    };
+    for status in [200, 429, 500, 502] {
+        assert_eq!(
+            ask(status).unwrap_err().kind,
+            FaultKind::Provider,
+            "{status}"
+        );
+    }
+    for status in [401, 403, 404] {
+        let ConfigCheck::Refused { field, message } = ask(status).unwrap().outcome else {
+            panic!("{status}")
+        };
+        assert_eq!(field.as_deref(), Some("rpc_url"));
+        assert!(!message.contains("secret"), "{message}");
+    }
+}
