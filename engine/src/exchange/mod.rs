@@ -9,6 +9,8 @@ mod book;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+#[cfg(test)]
+mod schedule_tests;
 
 use std::sync::Arc;
 use std::time::Duration;
