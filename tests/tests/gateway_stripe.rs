@@ -7,16 +7,26 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use switchyard::operations::Draining;
+use switchyard::operator;
+use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::testing::amount;
 use switchyard_engine::transaction::{Status, Transaction};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
+use tower::ServiceExt as _;
 
 use simulator::{Session, Simulator};
 
 const PAYS: &str = "4242424242424242";
 const TOO_LITTLE: &str = "4000000000009995";
+/// Of the right form, and not the simulator's.
+const WRONG_KEY: &str = "sk_test_of_somebody_else";
 const SESSIONS: &str = "/v1/checkout/sessions";
 const COMPLETED: &str = "checkout.session.completed";
 
@@ -51,6 +61,26 @@ impl Bench {
         })
         .await?;
         Ok((payment, session))
+    }
+
+    /// What the operator API answers: status and body.
+    async fn operator(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<(u16, Value)> {
+        let state = ApiState::new(self.merchant.engine.clone(), HttpSettings::default());
+        let routes = operator::routes(state.clone(), Draining::default()).with_state(state);
+        let token = self.merchant.keys.operator_token.expose();
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("authorization", format!("Bearer {token}"));
+        let answer = routes
+            .oneshot(request.body(Body::from(body.to_string()))?)
+            .await?;
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), 1 << 20).await?;
+        Ok((status, serde_json::from_slice(&body)?))
     }
 
     fn letter(&self, session: &Session, kind: &str) -> Letter {
@@ -153,5 +183,75 @@ async fn a_forged_callback_changes_nothing() -> anyhow::Result<()> {
     bench.deliver(&letter).await?;
     bench.ends(payment.id, Status::Failed).await?;
     assert!(bench.stripe.books.all().is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_skipped()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let engine = &bench.merchant.engine;
+    let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
+    let connection = format!("/connections/{}", bench.connection);
+    let stored = || -> anyhow::Result<Value> {
+        let stored = engine.access.connection(bench.connection);
+        let stored = stored.context("the connection is there")?;
+        Ok(engine.access.connection_config(&stored)?)
+    };
+    let (list, config) = (
+        bench.operator("GET", &connections, &Value::Null).await?,
+        stored()?,
+    );
+    let mut wrong = bench.stripe.config();
+    wrong["secret_key"] = json!(WRONG_KEY);
+    let mut new = json!({ "environment": "sandbox", "gateway": "stripe", "account_name": "A second one", "config": wrong });
+    let mut change = json!({ "account_name": "Renamed", "config": wrong });
+    for (method, path, body) in [
+        ("POST", &connections, &new),
+        ("PATCH", &connection, &change),
+    ] {
+        let asked = bench.stripe.requests().len();
+        let (status, answer) = bench.operator(method, path, body).await?;
+        let error = &answer["errors"][0];
+        assert_eq!(
+            (status, &error["code"]),
+            (422, &json!("field_invalid")),
+            "{answer}"
+        );
+        assert_eq!(error["field"], "config.secret_key", "{answer}");
+        assert!(
+            error["message"]
+                .to_string()
+                .contains("refuses the secret key"),
+            "{answer}"
+        );
+        assert!(!answer.to_string().contains(WRONG_KEY), "{answer}");
+        assert_eq!(bench.stripe.requests()[asked..], ["GET /v1/account"]);
+        assert_eq!(
+            bench.operator("GET", &connections, &Value::Null).await?,
+            list
+        );
+        assert_eq!(stored()?, config);
+    }
+
+    let asked = bench.stripe.requests().len();
+    for (method, path, body) in [
+        ("POST", &connections, &mut new),
+        ("PATCH", &connection, &mut change),
+    ] {
+        body["skip_check"] = json!(true);
+        let (status, answer) = bench.operator(method, path, body).await?;
+        assert!(matches!(status, 200 | 201), "{answer}");
+        assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
+    }
+    assert_eq!(bench.stripe.requests().len(), asked, "nobody was asked");
+    assert_eq!(stored()?["secret_key"], WRONG_KEY);
+    let (_, list) = bench.operator("GET", &connections, &Value::Null).await?;
+    let names = list["data"].as_array().context("a list")?.iter();
+    let mut names: Vec<&Value> = names
+        .map(|connection| &connection["account_name"])
+        .collect();
+    names.sort_by_key(|name| name.to_string());
+    assert_eq!(names, ["A second one", "Renamed"]);
     Ok(())
 }
