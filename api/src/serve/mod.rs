@@ -57,7 +57,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
 pub async fn run(mut settings: Settings) -> Result<(), Failure> {
-    // Before the master key is read.
+    // Before anything is opened with the master key.
     let dumps = dumps::forbid();
     refuse(config::check(&settings))?;
     let listen = settings.server.listen;

@@ -43,7 +43,8 @@ async fn run(engine: Engine) {
                 }
             }
         }
-        if let Err(error) = readers.look(&engine).await {
+        // What is read again is counted as waiting, so not before what waits was counted.
+        if is_counted && let Err(error) = readers.look(&engine).await {
             tracing::error!(%error, "What gateways stumbled over could not be read; trying again.");
         }
         if let Err(error) = look(&engine).await {

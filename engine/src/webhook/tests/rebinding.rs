@@ -1,4 +1,5 @@
-//! A receiver whose name says something else each time that somebody looks.
+//! A receiver whose name says something else each time that somebody looks. That a public address is connected to is held elsewhere, by
+//! the policy: nothing here leaves the machine.
 
 use std::net::{IpAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,28 +7,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 use crate::egress::Failure;
 
-/// Public, and of nobody who could be annoyed: the sink of DNS for questions about private networks. What is sent there is dropped.
-const PUBLIC: [u8; 4] = [192, 175, 48, 1];
-
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_was_public_and_then_points_to_this_machine_is_refused_at_that_delivery() {
+async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_delivery() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
     let privately = ["127.0.0.1", "10.0.0.8", "169.254.169.254", "::1", "fd00::8"];
-    let turns: Vec<IpAddr> = std::iter::once(IpAddr::from(PUBLIC))
-        .chain(privately.map(|address| address.parse().unwrap()))
+    // At the first look it has no address at all, as of a name that is only being made.
+    let turns: Vec<Option<IpAddr>> = std::iter::once(None)
+        .chain(privately.map(|address| address.parse().ok()))
         .collect();
     let looks = Arc::new(AtomicUsize::new(0));
     let names = Names::scripted({
         let (looks, turns) = (looks.clone(), turns.clone());
-        move |_| vec![turns[looks.fetch_add(1, Ordering::SeqCst) % turns.len()]]
+        move |_| {
+            let turn = turns[looks.fetch_add(1, Ordering::SeqCst) % turns.len()];
+            turn.into_iter().collect()
+        }
     });
     let settings = WebhookSettings {
         retries: 5,
         extra_ports: vec![port],
-        // The public one never answers.
-        deadline: Duration::from_millis(300),
         ..WebhookSettings::default()
     };
     let room = Room::as_set(Store::memory(), Clock::manual(START), settings, names).await;
@@ -40,7 +40,7 @@ async fn a_name_that_was_public_and_then_points_to_this_machine_is_refused_at_th
         made.sort_by_key(|attempt| attempt.number);
         let last = made.pop().unwrap();
         assert!(!last.acknowledged);
-        // Only the first look was one at a public address.
+        // Only the first look was at nothing that is forbidden.
         let is_refused = last.failure == Some(Failure::ForbiddenTarget);
         assert_eq!(is_refused, attempts > 1, "{last:?}");
         assert_eq!(

@@ -9,7 +9,9 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -115,11 +117,23 @@ impl Files {
         Ok(())
     }
 
+    /// Whether this is the journal's last name. Not every file system counts names, so fjall's own is looked for as well.
+    fn is_removed(&self, path: &Path) -> bool {
+        let (Ok(file), Some(name)) = (fs::metadata(path), path.file_name()) else {
+            return false;
+        };
+        let is_other = |own: &fs::Metadata| (own.dev(), own.ino()) != (file.dev(), file.ino());
+        let is_gone = match fs::metadata(self.engine.join(name)) {
+            Ok(own) => is_other(&own),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        is_gone && file.nlink() == 1
+    }
+
     /// Throws away what fjall has removed.
     fn empty(&mut self, nudged: &Receiver<()>) -> io::Result<()> {
         self.held.retain(|path| path.exists());
-        let names = |path: &&PathBuf| fs::metadata(path).map_or(0, |file| file.nlink());
-        let removed = self.held.iter().filter(|path| names(path) == 1);
+        let removed = self.held.iter().filter(|path| self.is_removed(path));
         let removed: Vec<_> = removed.cloned().collect();
         if removed.is_empty() {
             return Ok(());
@@ -148,9 +162,9 @@ fn shorten(path: &Path, nudged: &Receiver<()>) -> io::Result<bool> {
     while bytes > 0 {
         bytes = bytes.saturating_sub(PIECE);
         file.set_len(bytes)?;
-        match nudged.recv_timeout(PAUSE) {
-            Err(RecvTimeoutError::Disconnected) => return Ok(false),
-            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+        thread::sleep(PAUSE);
+        if let Err(TryRecvError::Disconnected) = nudged.try_recv() {
+            return Ok(false);
         }
     }
     Ok(true)
