@@ -8,7 +8,7 @@ use switchyard_engine::transaction::Status;
 use crate::road::{Road, choice};
 
 impl Road {
-    fn heard(&self, slot: usize) -> Heard {
+    pub fn heard(&self, slot: usize) -> Heard {
         let mut health = self.bench.engine.health().into_iter();
         let found = health.find(|(key, _)| key.connection == self.connections[slot]);
         found.map_or_else(Heard::default, |(_, heard)| heard)

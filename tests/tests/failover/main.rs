@@ -4,6 +4,7 @@ mod breaker;
 mod classes;
 mod http;
 mod meanwhile;
+mod rate;
 mod replay;
 mod road;
 mod storm;
