@@ -57,6 +57,10 @@ impl Client {
         self.send(self.http.patch(self.url(path)).json(body)).await
     }
 
+    pub async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+        self.send(self.http.put(self.url(path)).json(body)).await
+    }
+
     /// A file as it is.
     pub async fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Answer> {
         self.send(self.http.post(self.url(path)).body(file)).await

@@ -7,6 +7,8 @@
 //! | `broken`, `broken_done` | answers 502; with `_done` after it moved the money |
 //! | `lost`, `lost_done` | cuts the line without an answer |
 //! | `silent`, `silent_done` | takes the request and never answers |
+//! | `held` | moves the money, and says so once [`Provider::let_go`] was called |
+//! | `waits` | takes it, and moves the money when [`Provider::pay`] is called |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +20,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use switchyard_testkit::Loopback;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// What one request for a charge or a payout came to, whatever was answered.
@@ -58,6 +61,10 @@ struct Desk {
     in_vain: BTreeSet<String>,
     /// Moves the money of the next charge twice.
     doubles: bool,
+    /// References that were taken and have not ended.
+    waiting: BTreeSet<String>,
+    /// Answers that are held may go.
+    is_let_go: watch::Sender<bool>,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -107,6 +114,22 @@ impl Provider {
         lock(&self.desk).doubles = true;
     }
 
+    /// Answers that are held go out now, and those that would be held later go at once.
+    pub fn let_go(&self) {
+        lock(&self.desk).is_let_go.send_replace(true);
+    }
+
+    /// Moves the money of a transaction that waits for it, as if its payer had paid now.
+    pub fn pay(&self, transaction: &str) {
+        let mut desk = lock(&self.desk);
+        let Desk { books, waiting, .. } = &mut *desk;
+        for (reference, entry) in books {
+            if entry.transaction == transaction && waiting.remove(reference) {
+                entry.charges += 1;
+            }
+        }
+    }
+
     /// The references that it was asked about before they were submitted, if they ever were.
     pub fn asked_in_vain(&self) -> BTreeSet<String> {
         lock(&self.desk).in_vain.clone()
@@ -121,10 +144,13 @@ impl Provider {
 async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Response {
     let text = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
     let word = text("word");
-    let hangs = {
+    let (hangs, mut is_let_go) = {
         let mut desk = lock(&desk);
         let transaction = text("transaction");
         desk.heard.push((Instant::now(), transaction.clone()));
+        if word == "waits" {
+            desk.waiting.insert(text("reference"));
+        }
         let times = 1 + u32::from(word == "ok" && std::mem::take(&mut desk.doubles));
         let entry = desk.books.entry(text("reference"));
         let entry = entry.or_insert_with(|| Entry {
@@ -135,16 +161,21 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
             slot: request["slot"].as_u64().unwrap_or_default(),
         });
         entry.requests += 1;
-        let moves = word == "ok" || word.ends_with("_done");
+        let moves = word == "ok" || word == "held" || word.ends_with("_done");
         entry.charges += u32::from(moves) * times;
-        desk.hangs.is_some() && desk.hangs == request["slot"].as_u64()
+        let hangs = desk.hangs.is_some() && desk.hangs == request["slot"].as_u64();
+        (hangs, desk.is_let_go.subscribe())
     };
     if hangs {
         return std::future::pending().await;
     }
     match word.as_str() {
         "ok" => said("paid"),
-        "busy" | "sick" | "no" => said(&word),
+        "held" => {
+            let _ = is_let_go.wait_for(|may_go| *may_go).await; // the desk is gone when the test is over
+            said("paid")
+        }
+        "busy" | "sick" | "no" | "waits" => said(&word),
         "broken_done" | "broken" => StatusCode::BAD_GATEWAY.into_response(),
         "silent_done" | "silent" => std::future::pending().await,
         // Ends the task of the connection, and the connection with it, without a word.
@@ -159,7 +190,7 @@ fn said(status: &str) -> Response {
 async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> StatusCode {
     let answer = {
         let mut desk = lock(&desk);
-        let hangs = desk.hangs;
+        let (hangs, waits) = (desk.hangs, desk.waiting.contains(&reference));
         match desk.books.get_mut(&reference) {
             None => {
                 desk.in_vain.insert(reference);
@@ -170,9 +201,10 @@ async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> S
                 let (slot, moved) = (entry.slot, entry.charges > 0);
                 let transaction = entry.transaction.clone();
                 desk.heard.push((Instant::now(), transaction));
-                let known = match moved {
-                    true => StatusCode::OK,
-                    false => StatusCode::NOT_FOUND,
+                let known = match (moved, waits) {
+                    (true, _) => StatusCode::OK,
+                    (false, true) => StatusCode::TOO_EARLY,
+                    (false, false) => StatusCode::NOT_FOUND,
                 };
                 (hangs != Some(slot)).then_some(known)
             }

@@ -21,6 +21,13 @@ struct Config {
     url: String,
     nowhere: String,
     slot: usize,
+    patience_ms: Option<u64>,
+}
+
+impl Config {
+    fn patience(&self) -> Duration {
+        self.patience_ms.map_or(PATIENCE, Duration::from_millis)
+    }
 }
 
 #[derive(Deserialize)]
@@ -55,7 +62,7 @@ impl Order<'_> {
         let answer = cx
             .post(format!("{base}/charges"))
             .json(&charge)
-            .timeout(PATIENCE)
+            .timeout(config.patience())
             .send()
             .await?;
         if !answer.is_success() {
@@ -64,6 +71,7 @@ impl Order<'_> {
         let answer: Answer = answer.json()?;
         Ok(match answer.status.as_str() {
             "paid" => Outcome::succeeded(self.amount),
+            "waits" => Outcome::pending(),
             "busy" => {
                 Outcome::declined(DeclineReason::LimitExceeded, "Too much today.").and_retryable()
             }
@@ -99,10 +107,11 @@ impl Gateway for Programmable {
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
         let config: Config = cx.config()?;
         let url = format!("{}/charges/{}", config.url, ask.reference);
-        let answer = cx.get(url).timeout(PATIENCE).send().await?;
-        Ok(match answer.is_success() {
-            true => Outcome::succeeded(&ask.amount),
-            false => Outcome::NotFound {
+        let answer = cx.get(url).timeout(config.patience()).send().await?;
+        Ok(match answer.status {
+            200 => Outcome::succeeded(&ask.amount),
+            TOO_EARLY => Outcome::pending(),
+            _ => Outcome::NotFound {
                 why: "there is no such charge".into(),
             },
         })
@@ -111,4 +120,7 @@ impl Gateway for Programmable {
 
 gateway!(Programmable);
 
+/// What the provider answers about a charge that has not ended.
+const TOO_EARLY: u16 = 425;
+/// Unless the connection says otherwise.
 const PATIENCE: Duration = Duration::from_millis(1_500);

@@ -89,7 +89,7 @@ async fn client(merchant: Client, payer: Client, tally: Arc<Tally>) -> anyhow::R
 }
 
 /// As a payer with nothing but forms.
-async fn pay(payer: &Client, id: &str, number: &str) -> anyhow::Result<()> {
+pub(crate) async fn pay(payer: &Client, id: &str, number: &str) -> anyhow::Result<()> {
     let fields = [
         ("country", "US"),
         ("method", "switchyard_payment_demo"),
