@@ -1,5 +1,6 @@
 //! What an operator sees of routing over HTTP, of traffic that really ran.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Router;
@@ -7,9 +8,12 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::operations::Draining;
-use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard::{operator, routes};
+use switchyard_engine::engine::NewPayout;
 use switchyard_engine::ids::{AppId, TransactionId};
+use switchyard_engine::testing::{amount, customer};
+use switchyard_engine::transaction::{ClientContext, Status};
 use tower::ServiceExt as _;
 
 use crate::road::{METHOD, Road};
@@ -30,19 +34,23 @@ impl Operator {
 
     /// The data of an answer that has to be good.
     async fn ask(&self, method: &str, path: &str, body: Value) -> Value {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("authorization", format!("Bearer {}", self.token))
-            .body(Body::from(body.to_string()))
-            .unwrap();
-        let answer = self.router.clone().oneshot(request).await.unwrap();
-        let status = answer.status();
-        let bytes = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
-        let body: Value = serde_json::from_slice(&bytes).unwrap();
-        assert!(status.is_success(), "{path}: {body}");
-        body["data"].clone()
+        ask(&self.router, &self.token, method, path, body).await
     }
+}
+
+async fn ask(router: &Router, token: &str, method: &str, path: &str, body: Value) -> Value {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("authorization", format!("Bearer {token}"))
+        .body(Body::from(body.to_string()))
+        .unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    let status = answer.status();
+    let bytes = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    let body: Value = serde_json::from_slice(&bytes).unwrap();
+    assert!(status.is_success(), "{path}: {body}");
+    body["data"].clone()
 }
 
 /// Five payments that failed at the first connection by its provider's fault, and went through the second.
@@ -183,4 +191,39 @@ async fn an_operator_simulates_a_request_and_stored_traffic_under_other_rules() 
     assert_eq!(replayed["moved"][0]["count"], 5);
     assert_eq!(replayed["fees"]["in_force"]["sums"]["USD"], "$ 2.50");
     assert_eq!(replayed["fees"]["tried"]["sums"]["USD"], "$ 1.50");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_nothing_was_sent_is_read_by_operators_and_not_by_merchants() {
+    let road = Road::new(1).await;
+    let new = NewPayout {
+        amount: amount(2_500, "USD"),
+        description: "refused".into(),
+        method: "switchyard_payout_demo".into(),
+        recipient: BTreeMap::from([("account_number".to_owned(), "4149518161".to_owned())]),
+        customer: customer(),
+        metadata: BTreeMap::new(),
+        context: ClientContext::default(),
+    };
+    let payout = road.bench.engine.initialize_payout(&road.caller, new);
+    let id = payout.await.unwrap().id;
+    assert_eq!(road.end(id).await.status(), Status::Failed);
+
+    let operator = Operator::of(&road);
+    let path = format!("/transactions/{id}");
+    let shown = operator.ask("GET", &path, Value::Null).await;
+    let why = shown["attempts"][0]["why"].as_str().unwrap();
+    assert!(why.contains("gateway programmable, payout"), "{why}");
+
+    let state = ApiState::new(road.bench.engine.clone(), HttpSettings::default());
+    let (router, key) = (routes::router(state), &road.bench.keys.sandbox_secret_key);
+    let path = format!("/v1/payouts/{id}/verify");
+    let told = ask(&router, key.expose(), "GET", &path, Value::Null).await;
+    let disburse = &told["disburse"];
+    assert_eq!(disburse["failure_error_code"], "provider_unavailable");
+    assert_eq!(
+        disburse["failure_message"],
+        "The payment provider could not be reached; nothing was sent."
+    );
+    assert!(!told.to_string().contains("gateway programmable"), "{told}");
 }

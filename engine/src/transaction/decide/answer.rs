@@ -165,6 +165,9 @@ pub(super) fn never_sent(tx: &Transaction, attempt: &Attempt, context: &Context)
     next_or_end(tx, attempt, ended, &unreachable(false), context)
 }
 
+/// What a merchant is told, whatever the reason.
+const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
+
 fn unreachable(retryable: bool) -> Decline {
     Decline {
         reason: DeclineReason::ProviderUnavailable,
@@ -247,9 +250,8 @@ fn end_of_round(
         return Event::AttemptAllowed;
     }
     let message = match (ended, &decline.provider_message) {
-        (Event::AttemptNotSent { why, .. }, _) => {
-            format!("The payment provider could not be reached; nothing was sent. {why}")
-        }
+        // Why is for operators, who read it on the timeline: it may name hosts, files and settings of theirs.
+        (Event::AttemptNotSent { .. }, _) => UNSENT.to_owned(),
         (_, Some(message)) => message.clone(),
         (_, None) => format!(
             "The provider declined: {}.",

@@ -91,6 +91,23 @@ fn a_payout_that_reached_nobody_is_tried_again_ever_more_slowly_and_then_fails()
 }
 
 #[test]
+fn why_nothing_was_sent_is_kept_for_operators_and_is_no_part_of_what_merchants_are_told() {
+    let mut world = World::payment();
+    while !world.tx.state.is_final() {
+        world.apply(confirm(1)).unwrap();
+        world.answer(not_sent()).unwrap();
+    }
+    let State::Failed(failure) = &world.tx.state else {
+        panic!("not failed");
+    };
+    let told = "The payment provider could not be reached; nothing was sent.";
+    assert_eq!(failure.message, told);
+    for attempt in &world.tx.attempts {
+        assert_eq!(attempt.why.as_deref(), Some("connection refused"));
+    }
+}
+
+#[test]
 fn a_payout_that_a_provider_declined_is_not_tried_again_later() {
     let mut world = World::payout();
     world.apply(Command::Dispatch(route(1))).unwrap();
