@@ -67,6 +67,11 @@ pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
 pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
 /// How long a step in process may take by the clock on the wall, however little it computed: a busy machine seldom explains more.
 pub const GATEWAY_STEP_WAITED: Duration = Duration::from_millis(2_500);
+/// How often is looked for steps in process that do not come back: the last is then missed by a tenth of a second.
+pub const GATEWAY_WATCH: Duration = Duration::from_millis(100);
+/// Steps of one version at the same time on threads beside the runtime's: as many as in a worker, and when one of them is given up, two
+/// for asking about what was begun, twice. Each that does not come back costs a processor until the server is started again.
+pub const GATEWAY_LANES: [usize; 3] = [8, 2, 2];
 /// How long a worker may take to start and to load its library, on a machine that is busy with something else.
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
 /// Deaths of a version's workers within a minute that put it into quarantine.

@@ -24,6 +24,7 @@ mod trigger;
 mod webhooks;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -107,16 +108,27 @@ pub fn main() -> ExitCode {
     }
     // One provider of cryptography for every TLS client in the process. That there is one already can only mean that it is this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    // Two at least: half of them are lent to gateways, which may keep them.
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
         .enable_all()
         .build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(line)),
+        Ok(runtime) => {
+            let code = runtime.block_on(run(line));
+            // All that has to be kept is kept by now. A gateway that never comes back does not hold up the end.
+            runtime.shutdown_timeout(LAST_GRACE);
+            code
+        }
         Err(why) => {
             failed(&anyhow::Error::new(why).context("the operating system gives no threads"))
         }
     }
 }
+
+/// What a stopping server waits for threads that were lent to gateways.
+const LAST_GRACE: Duration = Duration::from_secs(5);
 
 async fn run(line: Line) -> ExitCode {
     let done = match line.command {

@@ -127,7 +127,7 @@ async fn ask_gateway(
         environment: home.environment,
         received_at: callback.received_at,
         config: home::config(engine, callback.connection)?,
-        request: &request,
+        request,
     };
     let end = engine.gateways.callback(call).await;
     callback.request = Some(end.shown);

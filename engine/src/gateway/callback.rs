@@ -14,6 +14,7 @@ use switchyard_gateway::{Callback as RawRequest, CallbackResult};
 use super::drive::{self, Drive, NoOutcome};
 use super::journal::{Exchange, Scribe};
 use super::redact::Redactor;
+use super::watch::{self, Ward};
 use super::{Gateways, Operation, Version, outcome};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
@@ -21,13 +22,23 @@ use crate::ids::TransactionId;
 use crate::transaction::Outcome;
 
 /// One callback for one connection's gateway.
-pub struct CallbackCall<'c> {
+pub struct CallbackCall {
     pub gateway: Arc<Version>,
     pub environment: Environment,
     /// When it came: a signature that was good then is not too old later.
     pub received_at: Timestamp,
     pub config: Value,
-    pub request: &'c RawRequest,
+    pub request: RawRequest,
+}
+
+/// The same, as its task has it.
+struct Reading {
+    gateway: Arc<Version>,
+    environment: Environment,
+    received_at: Timestamp,
+    config: Value,
+    request: Arc<RawRequest>,
+    redactor: Redactor,
 }
 
 /// What came of it.
@@ -58,36 +69,30 @@ pub struct ShownRequest {
 
 impl Gateways {
     /// Has a gateway look at what its provider sent.
-    pub async fn callback(&self, call: CallbackCall<'_>) -> CallbackEnd {
+    pub async fn callback(&self, call: CallbackCall) -> CallbackEnd {
         let since = tokio::time::Instant::now();
-        let operation = Operation::Callback;
-        let running = call.gateway.running();
-        let redactor = Redactor::new(&call.gateway.manifest, &call.config);
-        let scribe = Scribe::new(None, &redactor, call.gateway.name(), operation.as_str());
-        let input = serde_json::to_value(call.request).unwrap_or(Value::Null);
-        let drive = Drive {
-            inner: &self.0,
-            version: &call.gateway,
-            operation,
+        let gateway = Arc::clone(&call.gateway);
+        let running = gateway.running();
+        let redactor = Redactor::new(&gateway.manifest, &call.config);
+        let request = Arc::new(call.request);
+        let read = Reading {
+            gateway: call.gateway,
             environment: call.environment,
-            now: call.received_at,
-            config: &call.config,
-            input: &input,
-            redactor: &redactor,
-            scribe: &scribe,
-            connection: OnceLock::new(),
-            until: drive::deadline(&call.gateway, operation),
+            received_at: call.received_at,
+            config: call.config,
+            request: Arc::clone(&request),
+            redactor: redactor.clone(),
         };
-        let said = drive.run(&mut Value::Null).await.and_then(|message| {
-            let ready: Ready<CallbackResult> = drive.read(&message)?;
-            drive.last(None, &ready.log, &mut Value::Null);
-            Ok(ready.outcome)
+        let gateways = self.clone();
+        let made = watch::guard(&self.0.watcher, &gateway, |ward| gateways.read(read, ward));
+        let (said, exchanges) = made.await.unwrap_or_else(|| {
+            let why = drive::given_up(&gateway, Operation::Callback);
+            (Err(NoOutcome(why)), Vec::new())
         });
-        let exchanges = scribe.unwritten();
-        super::measure(&call.gateway, operation, since.elapsed());
+        super::measure(&gateway, Operation::Callback, since.elapsed());
         drop(running);
-        self.note_quarantine(&call.gateway).await;
-        let shown = shown(call.request, &redactor);
+        self.note_quarantine(&gateway).await;
+        let shown = shown(&request, &redactor);
         CallbackEnd {
             said: match said {
                 Ok(result) => Ok(CallbackSaid { result, redactor }),
@@ -96,6 +101,39 @@ impl Gateways {
             exchanges,
             shown,
         }
+    }
+
+    async fn read(
+        self,
+        read: Reading,
+        ward: Option<Ward>,
+    ) -> (Result<CallbackResult, NoOutcome>, Vec<Exchange>) {
+        let operation = Operation::Callback;
+        let Reading {
+            gateway, redactor, ..
+        } = &read;
+        let scribe = Scribe::new(None, redactor, gateway.name(), operation.as_str());
+        let input = serde_json::to_value(&*read.request).unwrap_or(Value::Null);
+        let drive = Drive {
+            inner: &self.0,
+            version: gateway,
+            operation,
+            environment: read.environment,
+            now: read.received_at,
+            config: &read.config,
+            input: &input,
+            redactor,
+            scribe: &scribe,
+            connection: OnceLock::new(),
+            until: drive::deadline(gateway, operation),
+            ward,
+        };
+        let said = drive.run(&mut Value::Null).await.and_then(|message| {
+            let ready: Ready<CallbackResult> = drive.read(&message)?;
+            drive.last(None, &ready.log, &mut Value::Null);
+            Ok(ready.outcome)
+        });
+        (said, scribe.unwritten())
     }
 }
 

@@ -27,6 +27,7 @@ use super::library::Step;
 use super::pieces::sha256;
 use super::redact::Redactor;
 use super::version::Version;
+use super::watch::{HELD, Ward};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
@@ -45,6 +46,8 @@ pub(super) struct Drive<'c> {
     /// The digest under which this connection has its cache, once it was needed.
     pub connection: OnceLock<String>,
     pub until: Instant,
+    /// Who watches over its steps.
+    pub ward: Option<Ward>,
 }
 
 /// Why a call came to no outcome; a sentence without secrets.
@@ -77,7 +80,7 @@ impl Drive<'_> {
         }
         let message = self.begin_message(state)?;
         let home = &self.version.home;
-        let begun = home.begin(self.version, self.redactor, message);
+        let begun = home.begin(self.version, self.ward.as_ref(), self.redactor, message);
         // A worker that does not start, and a queue of calls that wait for it, take no longer than a call may.
         let Ok(begun) = tokio::time::timeout_at(self.until, begun).await else {
             return Err(self.no_outcome("the time for this call is over"));
@@ -169,10 +172,18 @@ impl Drive<'_> {
 
     async fn perform(&self, effect: Effect) -> EffectResult {
         match effect {
-            Effect::Http(request) => match self.http(&request).await {
-                Ok(answer) => EffectResult::Http(answer),
-                Err(error) => EffectResult::Error(error),
-            },
+            Effect::Http(request) => {
+                let result = self.http(&request).await;
+                if self.ward.is_some() {
+                    // What the answer has woken on this thread is not to wait behind the step that follows: another thread could not
+                    // take it over.
+                    tokio::task::yield_now().await;
+                }
+                match result {
+                    Ok(answer) => EffectResult::Http(answer),
+                    Err(error) => EffectResult::Error(error),
+                }
+            }
             Effect::Sleep { ms } => {
                 self.inner.clock.sleep(Duration::from_millis(ms)).await;
                 EffectResult::Slept {}
@@ -260,11 +271,7 @@ impl Drive<'_> {
     }
 
     fn no_outcome(&self, why: &str) -> NoOutcome {
-        let sentence = format!(
-            "gateway {}, {}: {why}",
-            self.version.name(),
-            self.operation.as_str()
-        );
+        let sentence = sentence(self.version, self.operation, why);
         NoOutcome(self.redactor.sentence(&sentence))
     }
 
@@ -279,6 +286,15 @@ impl Drive<'_> {
             }
         }
     }
+}
+
+/// Why a call has no outcome of which a step was given up.
+pub(super) fn given_up(version: &Version, operation: Operation) -> String {
+    sentence(version, operation, HELD)
+}
+
+fn sentence(version: &Version, operation: Operation, why: &str) -> String {
+    format!("gateway {}, {}: {why}", version.name(), operation.as_str())
 }
 
 pub(super) fn wire_environment(environment: Environment) -> WireEnvironment {

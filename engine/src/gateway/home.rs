@@ -3,16 +3,12 @@
 //! In a process of its own a step costs two hops between processes, and whatever it does, the engine lives: see
 //! [`worker`].
 //!
-//! In process, a step runs on the runtime's own thread: a gateway only computes, a step costs microseconds, and a hop to another
-//! thread would cost more than the step. Each is timed all the same; a version that was seen to be slow has its later steps moved
-//! to threads that may block, and one that holds up a thread for longer than any step may take goes into quarantine. A step that never
-//! returns cannot be stopped there.
+//! In process a step costs microseconds, and code that crashes ends the engine. One that never returns cannot be stopped there: its
+//! thread is lost until the next start, its call is not, and nobody else's is. See [`watch`](super::watch).
 
+use std::mem::ManuallyDrop;
 use std::path::Path;
-
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::sync::Arc;
 
 use super::GatewaySettings;
 use super::inspect::{Inspection, Refused};
@@ -20,8 +16,8 @@ use super::library::{self, Library, Step};
 use super::pieces::Pace;
 use super::redact::Redactor;
 use super::version::Version;
+use super::watch::{self, Ward};
 use super::worker::{self, Worker};
-use crate::limits::{GATEWAY_SLOW_STEP, GATEWAY_STEP, GATEWAY_STEP_WAITED};
 
 /// Where a version runs.
 pub(super) enum Home {
@@ -56,8 +52,15 @@ impl GatewaySettings {
 
 /// A call that its home holds something for; dropping it ends it there.
 pub(super) enum Running {
-    InProcess(library::Running),
+    InProcess(Held),
     Worker(worker::Running),
+}
+
+/// A call that a library in this process holds something for.
+pub(super) struct Held {
+    call: Option<library::Running>,
+    version: Arc<Version>,
+    ward: Option<Ward>,
 }
 
 /// Why a step has no answer: a sentence.
@@ -91,16 +94,25 @@ impl Home {
     /// Starts an operation.
     pub(super) async fn begin(
         &self,
-        version: &Version,
+        version: &Arc<Version>,
+        ward: Option<&Ward>,
         redactor: &Redactor,
         message: Vec<u8>,
     ) -> Stepped {
         match self {
             Self::InProcess(library) => {
-                let library = *library;
-                let work = move || library.begin(&message);
-                let (step, running) = timed(version, work).await?;
-                Ok((step, running.map(Running::InProcess)))
+                let (library, own, its_ward) = (*library, Arc::clone(version), ward.cloned());
+                let work = move || {
+                    let (step, call) = library.begin(&message);
+                    let held = call.map(|call| Held {
+                        call: Some(call),
+                        version: own,
+                        ward: its_ward,
+                    });
+                    (step, held)
+                };
+                let (step, held) = watch::step(version, ward, work).await?;
+                Ok((step, held.map(Running::InProcess)))
             }
             Self::Worker(worker) => {
                 let begun = worker.begin(redactor, &message).await;
@@ -139,10 +151,9 @@ impl Running {
     /// Brings the result of one effect.
     pub(super) async fn resume(self, version: &Version, message: Vec<u8>) -> Stepped {
         match self {
-            Self::InProcess(mut running) => {
-                let work = move || (running.resume(&message), running);
-                let (step, running) = timed(version, work).await?;
-                Ok((step, Some(Self::InProcess(running))))
+            Self::InProcess(held) => {
+                let (step, held) = held.resume(message).await?;
+                Ok((step, Some(Self::InProcess(held))))
             }
             Self::Worker(running) => {
                 let resumed = running.resume(&message).await;
@@ -154,41 +165,28 @@ impl Running {
     }
 }
 
-async fn timed<T: Send + 'static>(
-    version: &Version,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Gone> {
-    let work = move || {
-        let (since, busy) = (Instant::now(), thread_time());
-        let done = work();
-        (done, since.elapsed(), thread_time().saturating_sub(busy))
-    };
-    let (done, took, busy) = if version.is_slow() {
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|_| Gone("the engine is stopping".to_owned()))?
-    } else {
-        work()
-    };
-    // A machine that had no time for the step is not the gateway's fault: what it computed counts, or a very long wait.
-    if busy > GATEWAY_STEP || took > GATEWAY_STEP_WAITED {
-        version.put_into_quarantine("a step of it took longer than a second");
+impl Held {
+    async fn resume(mut self, message: Vec<u8>) -> Result<(Step, Self), Gone> {
+        let (version, ward) = (Arc::clone(&self.version), self.ward.clone());
+        let work = move || {
+            let step = match &mut self.call {
+                Some(call) => call.resume(&message),
+                None => Step::Nonsense("it is not there".to_owned()), // it is there until it is dropped
+            };
+            (step, self)
+        };
+        watch::step(&version, ward.as_ref(), work).await
     }
-    if took > GATEWAY_SLOW_STEP && !version.is_slow() {
-        version.mark_slow(took);
-    }
-    Ok(done)
 }
 
-/// How long this thread has computed since it began; zero where the system does not tell.
-fn thread_time() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the pointer is to a live `timespec` of ours, which the call fills and does not keep.
-    if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) } != 0 {
-        return Duration::ZERO;
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(call) = self.call.take() else {
+            return;
+        };
+        // Where no step may run any more its end may not either: then it stays as it is.
+        let call = ManuallyDrop::new(call);
+        let end = move || drop(ManuallyDrop::into_inner(call));
+        watch::end(&self.version, self.ward.as_ref(), end);
     }
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -31,6 +31,7 @@ mod redact;
 mod registry;
 mod turns;
 mod version;
+mod watch;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -67,6 +68,7 @@ use self::redact::Redactor;
 use self::registry::Registry;
 use self::turns::Turns;
 pub use self::version::{Quarantine, Version};
+use self::watch::{Ward, Watcher};
 pub use self::worker::{Bare, BareCall, BareStep, WorkerSettings, run as run_worker};
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
@@ -151,6 +153,7 @@ struct Inner {
     egress: Egress,
     cache: Cache,
     turns: Turns,
+    watcher: Arc<Watcher>,
     #[cfg(feature = "simulation")]
     shelf: OnceLock<Shelf>,
     began: Timestamp,
@@ -166,6 +169,7 @@ impl Gateways {
             life: Life::default(),
             cache: Cache::default(),
             turns: Turns::default(),
+            watcher: Arc::default(),
             #[cfg(feature = "simulation")]
             shelf: OnceLock::new(),
             began: clock.now(),
@@ -260,6 +264,22 @@ impl Gateways {
 
     async fn run(&self, call: Call) -> CallEnd {
         let since = tokio::time::Instant::now();
+        let (gateway, operation) = (Arc::clone(&call.gateway), call.operation);
+        let (journal, state) = (call.journal.clone(), call.state.clone());
+        let running = gateway.running();
+        let gateways = self.clone();
+        let made = watch::guard(&self.0.watcher, &gateway, |ward| gateways.make(call, ward));
+        let end = match made.await {
+            Some(end) => end,
+            None => given_up(&gateway, operation, &journal, state).await,
+        };
+        measure(&gateway, operation, since.elapsed());
+        drop(running);
+        self.note_quarantine(&gateway).await;
+        end
+    }
+
+    async fn make(self, call: Call, ward: Option<Ward>) -> CallEnd {
         let Call {
             gateway,
             operation,
@@ -271,7 +291,6 @@ impl Gateways {
             mut state,
             input,
         } = call;
-        let running = gateway.running();
         let typed = match is_planted(Fault::CodeKept) {
             true => &Value::Null,
             false => &input,
@@ -295,6 +314,7 @@ impl Gateways {
             scribe: &scribe,
             connection: OnceLock::new(),
             until: drive::deadline(&gateway, operation),
+            ward,
         };
         let said = drive.run(&mut state).await.and_then(|message| {
             let ready: Ready<switchyard_gateway::Outcome> = drive.read(&message)?;
@@ -314,9 +334,6 @@ impl Gateways {
             Ok(said) => outcome::translate(said, journal.transaction, &redactor),
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
-        measure(&gateway, operation, since.elapsed());
-        drop(running);
-        self.note_quarantine(&gateway).await;
         CallEnd { outcome, state }
     }
 
@@ -327,28 +344,44 @@ impl Gateways {
         environment: Environment,
         config: &Value,
     ) -> Result<ConfigCheck, String> {
-        let operation = Operation::CheckConfig;
         let _running = gateway.running();
-        let redactor = Redactor::new(&gateway.manifest, config);
+        let (own, checked) = (self.clone(), (Arc::clone(gateway), config.clone()));
+        let made = watch::guard(&self.0.watcher, gateway, |ward| {
+            own.check(checked.0, environment, checked.1, ward)
+        });
+        let said = made.await;
+        self.note_quarantine(gateway).await;
+        said.unwrap_or_else(|| Err(drive::given_up(gateway, Operation::CheckConfig)))
+    }
+
+    async fn check(
+        self,
+        gateway: Arc<Version>,
+        environment: Environment,
+        config: Value,
+        ward: Option<Ward>,
+    ) -> Result<ConfigCheck, String> {
+        let operation = Operation::CheckConfig;
+        let redactor = Redactor::new(&gateway.manifest, &config);
         let scribe = Scribe::new(None, &redactor, gateway.name(), operation.as_str());
         let drive = Drive {
             inner: &self.0,
-            version: gateway,
+            version: &gateway,
             operation,
             environment,
             now: self.0.clock.shown(),
-            config,
+            config: &config,
             input: &Value::Null,
             redactor: &redactor,
             scribe: &scribe,
             connection: OnceLock::new(),
-            until: drive::deadline(gateway, operation),
+            until: drive::deadline(&gateway, operation),
+            ward,
         };
         let ready = drive
             .run(&mut Value::Null)
             .await
             .and_then(|message| drive.read(&message));
-        self.note_quarantine(gateway).await;
         let ready: Ready<ConfigCheck> = ready.map_err(|NoOutcome(why)| why)?;
         Ok(match ready.outcome {
             ConfigCheck::Works { account } => ConfigCheck::Works {
@@ -459,6 +492,27 @@ impl Default for Gateways {
     fn default() -> Self {
         Self::new(GatewaySettings::default(), Clock::wall(), Ids::system())
             .expect("ring is compiled in, and that is all a client without files or proxies needs")
+    }
+}
+
+/// What a call came to of which a step was given up: what its journal proves.
+async fn given_up(
+    gateway: &Version,
+    operation: Operation,
+    journal: &Journal,
+    state: Value,
+) -> CallEnd {
+    let (store, id, attempt) = (&journal.store, journal.transaction, journal.attempt);
+    let sent = recover(store, id, attempt).await;
+    let maybe_sent = !matches!(sent, Ok(Recovered::NothingSent));
+    let kept = match operation.submits() {
+        true => recovered_state(store, id, attempt).await.ok().flatten(),
+        false => None,
+    };
+    let why = drive::given_up(gateway, operation);
+    CallEnd {
+        outcome: outcome::without_outcome(operation, maybe_sent, why),
+        state: kept.unwrap_or(state),
     }
 }
 

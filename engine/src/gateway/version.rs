@@ -11,6 +11,7 @@ use switchyard_gateway::manifest::{Hosts, Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
 
 use super::home::Home;
+use super::watch::Lanes;
 use crate::clock::{Clock, Timestamp};
 use crate::limits::GATEWAY_PANICS_A_MINUTE;
 use crate::money::Amount;
@@ -25,6 +26,8 @@ pub struct Version {
     /// The hosts that it may talk to: those of its manifest, or the part of them that an operator granted.
     granted: ArcSwap<Hosts>,
     is_slow: AtomicBool,
+    /// Where its steps run that do not run on the runtime's own threads.
+    pub(super) lanes: Lanes,
     quarantine: ArcSwapOption<Quarantine>,
     /// The quarantine is one that this version came to by itself, and nobody has written it down yet.
     is_news: AtomicBool,
@@ -54,6 +57,7 @@ impl Version {
             sha256,
             home,
             is_slow: AtomicBool::new(false),
+            lanes: Lanes::default(),
             quarantine: ArcSwapOption::empty(),
             is_news: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),

@@ -1,153 +1,19 @@
-//! Gateways that do harm, in a process of their own and, where this one lives through it, in process: the engine goes on, another
-//! gateway's payments see nothing of it, and what was open ends by the money rule.
+//! A gateway in a process of its own: whatever it does, the engine goes on, and its process has nothing to reach for.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
-use serde_json::{Value, json};
 use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
-    Call, CallEnd, GatewaySettings, Gateways, Isolation, Journal, Operation, Recovered, Version,
-    WorkerSettings, recover,
-};
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
+use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation, WorkerSettings};
+use switchyard_engine::ids::Ids;
 use switchyard_engine::transaction::Outcome;
-use switchyard_tests::gateways::cc;
 use switchyard_tests::server::stage;
-use switchyard_tests::{Server, Setup, demo_gateway, eventually, misbehaving_gateway};
-use tempfile::TempDir;
+use switchyard_tests::{Server, Setup, demo_gateway, eventually};
 
-/// The secret of the connection: it may stand nowhere but in messages and in the request itself.
-const KEY: &str = "sk_test_do_not_show_me";
-const MIB: u64 = 1024 * 1024;
-
-struct Host {
-    gateways: Gateways,
-    store: Store,
-    clock: Clock,
-    ids: Ids,
-    folder: TempDir,
-    provider: String,
-    requests: Arc<AtomicUsize>,
-}
-
-impl Host {
-    async fn new(isolation: Isolation) -> Self {
-        let folder = TempDir::new().unwrap();
-        let (clock, ids) = (Clock::wall(), Ids::system());
-        let settings = GatewaySettings {
-            dir: folder.path().join("gateways"),
-            development: true,
-            isolation,
-            worker: WorkerSettings {
-                program: stage().unwrap().join("switchyard"),
-                memory_bytes: 128 * MIB,
-            },
-            ..GatewaySettings::default()
-        };
-        let requests = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&requests);
-        let router = Router::new().fallback(move || {
-            count.fetch_add(1, Ordering::SeqCst);
-            async { "{}" }
-        });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let provider = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        Self {
-            gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
-            store: Store::memory(),
-            clock,
-            ids,
-            folder,
-            provider,
-            requests,
-        }
-    }
-
-    /// Adds it, or ends its suspension.
-    async fn misbehaving(&self) -> Arc<Version> {
-        self.gateways.add(&self.own_copy()).await.unwrap()
-    }
-
-    /// With a hash of its own, by which its workers are told from those of other tests in this process.
-    fn own_copy(&self) -> PathBuf {
-        let copy = self.folder.path().join("misbehaving.so");
-        if !copy.exists() {
-            let mut bytes = fs::read(misbehaving_gateway()).unwrap();
-            bytes.extend_from_slice(self.folder.path().as_os_str().as_encoded_bytes());
-            fs::write(&copy, bytes).unwrap();
-        }
-        copy
-    }
-
-    /// A collection of 25.00 USD, and whether anything may have been sent of it.
-    async fn collect(&self, gateway: &Arc<Version>, what: &str) -> (CallEnd, Recovered) {
-        let now = self.clock.now();
-        let journal = Journal {
-            store: self.store.clone(),
-            transaction: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
-            attempt: AttemptId::new(self.ids.ulid(now)),
-        };
-        let (transaction, attempt) = (journal.transaction, journal.attempt);
-        let call = Call {
-            gateway: Arc::clone(gateway),
-            operation: Operation::Collect,
-            journal,
-            now,
-            environment: Environment::Sandbox,
-            config: json!({ "url": self.provider, "key": KEY }),
-            config_changed_at: None,
-            state: Value::Null,
-            input: json!({
-                "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "misbehaving_usd",
-                "country": "US", "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
-                "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {"msisdn": "4149518161"}, "description": what,
-                "return_url": null, "callback_url": null, "environment": "sandbox"
-            }),
-        };
-        let end = self.gateways.call(call).await;
-        let recovered = recover(&self.store, transaction, attempt).await.unwrap();
-        (end, recovered)
-    }
-
-    /// What a fault must come to: not sent before the first write, unknown after it. Answers why.
-    async fn fault(&self, gateway: &Arc<Version>, what: &str) -> String {
-        let (end, recovered) = self.collect(gateway, what).await;
-        let why = match (end.outcome, recovered) {
-            (Outcome::NotSent { why }, Recovered::NothingSent) if !what.starts_with("write") => why,
-            (Outcome::Unknown { why }, Recovered::MaybeSent) if what.starts_with("write") => why,
-            other => panic!("{what}: {other:?}"),
-        };
-        assert!(!why.contains(KEY), "{what}: {why}");
-        why
-    }
-
-    async fn works(&self, gateway: &Arc<Version>) {
-        let (end, _) = self.collect(gateway, "write").await;
-        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
-        assert!(is_paid, "{:?}", end.outcome);
-    }
-}
-
-/// Payments through the test gateway, one after the other, until `done`; how many.
-async fn pay_on(host: Arc<Host>, demo: Arc<Version>, done: Arc<AtomicBool>) -> usize {
-    let mut paid = 0;
-    while !done.load(Ordering::SeqCst) {
-        let (end, _) = host.collect(&demo, "").await;
-        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
-        assert!(is_paid, "after {paid} payments: {:?}", end.outcome);
-        paid += 1;
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    paid
-}
+use crate::host::{Host, NONSENSE, children, nonsense, only_worker, pay_on, workers};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn whatever_a_gateway_does_in_its_worker_the_engine_and_the_other_gateways_go_on() {
@@ -421,20 +287,6 @@ async fn an_initialiser_in_a_worker_reads_no_file_of_the_engines_user() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn in_process_a_panic_and_a_late_answer_end_by_the_money_rule_and_a_late_one_goes_into_quarantine()
- {
-    let host = Host::new(Isolation::InProcess).await;
-    let gateway = host.misbehaving().await;
-    for what in ["panic", "panic bomb", "write and panic", "stall"] {
-        host.fault(&gateway, what).await;
-    }
-    assert!(!gateway.is_in_quarantine());
-    host.fault(&gateway, "write, harm: late").await;
-    assert!(gateway.is_in_quarantine());
-    assert_eq!(workers(std::process::id(), &gateway.sha256).len(), 0);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn auto_trusts_what_came_with_the_release_and_nothing_else() {
     let host = Host::new(Isolation::Process).await;
@@ -499,49 +351,3 @@ fn worker_of_child(parent: u32) -> Vec<PathBuf> {
         .flat_map(|server| workers(server, ""))
         .collect()
 }
-
-/// The folders in `/proc` of the workers for a library.
-fn workers(parent: u32, sha256: &str) -> Vec<PathBuf> {
-    let is_worker = |process: &PathBuf| {
-        let line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
-        line.contains("gateway-worker") && line.contains(sha256)
-    };
-    children(parent).into_iter().filter(is_worker).collect()
-}
-
-fn only_worker(parent: u32, sha256: &str) -> PathBuf {
-    let found = workers(parent, sha256);
-    assert_eq!(found.len(), 1, "{found:?}");
-    found.into_iter().next().unwrap()
-}
-
-fn children(parent: u32) -> Vec<PathBuf> {
-    let is_child = |process: &PathBuf| {
-        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
-        let is_dead = status.contains("\nState:\tZ");
-        status.contains(&format!("\nPPid:\t{parent}\n")) && !is_dead
-    };
-    let processes = fs::read_dir("/proc")
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    processes.filter(is_child).collect()
-}
-
-/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when it is loaded.
-fn nonsense(folder: &Path, number: u32) -> PathBuf {
-    let folder = folder.join(number.to_string());
-    fs::create_dir_all(&folder).unwrap();
-    let manifest = json!({
-        "name": "nonsense", "version": format!("1.0.{number}"), "abi": 1, "title": "Nonsense", "operations": ["collect", "query"],
-        "methods": [{"code": "misbehaving_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
-    });
-    fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();
-    let source = folder.join("gateway.c");
-    fs::write(&source, NONSENSE).unwrap();
-    let kind = format!("-DKIND={number}");
-    let kept = folder.with_file_name("kept");
-    let kept = format!("-DKEPT=\"{}\"", kept.display());
-    cc(&source, &folder, "nonsense", &["-Wno-unused", &kind, &kept]).unwrap()
-}
-
-const NONSENSE: &str = include_str!("../misbehaving/nonsense.c");

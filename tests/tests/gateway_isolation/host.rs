@@ -1,0 +1,214 @@
+//! A host of gateways with a provider and a store of its own, and what is asked of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use serde_json::{Value, json};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::{
+    Call, CallEnd, GatewaySettings, Gateways, Isolation, Journal, Operation, Recovered, Version,
+    WorkerSettings, recover,
+};
+use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
+use switchyard_engine::store::Store;
+use switchyard_engine::transaction::Outcome;
+use switchyard_tests::gateways::cc;
+use switchyard_tests::misbehaving_gateway;
+use switchyard_tests::server::stage;
+use tempfile::TempDir;
+
+/// The secret of the connection: it may stand nowhere but in messages and in the request itself.
+pub const KEY: &str = "sk_test_do_not_show_me";
+pub const MIB: u64 = 1024 * 1024;
+
+pub struct Host {
+    pub gateways: Gateways,
+    pub store: Store,
+    pub clock: Clock,
+    pub ids: Ids,
+    pub folder: TempDir,
+    pub provider: String,
+    pub requests: Arc<AtomicUsize>,
+}
+
+impl Host {
+    pub async fn new(isolation: Isolation) -> Self {
+        let folder = TempDir::new().unwrap();
+        let (clock, ids) = (Clock::wall(), Ids::system());
+        let settings = GatewaySettings {
+            dir: folder.path().join("gateways"),
+            development: true,
+            isolation,
+            worker: WorkerSettings {
+                program: stage().unwrap().join("switchyard"),
+                memory_bytes: 128 * MIB,
+            },
+            ..GatewaySettings::default()
+        };
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
+        let router = Router::new().fallback(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            async { "{}" }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let provider = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self {
+            gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
+            store: Store::memory(),
+            clock,
+            ids,
+            folder,
+            provider,
+            requests,
+        }
+    }
+
+    /// Adds it, or ends its suspension.
+    pub async fn misbehaving(&self) -> Arc<Version> {
+        self.gateways.add(&self.own_copy()).await.unwrap()
+    }
+
+    /// The same in a version of its own.
+    pub async fn misbehaving_as(&self, what: &str) -> Arc<Version> {
+        let mut bytes = fs::read(self.own_copy()).unwrap();
+        bytes.extend_from_slice(what.as_bytes());
+        let copy = self.folder.path().join("another.so");
+        fs::write(&copy, bytes).unwrap();
+        self.gateways.add(&copy).await.unwrap()
+    }
+
+    /// With a hash of its own, by which its workers are told from those of other tests in this process.
+    pub fn own_copy(&self) -> PathBuf {
+        let copy = self.folder.path().join("misbehaving.so");
+        if !copy.exists() {
+            let mut bytes = fs::read(misbehaving_gateway()).unwrap();
+            bytes.extend_from_slice(self.folder.path().as_os_str().as_encoded_bytes());
+            fs::write(&copy, bytes).unwrap();
+        }
+        copy
+    }
+
+    /// A collection of 25.00 USD, and whether anything may have been sent of it.
+    pub async fn collect(&self, gateway: &Arc<Version>, what: &str) -> (CallEnd, Recovered) {
+        let call = self.call(gateway, Operation::Collect, what);
+        let (id, attempt) = (call.journal.transaction, call.journal.attempt);
+        let end = self.gateways.call(call).await;
+        let recovered = recover(&self.store, id, attempt).await.unwrap();
+        (end, recovered)
+    }
+
+    /// It is asked about an attempt.
+    pub async fn query(&self, gateway: &Arc<Version>) -> CallEnd {
+        let mut call = self.call(gateway, Operation::Query, "");
+        call.input["direction"] = json!("collect");
+        self.gateways.call(call).await
+    }
+
+    fn call(&self, gateway: &Arc<Version>, operation: Operation, what: &str) -> Call {
+        let now = self.clock.now();
+        Call {
+            gateway: Arc::clone(gateway),
+            operation,
+            journal: Journal {
+                store: self.store.clone(),
+                transaction: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
+                attempt: AttemptId::new(self.ids.ulid(now)),
+            },
+            now,
+            environment: Environment::Sandbox,
+            config: json!({ "url": self.provider, "key": KEY }),
+            config_changed_at: None,
+            state: Value::Null,
+            input: json!({
+                "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "misbehaving_usd",
+                "country": "US", "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
+                "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {"msisdn": "4149518161"}, "description": what,
+                "return_url": null, "callback_url": null, "environment": "sandbox"
+            }),
+        }
+    }
+
+    /// What a fault must come to: not sent before the first write, unknown after it. Answers why.
+    pub async fn fault(&self, gateway: &Arc<Version>, what: &str) -> String {
+        let (end, recovered) = self.collect(gateway, what).await;
+        let why = match (end.outcome, recovered) {
+            (Outcome::NotSent { why }, Recovered::NothingSent) if !what.starts_with("write") => why,
+            (Outcome::Unknown { why }, Recovered::MaybeSent) if what.starts_with("write") => why,
+            other => panic!("{what}: {other:?}"),
+        };
+        assert!(!why.contains(KEY), "{what}: {why}");
+        why
+    }
+
+    pub async fn works(&self, gateway: &Arc<Version>) {
+        let (end, _) = self.collect(gateway, "write").await;
+        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
+        assert!(is_paid, "{:?}", end.outcome);
+    }
+}
+
+/// Payments through the test gateway, one after the other, until `done`; how many.
+pub async fn pay_on(host: Arc<Host>, demo: Arc<Version>, done: Arc<AtomicBool>) -> usize {
+    let mut paid = 0;
+    while !done.load(Ordering::SeqCst) {
+        let (end, _) = host.collect(&demo, "").await;
+        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
+        assert!(is_paid, "after {paid} payments: {:?}", end.outcome);
+        paid += 1;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    paid
+}
+
+/// The folders in `/proc` of the workers for a library.
+pub fn workers(parent: u32, sha256: &str) -> Vec<PathBuf> {
+    let is_worker = |process: &PathBuf| {
+        let line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+        line.contains("gateway-worker") && line.contains(sha256)
+    };
+    children(parent).into_iter().filter(is_worker).collect()
+}
+
+pub fn only_worker(parent: u32, sha256: &str) -> PathBuf {
+    let found = workers(parent, sha256);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+pub fn children(parent: u32) -> Vec<PathBuf> {
+    let is_child = |process: &PathBuf| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let is_dead = status.contains("\nState:\tZ");
+        status.contains(&format!("\nPPid:\t{parent}\n")) && !is_dead
+    };
+    let processes = fs::read_dir("/proc")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    processes.filter(is_child).collect()
+}
+
+/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when it is loaded.
+pub fn nonsense(folder: &Path, number: u32) -> PathBuf {
+    let folder = folder.join(number.to_string());
+    fs::create_dir_all(&folder).unwrap();
+    let manifest = json!({
+        "name": "nonsense", "version": format!("1.0.{number}"), "abi": 1, "title": "Nonsense", "operations": ["collect", "query"],
+        "methods": [{"code": "misbehaving_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
+    });
+    fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();
+    let source = folder.join("gateway.c");
+    fs::write(&source, NONSENSE).unwrap();
+    let kind = format!("-DKIND={number}");
+    let kept = folder.with_file_name("kept");
+    let kept = format!("-DKEPT=\"{}\"", kept.display());
+    cc(&source, &folder, "nonsense", &["-Wno-unused", &kind, &kept]).unwrap()
+}
+
+pub const NONSENSE: &str = include_str!("../../misbehaving/nonsense.c");

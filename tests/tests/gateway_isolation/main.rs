@@ -1,0 +1,6 @@
+//! Gateways that do harm, in a process of their own and, where this one lives through it, in process: the engine goes on, another
+//! gateway's payments see nothing of it, and what was open ends by the money rule.
+
+mod host;
+mod in_process;
+mod worker;
