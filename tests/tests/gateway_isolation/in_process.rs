@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 
 use crate::host::{Host, workers};
 
-/// The server's runtime on the smallest machine. It is left behind with the threads that gateways keep: to wait for them is to wait for ever.
+/// The server's runtime on the smallest machine. It is left behind with the threads that gateways keep: to wait for them would be to
+/// wait for ever.
 fn on_two_threads(test: impl Future<Output = ()> + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
