@@ -18,9 +18,10 @@ use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
 use switchyard_engine::store::Store;
 use switchyard_engine::transaction::Outcome;
 use switchyard_tests::gateways::cc;
-use switchyard_tests::misbehaving_gateway;
 use switchyard_tests::server::stage;
+use switchyard_tests::{demo_gateway, eventually, misbehaving_gateway};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 /// The secret of the connection: it may stand nowhere but in messages and in the request itself.
 pub const KEY: &str = "sk_test_do_not_show_me";
@@ -154,17 +155,62 @@ impl Host {
     }
 }
 
-/// Payments through the test gateway, one after the other, until `done`; how many.
-pub async fn pay_on(host: Arc<Host>, demo: Arc<Version>, done: Arc<AtomicBool>) -> usize {
-    let mut paid = 0;
-    while !done.load(Ordering::SeqCst) {
-        let (end, _) = host.collect(&demo, "").await;
-        let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
-        assert!(is_paid, "after {paid} payments: {:?}", end.outcome);
-        paid += 1;
-        tokio::time::sleep(Duration::from_millis(2)).await;
+/// The server's runtime on the smallest machine. It is left behind with the threads that gateways keep: to wait for them would be to
+/// wait for ever.
+pub fn on_two_threads(test: impl Future<Output = ()> + Send + 'static) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let done = runtime.block_on(async { tokio::spawn(test).await });
+    runtime.shutdown_background();
+    if let Err(error) = done {
+        std::panic::resume_unwind(error.into_panic());
     }
-    paid
+}
+
+/// Payments through the test gateway, one after the other, while something else happens.
+pub struct Others {
+    paid: Arc<AtomicUsize>,
+    done: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Others {
+    pub async fn pay(host: &Arc<Host>) -> Self {
+        let demo = host.gateways.add(&demo_gateway()).await.unwrap();
+        let (paid, done) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (host, count, is_done) = (Arc::clone(host), Arc::clone(&paid), Arc::clone(&done));
+        let task = tokio::spawn(async move {
+            while !is_done.load(Ordering::SeqCst) {
+                let (end, _) = host.collect(&demo, "").await;
+                let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
+                assert!(is_paid, "{:?}", end.outcome);
+                count.fetch_add(1, Ordering::SeqCst);
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        Self { paid, done, task }
+    }
+
+    /// They go on: so many more are paid.
+    pub async fn go_on(&self) {
+        let before = self.paid.load(Ordering::SeqCst);
+        let more = || async {
+            let is_done = self.paid.load(Ordering::SeqCst) > before + 20 || self.task.is_finished();
+            Ok(is_done.then_some(()))
+        };
+        let net = Duration::from_secs(120);
+        eventually("other payments", net, more).await.unwrap();
+        assert!(!self.task.is_finished(), "another payment failed");
+    }
+
+    pub async fn end(self) {
+        self.go_on().await;
+        self.done.store(true, Ordering::SeqCst);
+        self.task.await.unwrap();
+    }
 }
 
 /// The folders in `/proc` of the workers for a library.

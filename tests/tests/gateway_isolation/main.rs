@@ -2,5 +2,5 @@
 //! gateway's payments see nothing of it, and what was open ends by the money rule.
 
 mod host;
-mod in_process;
+mod table;
 mod worker;

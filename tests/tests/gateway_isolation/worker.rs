@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use switchyard_engine::clock::Clock;
@@ -11,57 +11,9 @@ use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation, WorkerSet
 use switchyard_engine::ids::Ids;
 use switchyard_engine::transaction::Outcome;
 use switchyard_tests::server::stage;
-use switchyard_tests::{Server, Setup, demo_gateway, eventually};
+use switchyard_tests::{Server, Setup, eventually};
 
-use crate::host::{Host, NONSENSE, children, nonsense, only_worker, pay_on, workers};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whatever_a_gateway_does_in_its_worker_the_engine_and_the_other_gateways_go_on() {
-    let host = Arc::new(Host::new(Isolation::Process).await);
-    let demo = host.gateways.add(&demo_gateway()).await.unwrap();
-    let done = Arc::new(AtomicBool::new(false));
-    let others = tokio::spawn(pay_on(Arc::clone(&host), demo, Arc::clone(&done)));
-
-    for (harm, how) in [
-        ("abort", "SIGABRT"),
-        ("null", "SIGSEGV"),
-        ("overflow", "SIGABRT"),
-        ("memory", "SIGABRT"),
-        ("exit", "exit status: 0"),
-        ("loop", "longer than a second"),
-        ("late", "longer than a second"),
-    ] {
-        let gateway = host.misbehaving().await;
-        for what in [format!("harm: {harm}"), format!("write, harm: {harm}")] {
-            let why = host.fault(&gateway, &what).await;
-            assert!(why.contains(how), "{what}: {why}");
-            assert!(!gateway.is_in_quarantine(), "{what}");
-        }
-        host.fault(&gateway, &format!("harm: {harm}")).await;
-        assert!(gateway.is_in_quarantine(), "{harm}, three times");
-        let (end, _) = host.collect(&gateway, "write").await;
-        let is_refused = matches!(end.outcome, Outcome::NotSent { .. });
-        assert!(is_refused, "{:?}", end.outcome);
-    }
-    let gateway = host.misbehaving().await;
-    for what in [
-        "panic",
-        "panic bomb",
-        "panic twice",
-        "write and panic",
-        "stall",
-    ] {
-        host.fault(&gateway, what).await;
-    }
-    host.works(&gateway).await;
-
-    done.store(true, Ordering::SeqCst);
-    let paid = others.await.unwrap();
-    assert!(
-        paid > 100,
-        "the test gateway served {paid} payments meanwhile"
-    );
-}
+use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
@@ -175,25 +127,6 @@ async fn calls_of_one_worker_run_side_by_side() {
         took < Duration::from_secs(25),
         "50 waits of a second each took {took:?}"
     );
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nonsense_is_a_fault_in_a_worker_as_it_is_in_process() {
-    for isolation in [Isolation::Process, Isolation::InProcess] {
-        let host = Host::new(isolation).await;
-        for (number, sentence) in [
-            (1, "code 77"),
-            (2, "cannot be understood"),
-            (3, "left nothing to go on with"),
-            (4, "more than 4194304 bytes"),
-            (5, "waits for nothing"),
-        ] {
-            let library = nonsense(host.folder.path(), number);
-            let gateway = host.gateways.add(&library).await.unwrap();
-            let why = host.fault(&gateway, "nonsense").await;
-            assert!(why.contains(sentence), "{isolation:?}: {why}");
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
