@@ -1,7 +1,9 @@
 //! A gateway inside the server's own process that ends it: that is the price of trust. After the restart what was open ends by the money
-//! rule, and nothing else is lost.
+//! rule, another gateway pays, and nothing else is lost. One that loops there ends nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -14,12 +16,22 @@ use tokio::time::Instant;
 
 const WITHIN: Duration = Duration::from_secs(180);
 
-async fn provider() -> anyhow::Result<String> {
-    let router = axum::Router::new().fallback(|| async { "{}" });
+/// The provider's books: how often each reference was charged.
+type Books = Arc<Mutex<BTreeMap<String, u32>>>;
+
+async fn provider() -> anyhow::Result<(String, Books)> {
+    let books = Books::default();
+    let kept = Arc::clone(&books);
+    let charge = move |axum::Json(charge): axum::Json<Value>| async move {
+        let reference = charge["reference"].as_str().unwrap_or_default().to_owned();
+        *kept.lock().unwrap().entry(reference).or_default() += 1;
+        "{}"
+    };
+    let router = axum::Router::new().route("/charges", axum::routing::post(charge));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, router).await });
-    Ok(url)
+    Ok((url, books))
 }
 
 fn gateways(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -30,15 +42,37 @@ fn gateways(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A payment that its payer confirms, which nobody answers: the server ends over it.
-async fn ends_the_server(server: &mut Server, what: &str) -> anyhow::Result<String> {
+/// A server with the misbehaving gateway in its own process, which alone serves cards, and the books of that gateway's provider.
+async fn server(folder: &Path) -> anyhow::Result<(Server, Books)> {
+    let setup = Setup {
+        settings: vec![("SWITCHYARD_GATEWAYS__ISOLATION", "in_process")],
+        gateways: Some(gateways(folder)?),
+        ..Setup::default()
+    };
+    let server = Server::start(setup).await?;
+    let (url, books) = provider().await?;
+    let connection = json!({
+        "environment": "sandbox", "gateway": "misbehaving", "account_name": "A", "skip_check": true, "methods": ["card_usd"],
+        "config": { "url": url, "key": "sk_test_do_not_show_me" },
+    });
+    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    let operator = server.operator();
+    operator.post(&path, &connection).await?.expect(201)?;
+    Ok((server, books))
+}
+
+/// A payment that its payer confirms; whether anybody answers that.
+async fn confirmed(server: &Server, what: &str, method: &str) -> anyhow::Result<(String, bool)> {
     let mut body = payment(what);
-    body["methods"] = json!(["card_usd"]);
+    body["methods"] = json!([method]);
     let merchant = server.merchant();
     let made = merchant.post("/v1/payments/initialize", &body).await?;
     let id = made.expect(201)?.data("id")?.to_owned();
     let payer = server.stranger();
-    let chosen = [("country", "US"), ("method", "card_usd")];
+    let mut chosen = vec![("country", "US"), ("method", method)];
+    if method == DEMO {
+        chosen.push(("msisdn", "4149518161"));
+    }
     let page = format!("/checkout/{id}");
     let sent = payer.post_form(&format!("{page}/details"), &chosen).await?;
     let next = sent.headers().get("location").cloned();
@@ -46,10 +80,49 @@ async fn ends_the_server(server: &mut Server, what: &str) -> anyhow::Result<Stri
     let (_, answers) = next.split_once("?a=").context(next.clone())?;
     let fields = [("a", answers)];
     let confirmed = payer.post_form(&format!("{page}/confirm"), &fields).await;
-    anyhow::ensure!(confirmed.is_err(), "{what}: the server lives");
+    Ok((id, confirmed.is_ok()))
+}
+
+/// A payment over which the server ends, and is started again.
+async fn ends_the_server(server: &mut Server, what: &str) -> anyhow::Result<String> {
+    let (id, is_answered) = confirmed(server, what, "card_usd").await?;
+    anyhow::ensure!(!is_answered, "{what}: the server lives");
     server.kill().await?;
     server.up().await?;
     Ok(id)
+}
+
+/// A payment through the test gateway.
+async fn another_gateway_pays(server: &Server) -> anyhow::Result<()> {
+    let (id, _) = confirmed(server, "elsewhere", DEMO).await?;
+    let path = format!("/v1/payments/{id}/verify");
+    let paid = server.merchant().get(&path).await?.expect(200)?;
+    assert_eq!(paid.data("status")?, "success");
+    Ok(())
+}
+
+/// The process may have so much more memory than it has: what eats it ends then.
+fn limit_memory(server: &Server, more: u64) -> anyhow::Result<()> {
+    let process = server.process().context("it runs")?;
+    let statm = std::fs::read_to_string(format!("/proc/{process}/statm"))?;
+    let pages: u64 = statm.split(' ').next().context(statm.clone())?.parse()?;
+    let bytes = pages * 4096 + more;
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: bytes,
+    };
+    let process = libc::pid_t::try_from(process)?;
+    // SAFETY: the pointer is to a live `rlimit` of ours, and the call gives nothing back.
+    let done = unsafe {
+        libc::prlimit(
+            process,
+            libc::RLIMIT_AS,
+            &raw const limit,
+            std::ptr::null_mut(),
+        )
+    };
+    anyhow::ensure!(done == 0, std::io::Error::last_os_error());
+    Ok(())
 }
 
 /// The transaction once its first attempt is in `state`. The server is started again as often as it ends meanwhile.
@@ -78,32 +151,76 @@ async fn settled(server: &mut Server, id: &str, state: &str) -> anyhow::Result<V
 async fn what_ends_the_process_that_it_runs_in_ends_open_calls_by_the_money_rule()
 -> anyhow::Result<()> {
     let folder = TempDir::new()?;
-    let setup = Setup {
-        settings: vec![("SWITCHYARD_GATEWAYS__ISOLATION", "in_process")],
-        gateways: Some(gateways(folder.path())?),
-        ..Setup::default()
-    };
-    let mut server = Server::start(setup).await?;
-    let connection = json!({
-        "environment": "sandbox", "gateway": "misbehaving", "account_name": "A", "skip_check": true,
-        "config": { "url": provider().await?, "key": "sk_test_do_not_show_me" },
-    });
-    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
-    let operator = server.operator();
-    operator.post(&path, &connection).await?.expect(201)?;
-    for what in [
-        "write, harm: abort",
-        "write, harm: null",
-        "write, harm: overflow",
-    ] {
-        let id = ends_the_server(&mut server, what).await?;
-        let asked = settled(&mut server, &id, "in_doubt").await?;
-        assert_eq!(asked["status"], "pending", "{what}: {asked}");
+    let (mut server, books) = server(folder.path()).await?;
+    let harms = ["abort", "null", "overflow", "exit", "memory"];
+    for harm in harms {
+        if harm == "memory" {
+            limit_memory(&server, 256 * 1024 * 1024)?;
+        }
+        let what = format!("write, harm: {harm}");
+        let id = ends_the_server(&mut server, &what).await?;
+        let doubted = settled(&mut server, &id, "in_doubt").await?;
+        assert_eq!(doubted["status"], "pending", "{what}: {doubted}");
+        let check = format!("/operator/v1/transactions/{id}/check");
+        let asked = server.operator().post(&check, &json!({})).await?;
+        assert_eq!(asked.expect(200)?.data("status")?, "pending", "{what}");
+        another_gateway_pays(&server).await?;
     }
     // What was not sent is tried again, and ends the server again: a few times, and not for ever.
-    let id = ends_the_server(&mut server, "harm: abort").await?;
+    let id = ends_the_server(&mut server, "panic twice").await?;
     let unsent = settled(&mut server, &id, "not_sent").await?;
     let attempts = unsent["attempts"].as_array().map(Vec::len);
     assert_eq!((attempts, unsent["status"] == "success"), (Some(1), false));
+    another_gateway_pays(&server).await?;
+    let books = books.lock().unwrap();
+    assert_eq!(books.len(), harms.len(), "{books:?}");
+    assert!(books.values().all(|charges| *charges == 1), "{books:?}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_loops_in_the_servers_process_ends_no_other_payment_and_holds_up_no_stop()
+-> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let (mut server, books) = server(folder.path()).await?;
+    let process = server.process();
+    for (number, (what, state)) in [
+        ("write, harm: loop", "in_doubt"),
+        ("harm: loop", "not_sent"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (id, is_answered) = confirmed(&server, what, "card_usd").await?;
+        assert!(is_answered, "{what}");
+        let shown = settled(&mut server, &id, state).await?;
+        assert!(
+            ["pending", "initiated"]
+                .iter()
+                .any(|open| shown["status"] == *open),
+            "{shown}"
+        );
+        another_gateway_pays(&server).await?;
+        let operator = server.operator();
+        let shown = operator.get("/operator/v1/gateways/misbehaving").await?;
+        let shown = shown.expect(200)?.body["data"].clone();
+        let reason = shown["quarantine"]["reason"].as_str();
+        assert!(
+            reason.is_some_and(|reason| reason.contains("held a thread")),
+            "{shown}"
+        );
+        if number == 0 {
+            let restore = "/operator/v1/gateways/misbehaving/restore";
+            operator.post(restore, &json!({})).await?.expect(200)?;
+        }
+    }
+    assert_eq!(
+        books.lock().unwrap().values().copied().collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!(server.process(), process, "it was never started again");
+    server.stop().await
+}
+
+/// The method that the test gateway serves.
+const DEMO: &str = "switchyard_payment_demo";
