@@ -65,7 +65,8 @@ pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
 /// How long one step may take before its worker is ended, or compute in process before its version is put into quarantine: twenty times
 /// what is already reported as slow.
 pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
-/// How long a step in process may take by the clock on the wall, however little it computed: a busy machine seldom explains more.
+/// How long a step in process may take by the clock on the wall, however little it computed: a busy machine seldom explains more. One that
+/// has not come back by then is given up.
 pub const GATEWAY_STEP_WAITED: Duration = Duration::from_millis(2_500);
 /// How often is looked for steps in process that do not come back: the last is then missed by a tenth of a second.
 pub const GATEWAY_WATCH: Duration = Duration::from_millis(100);

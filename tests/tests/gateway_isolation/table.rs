@@ -1,5 +1,5 @@
-//! All that a gateway can do wrong, in both places where it may run, and what becomes of it: each call ends by the money rule, a version that
-//! goes on so comes into quarantine with the reason, and another gateway is paid through meanwhile without an error.
+//! All that a gateway can do wrong, in both places where it may run, and what becomes of it: each call ends by the money rule, a version
+//! that goes on so comes into quarantine with the reason, and another gateway is paid through meanwhile without an error.
 
 use std::sync::Arc;
 use std::time::Duration;
