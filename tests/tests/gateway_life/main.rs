@@ -4,4 +4,5 @@ mod drain;
 mod harm;
 mod line;
 mod load;
+mod memory;
 mod operator;

@@ -23,7 +23,7 @@ mod record;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 pub use self::bare::{Bare, BareCall, BareStep};
@@ -61,7 +61,8 @@ impl Default for WorkerSettings {
 pub(super) struct Worker {
     launch: Arc<Launch>,
     record: Arc<Record>,
-    running: Mutex<Option<Arc<Process>>>,
+    /// Not held from here: a worker that has ended is gone with the threads that served it, and with it what it knew of its calls.
+    running: Mutex<Weak<Process>>,
     starting: tokio::sync::Mutex<()>,
 }
 
@@ -116,7 +117,7 @@ impl Worker {
                     Refused::NotLoadable { path, reason }
                 }
             })?;
-        self.now_runs(started);
+        self.now_runs(&started);
         Ok(())
     }
 
@@ -182,17 +183,18 @@ impl Worker {
             }
             Err(_) => return Err(Gone("the engine is stopping".to_owned())),
         };
-        self.now_runs(Arc::clone(&process));
+        self.now_runs(&process);
         Ok(process)
     }
 
     fn that_runs(&self) -> Option<Arc<Process>> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.clone().filter(|process| process.is_open())
+        running.upgrade().filter(|process| process.is_open())
     }
 
-    fn now_runs(&self, process: Arc<Process>) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+    fn now_runs(&self, process: &Arc<Process>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        *running = Arc::downgrade(process);
     }
 }
 

@@ -1,0 +1,168 @@
+//! What versions that went leave behind: no worker, and nothing of the calls that it held.
+//!
+//! The gateway is as small as one can be, and its calls leave no rows: what is measured is the engine's own book-keeping. Each version is
+//! a file that was never seen before.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use switchyard_tests::gateways::cc;
+use switchyard_tests::tidy::root;
+use switchyard_tests::{Client, Server, Setup, eventually};
+use tempfile::TempDir;
+
+const NAME: &str = "measured";
+/// Calls of each version.
+const CALLS: usize = 10;
+/// What a call knows is many times this long: a secret is kept in every form in which it may be written.
+const SECRET: usize = 16 * 1024;
+/// Rounds of changes before anything counts, and those that count.
+const ROUNDS: [usize; 2] = [20, 60];
+const WITHIN: Duration = Duration::from_secs(120);
+
+struct Scene {
+    server: Server,
+    operator: Client,
+    library: Vec<u8>,
+    /// The versions that came so far.
+    versions: usize,
+    /// Workers that run when nothing is done.
+    workers: usize,
+    _folder: TempDir,
+}
+
+impl Scene {
+    async fn open() -> anyhow::Result<Self> {
+        let folder = TempDir::new()?;
+        let settings = vec![
+            ("SWITCHYARD_GATEWAYS__ISOLATION", "process"),
+            ("SWITCHYARD_STORE__ENGINE", "memory"),
+            ("SWITCHYARD_LOG__LEVEL", "warn"),
+            // The allocator gives back at once what is not used: then what is not given back is used.
+            ("MIMALLOC_PURGE_DELAY", "0"),
+        ];
+        let server = Server::start(Setup {
+            settings,
+            ..Setup::default()
+        })
+        .await?;
+        let source = root().join("tests/tests/gateway_life/measured.c");
+        let library = fs::read(cc(&source, folder.path(), NAME, &[])?)?;
+        let workers = workers(&server)?.len();
+        Ok(Self {
+            operator: server.operator(),
+            server,
+            library,
+            versions: 0,
+            workers,
+            _folder: folder,
+        })
+    }
+
+    async fn add(&self, version: usize) -> anyhow::Result<()> {
+        let mut file = self.library.clone();
+        file.extend_from_slice(version.to_string().as_bytes());
+        let added = self.operator.upload("/operator/v1/gateways", file);
+        added.await?.expect(201)?;
+        Ok(())
+    }
+
+    async fn say(&self, what: &str) -> anyhow::Result<()> {
+        let path = format!("/operator/v1/gateways/{NAME}/{what}");
+        self.operator.post(&path, &json!({})).await?.expect(200)?;
+        Ok(())
+    }
+
+    /// Offers credentials, which its worker refuses.
+    async fn call(&self) -> anyhow::Result<()> {
+        let path = format!("/operator/v1/apps/{}/connections", self.server.dev().app_id);
+        let new = json!({
+            "environment": "sandbox", "gateway": NAME, "account_name": NAME,
+            "config": { "token": "t".repeat(SECRET) },
+        });
+        for _ in 0..CALLS {
+            self.operator.post(&path, &new).await?.expect(422)?;
+        }
+        Ok(())
+    }
+
+    /// The version of before comes, is upgraded and used, comes back and goes.
+    async fn round(&mut self) -> anyhow::Result<()> {
+        self.add(self.versions).await?;
+        self.versions += 1;
+        self.add(self.versions).await?;
+        self.call().await?;
+        self.say("rollback").await?;
+        self.say("drain").await?;
+        self.say("remove").await
+    }
+
+    /// What the server takes, and what its workers take, in kB, once those of versions that went are gone.
+    async fn settled(&self) -> anyhow::Result<(u64, u64)> {
+        eventually("no worker is left over", WITHIN, || async {
+            Ok((workers(&self.server)?.len() == self.workers).then_some(()))
+        })
+        .await?;
+        let mut all = 0;
+        for worker in workers(&self.server)? {
+            all += own_memory(worker)?;
+        }
+        let server = self.server.process().context("it runs")?;
+        Ok((own_memory(server)?, all))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_went_leaves_no_worker_and_nothing_of_the_calls_that_it_held()
+-> anyhow::Result<()> {
+    let mut scene = Scene::open().await?;
+    let mut looks = Vec::new();
+    for rounds in ROUNDS {
+        for _ in 0..rounds {
+            scene.round().await?;
+        }
+        looks.push(scene.settled().await?);
+    }
+    let ((server, workers), (server_then, workers_then)) = (looks[0], looks[1]);
+    println!("server and workers after {ROUNDS:?} rounds: {looks:?} kB");
+    ensure!(
+        workers_then * 100 <= workers * 105,
+        "the workers that stay grew: {looks:?} kB"
+    );
+    // A few per cent are the allocator's tides and the names of the versions. What the calls knew would be more than the server itself.
+    ensure!(
+        server_then * 100 <= server * 125,
+        "the server keeps what the calls of {} versions knew: {looks:?} kB",
+        ROUNDS[1]
+    );
+    Ok(())
+}
+
+/// The processes that the server has started.
+fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
+    let process = server.process().context("it runs")?;
+    let mut workers = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // A thread that has ended meanwhile has no children.
+        let children = fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace() {
+            workers.push(child.parse()?);
+        }
+    }
+    Ok(workers)
+}
+
+/// Memory that is this process's alone, in kB: not what it shares, nor what is in its files and can be read again. Whoever has ended has
+/// none.
+fn own_memory(process: u32) -> anyhow::Result<u64> {
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
+        return Ok(0);
+    };
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.map_or(Ok(0), |number| Ok(number.parse()?))
+}
