@@ -247,12 +247,10 @@ impl Record {
     fn without_the_oldest(&mut self) -> Vec<Kept> {
         let mut past = Vec::new();
         while self.versions.len() > GATEWAY_VERSIONS {
-            let current = self.current.clone();
-            let Some(oldest) = self
-                .versions
-                .iter()
-                .position(|kept| Some(&kept.sha256) != current.as_ref())
-            else {
+            // However long ago the current version and the way back from it came first.
+            let stays = [self.current.clone(), self.previous.last().cloned()];
+            let goes = |kept: &Kept| stays.iter().flatten().all(|stay| *stay != kept.sha256);
+            let Some(oldest) = self.versions.iter().position(goes) else {
                 break;
             };
             let gone = self.versions.remove(oldest);
@@ -370,6 +368,17 @@ mod tests {
         assert_eq!(record, before);
         record.drain(&ME, NOW).unwrap();
         assert!(record.restore(None, &ME, NOW).unwrap().1);
+    }
+
+    #[test]
+    fn the_way_back_is_kept_however_old_the_version_is_that_it_leads_to() {
+        let mut record = Record::new("a");
+        for number in 0..2 * GATEWAY_VERSIONS {
+            record.adopt(kept("the first"), &ME, NOW);
+            record.adopt(kept(&format!("{number:05}")), &ME, NOW);
+            assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "the first");
+        }
+        assert_eq!(record.versions.len(), GATEWAY_VERSIONS);
     }
 
     #[test]
