@@ -296,6 +296,7 @@ impl Gateways {
             false => &input,
         };
         let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed);
+        let asked_at = self.0.clock.now();
         let scribe = Scribe::new(
             Some(&journal),
             &redactor,
@@ -328,8 +329,11 @@ impl Gateways {
                 let final_after = (operation == Operation::Query)
                     .then_some(gateway.manifest.capabilities.not_found_is_final_after_s)
                     .flatten();
-                self.not_found(final_after, config_changed_at, &journal, why)
-                    .await
+                let asked = Asked {
+                    at: asked_at,
+                    config_changed_at,
+                };
+                self.not_found(final_after, &asked, &journal, why).await
             }
             Ok(said) => outcome::translate(said, journal.transaction, &redactor),
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
@@ -397,11 +401,12 @@ impl Gateways {
     /// The provider does not know our reference. That proves that it never got the request when the manifest calls it final after
     /// some time, and that time has passed since the last request that may have left. Without such a request in the journal it
     /// proves nothing here: the submission may be on its way to its first write at this very moment. Nor does it when the
-    /// configuration may have been another when the first such request left: another account never knew it.
+    /// configuration may have been another when the first such request left: another account never knew it. And it proves only what was
+    /// so when the provider was asked: the answer may have been long under way, and the request may have overtaken it.
     async fn not_found(
         &self,
         final_after_seconds: Option<u64>,
-        config_changed_at: Option<Timestamp>,
+        asked: &Asked,
         journal: &Journal,
         why: String,
     ) -> Outcome {
@@ -421,7 +426,9 @@ impl Gateways {
             .map(|row| row.at);
         // A call has its configuration from its beginning, which is before its first request.
         let is_another_account = |first: Timestamp| {
-            config_changed_at.is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
+            asked
+                .config_changed_at
+                .is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
         };
         if sent.clone().min().is_some_and(is_another_account) {
             let why = format!(
@@ -432,12 +439,19 @@ impl Gateways {
         match sent.max() {
             // Somebody may have set the clock between two processes: of what an earlier one sent it is only sure that it left before
             // this one began.
-            Some(last) if self.0.clock.now().since(last.max(self.0.began)) >= wait => {
+            Some(last) if asked.at.since(last.max(self.0.began)) >= wait => {
                 Outcome::NotSent { why }
             }
             _ => Outcome::Unknown { why },
         }
     }
+}
+
+/// A query, as what it says is judged.
+struct Asked {
+    /// Before its first request left.
+    at: Timestamp,
+    config_changed_at: Option<Timestamp>,
 }
 
 impl Inner {

@@ -114,6 +114,10 @@ impl Gateway for Misbehaving {
             return Err(Fault::provider("the query itself fails"));
         }
         cx.log(LogLevel::Debug, "asked");
+        if ask.method == "ask" {
+            let config: Config = cx.config()?;
+            cx.get(config.url).send().await?;
+        }
         Ok(Outcome::NotFound {
             why: "there is no such charge".into(),
         })

@@ -154,3 +154,34 @@ async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_tha
         assert_eq!(not_sent, is_proof, "{changed_at}: {outcome:?}");
     }
 }
+
+#[tokio::test]
+async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answer_comes() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = misbehaving(&bench).await;
+    let of = bench.attempt();
+    bench
+        .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
+        .await;
+    bench.clock.advance(Duration::from_secs(890));
+    // The provider answers neither before it has both: the first is asked too early, and answered when it would be late enough.
+    let together = provider.in_mood("together");
+    let ask = || {
+        let call = query(&bench, &gateway, of, &together, "ask");
+        bench.gateways.call(call)
+    };
+    let later = async {
+        let arrived = || async { Ok((provider.count() == 2).then_some(())) };
+        switchyard_tests::eventually("the first query", Duration::from_secs(20), arrived)
+            .await
+            .unwrap();
+        bench.clock.advance(Duration::from_secs(20));
+        ask().await
+    };
+    let (early, late) = tokio::join!(ask(), later);
+    let is_proof = |outcome| matches!(outcome, Outcome::NotSent { .. });
+    assert_eq!(
+        (is_proof(early.outcome), is_proof(late.outcome)),
+        (false, true)
+    );
+}
