@@ -52,7 +52,7 @@ impl Provider {
     }
 }
 
-/// A bench whose gateway has put one callback down: it says that the payment succeeded.
+/// A bench whose gateway has put callbacks down: they say that the payment succeeded.
 struct PutDown {
     bench: Bench,
     provider: Provider,
@@ -62,6 +62,10 @@ struct PutDown {
 
 impl PutDown {
     async fn new() -> anyhow::Result<Self> {
+        Self::with(1).await
+    }
+
+    async fn with(count: usize) -> anyhow::Result<Self> {
         let provider = Provider::default();
         let bench = Bench::misbehaving_at(&provider.start().await?).await?;
         let engine = &bench.merchant.bench.engine;
@@ -69,14 +73,18 @@ impl PutDown {
         engine.gateways.add(&misbehaving_gateway()).await?;
         let id = bench.confirmed("pending ch_9").await?;
         let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
-        bench.send_raw(news.to_string(), Some(KEY)).await?;
+        for _ in 0..count {
+            bench.send_raw(news.to_string(), Some(KEY)).await?;
+        }
         let put_down = Self {
             bench,
             provider,
             id,
             folder: TempDir::new()?,
         };
-        put_down.comes_to(CallbackState::Refused, TRIES).await?;
+        let tries = count * TRIES;
+        put_down.comes_to(CallbackState::Refused, tries).await?;
+        put_down.are(CallbackState::Refused, count, tries).await?;
         Ok(put_down)
     }
 
@@ -104,6 +112,20 @@ impl PutDown {
             Ok(found.filter(|_| self.provider.asked() == asked))
         })
         .await
+    }
+
+    /// Waits until so many are in `state` and the provider was asked so often. No time passes.
+    async fn are(&self, state: CallbackState, count: usize, asked: usize) -> anyhow::Result<()> {
+        let what = format!("{count} are {state:?} after {asked} looks");
+        eventually(&what, SOON, async || {
+            let found = self.bench.callbacks(Some(state)).await?.len();
+            Ok(((found, self.provider.asked()) == (count, asked)).then_some(()))
+        })
+        .await
+    }
+
+    fn pass(&self, time: Duration) {
+        self.bench.merchant.bench.clock.advance(time);
     }
 
     /// A day later it is where it was.
@@ -147,6 +169,39 @@ async fn a_version_that_stumbles_as_well_reads_it_once_and_so_does_the_one_that_
     put_down.rests(TRIES + 2).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_reads_them_well_reads_one_after_the_other_without_a_pause()
+-> anyhow::Result<()> {
+    let put_down = PutDown::with(MANY).await?;
+    put_down.provider.is_well.store(true, Ordering::SeqCst);
+    put_down.upgrade("second").await?;
+    // The look that finds the new version; from then on no time passes.
+    put_down.pass(Duration::from_secs(1));
+    let (refused, asked) = (CallbackState::Refused, MANY * TRIES);
+    put_down.are(refused, 0, asked + MANY).await?;
+    put_down.are(CallbackState::Waiting, 0, asked + MANY).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_stumbles_again_gets_a_pause_before_the_next_one() -> anyhow::Result<()> {
+    let put_down = PutDown::with(MANY).await?;
+    put_down.upgrade("second").await?;
+    let (refused, asked) = (CallbackState::Refused, MANY * TRIES);
+    for read in 1..=MANY {
+        put_down.pass(Duration::from_secs(1));
+        put_down.are(refused, MANY, asked + read).await?;
+        for _ in 0..28 {
+            put_down.pass(Duration::from_secs(1));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        put_down.are(refused, MANY, asked + read).await?;
+        put_down.pass(Duration::from_secs(2));
+    }
+    Ok(())
+}
+
+/// Callbacks that were put down.
+const MANY: usize = 4;
 #[allow(clippy::cast_possible_truncation)]
 const TRIES: usize = CALLBACK_TRIES as usize;
 const STEP: Duration = Duration::from_secs(5);
