@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Cuts the last batch off the newest journal in a database's directory if its checksum does not fit. Whether it was.
 pub(super) fn drop_torn_batch(database: &Path) -> io::Result<bool> {
-    let Some(newest) = newest_journal(database)? else {
+    let Some((_, newest)) = newest_journal(database)? else {
         return Ok(false);
     };
     let Some(start) = torn_batch(&fs::read(&newest)?) else {
@@ -27,8 +27,8 @@ pub(super) fn drop_torn_batch(database: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Journals are called `0.jnl`, `1.jnl` and so on.
-fn newest_journal(database: &Path) -> io::Result<Option<PathBuf>> {
+/// Journals are called `0.jnl`, `1.jnl` and so on. The number of the newest, and where it lies.
+pub(super) fn newest_journal(database: &Path) -> io::Result<Option<(u64, PathBuf)>> {
     let mut newest = None;
     for entry in fs::read_dir(database)? {
         let path = entry?.path();
@@ -36,7 +36,7 @@ fn newest_journal(database: &Path) -> io::Result<Option<PathBuf>> {
         let number = name.and_then(|name| name.strip_suffix(".jnl")?.parse::<u64>().ok());
         newest = newest.max(number.map(|number| (number, path)));
     }
-    Ok(newest.map(|(_, path)| path))
+    Ok(newest)
 }
 
 /// Where the last batch starts, if its checksum does not fit and nothing follows it.
@@ -152,7 +152,7 @@ mod tests {
         drop(engine);
         let journal = File::options()
             .write(true)
-            .open(newest_journal(path).unwrap().unwrap());
+            .open(newest_journal(path).unwrap().unwrap().1);
         let middle = u64::from(batch - 1) * 20_100 + 8_000;
         journal.unwrap().write_all_at(&[0; 4096], middle).unwrap();
     }
@@ -171,9 +171,9 @@ mod tests {
     fn damage_before_the_last_batch_is_not_cut_off() {
         let directory = tempfile::tempdir().unwrap();
         tear(directory.path(), 2);
-        let before = fs::read(newest_journal(directory.path()).unwrap().unwrap()).unwrap();
+        let before = fs::read(newest_journal(directory.path()).unwrap().unwrap().1).unwrap();
         assert!(open(directory.path()).is_err());
-        let after = fs::read(newest_journal(directory.path()).unwrap().unwrap()).unwrap();
+        let after = fs::read(newest_journal(directory.path()).unwrap().unwrap().1).unwrap();
         assert!(before == after, "nothing of the journal may be lost");
     }
 }

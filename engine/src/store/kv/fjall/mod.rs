@@ -5,12 +5,14 @@
 
 mod basket;
 mod journal;
+mod runway;
 
 #[cfg(feature = "fuzzing")]
 pub(in crate::store) use self::journal::torn_batch;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use ::fjall::{
 };
 
 use self::basket::Basket;
+use self::runway::Runway;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
 use crate::store::table::Table;
@@ -33,6 +36,8 @@ pub(in crate::store) struct Fjall {
     basket: Option<Basket>,
     /// Bytes written since the basket looked.
     unseen: AtomicUsize,
+    /// None where it cannot be laid: then each flush waits for the file system's own books.
+    runway: Mutex<Option<Runway>>,
 }
 
 impl Fjall {
@@ -69,11 +74,14 @@ impl Fjall {
         database.persist(PersistMode::SyncAll)?;
         let basket = Basket::of(path)
             .inspect_err(|error| tracing::debug!(%error, "the store has no basket"));
+        let runway = Runway::of(path)
+            .inspect_err(|error| tracing::debug!(%error, "the store has no runway"));
         Ok(Self {
             keyspaces,
             database,
             basket: basket.ok(),
             unseen: AtomicUsize::new(0),
+            runway: Mutex::new(runway.ok()),
         })
     }
 
@@ -116,7 +124,13 @@ impl Fjall {
                 None => batch.remove(keyspace, change.key),
             }
         }
+        let mut runway = self.runway.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runway) = runway.as_mut() {
+            runway.lay();
+        }
+        // Nobody commits while the runway is laid.
         batch.commit()?;
+        drop(runway);
         self.note_written(bytes);
         Ok(())
     }
