@@ -1,11 +1,13 @@
 //! Bare axum handlers: what any service on it would do at least. They are the limits of the HTTP measurements.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use axum::extract::Path;
+use axum::extract::{Form, Path};
 use axum::http::StatusCode;
+use axum::response::Redirect;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -38,6 +40,31 @@ async fn initialized(Json(body): Json<Value>) -> (StatusCode, Json<Value>) {
     });
     (StatusCode::CREATED, Json(answer))
 }
+
+/// The three requests of a payment: reads its body and its two forms, and leads on as ours does.
+pub fn payment() -> Router {
+    initialize()
+        .route("/checkout/{id}/details", post(detailed))
+        .route("/checkout/{id}/confirm", post(confirmed))
+}
+
+type Fields = Form<BTreeMap<String, String>>;
+
+async fn detailed(Path(id): Path<String>, Form(fields): Fields) -> Redirect {
+    let known = usize::from(fields.contains_key("msisdn"));
+    Redirect::to(&format!("/checkout/{id}/confirm?a={known:0>ANSWERS$}"))
+}
+
+async fn confirmed(Path(id): Path<String>, Form(fields): Fields) -> Redirect {
+    let next = match fields.contains_key("a") {
+        true => "result",
+        false => "details",
+    };
+    Redirect::to(&format!("/checkout/{id}/{next}"))
+}
+
+/// As long as what our page hands on from one step to the next.
+const ANSWERS: usize = 360;
 
 /// Prints the same JSON value for each `GET`, at a path with and without an id.
 pub fn answering(value: Value) -> Router {

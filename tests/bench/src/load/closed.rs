@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{Load, Work, micros};
+use super::{Load, Work, micros, threads};
 use crate::machine;
 
 /// `clients` do it for `time`.
@@ -14,13 +14,13 @@ use crate::machine;
 /// # Errors
 /// With the first that fails.
 pub async fn closed(work: &impl Work, clients: u64, time: Duration) -> Result<Load> {
-    let worked = machine::worked();
+    let (handle, worked) = (threads()?, machine::worked());
     let start = Instant::now();
     let end = start + time;
     let mut loops = JoinSet::new();
     for client in 0..clients {
         let work = work.clone();
-        loops.spawn(async move {
+        let one = async move {
             let mut line = work.begin().await?;
             let mut latencies = Vec::new();
             let mut number = client << 40;
@@ -31,7 +31,8 @@ pub async fn closed(work: &impl Work, clients: u64, time: Duration) -> Result<Lo
                 number += 1;
             }
             anyhow::Ok(latencies)
-        });
+        };
+        loops.spawn_on(one, handle);
     }
     let mut load = Load::default();
     while let Some(done) = loops.join_next().await {

@@ -4,9 +4,11 @@ mod closed;
 mod open;
 mod wire;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 pub use closed::closed;
 pub use open::open;
@@ -14,6 +16,19 @@ pub use wire::{Line, Request, read_message};
 
 /// How many clients work at the same time.
 pub const CLIENTS: u64 = 64;
+
+/// The threads of the clients, who share none with what they ask, as in life. On shared threads a client and its server took turns without
+/// any wake-up or did not, by the chance of a start: the limits had two speeds, one half as fast again as the other.
+fn threads() -> Result<&'static Handle> {
+    static THREADS: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
+        let mut threads = Builder::new_multi_thread();
+        threads.thread_name("clients").enable_all().build()
+    });
+    let threads = THREADS.as_ref();
+    threads
+        .map(Runtime::handle)
+        .map_err(|error| anyhow!("{error}"))
+}
 
 /// What a client does again and again.
 pub trait Work: Clone + Send + Sync + 'static {

@@ -11,22 +11,23 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::{CLIENTS, Load, Work, micros};
+use super::{CLIENTS, Load, Work, micros, threads};
 
 /// `rate` a second fall due for `time`, and [`CLIENTS`] do them; it ends when all are done.
 pub async fn open(work: &impl Work, rate: u64, time: Duration) -> Result<Load> {
-    let mut lines = Vec::new();
+    let (handle, mut lines) = (threads()?, Vec::new());
     for _ in 0..CLIENTS {
-        lines.push(work.begin().await?);
+        let work = work.clone();
+        lines.push(handle.spawn(async move { work.begin().await }).await??);
     }
     let (due, dues) = mpsc::unbounded_channel();
     let dues = Arc::new(Mutex::new(dues));
     let start = Instant::now();
     let pacer = std::thread::spawn(move || pace(start, rate, time, &due));
-    let mut clients = JoinSet::new();
+    let mut loops = JoinSet::new();
     for mut line in lines {
         let (work, dues) = (work.clone(), dues.clone());
-        clients.spawn(async move {
+        let one = async move {
             let mut load = Load::default();
             loop {
                 // In a statement of its own: the lock is not held while the work is done.
@@ -47,10 +48,11 @@ pub async fn open(work: &impl Work, rate: u64, time: Duration) -> Result<Load> {
                     }
                 }
             }
-        });
+        };
+        loops.spawn_on(one, handle);
     }
     let mut all = Load::default();
-    while let Some(done) = clients.join_next().await {
+    while let Some(done) = loops.join_next().await {
         all = all.join(done?);
     }
     all.seconds = start.elapsed().as_secs_f64();

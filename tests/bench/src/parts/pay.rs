@@ -1,5 +1,5 @@
 //! From `initialize` until the payment has succeeded, all over HTTP and every commit durable: the merchant's request, then the two forms
-//! that the payer sends, the second of which comes back when the test gateway has said yes. Beside one request to a bare axum handler.
+//! that the payer sends, the second of which comes back when the test gateway has said yes. Beside bare axum that answers the same three.
 
 use std::net::SocketAddr;
 
@@ -21,8 +21,11 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let key = bench.keys.sandbox_secret_key.expose().clone();
     let versus = Versus {
         what: "pay to success",
-        bare: initialize::work(bare::serve(bare::initialize()).await?, &key),
-        limit: "bare axum, one request",
+        bare: Payer {
+            address: bare::serve(bare::payment()).await?,
+            key: key.clone(),
+        },
+        limit: "bare axum, the same requests",
         ours: Payer {
             address: bare::serve(router(&bench)).await?,
             key,
