@@ -5,16 +5,18 @@ mod simulator;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::callback::{CallbackQuery, CallbackState};
+use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, Status};
+use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, State, Status};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
+use tokio::sync::Semaphore;
 
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
@@ -23,6 +25,9 @@ struct Bench {
     flutterwave: Simulator,
     at: AtProvider,
 }
+
+/// The number of a payer of 1000 KES.
+const PAYS: &str = "254708374149";
 
 /// A payment that was confirmed, and the reference of its attempt.
 struct Paying {
@@ -92,16 +97,42 @@ impl Bench {
     async fn rested(&self, state: CallbackState, count: usize) -> anyhow::Result<()> {
         eventually("the callbacks come to rest", SOON, || async {
             self.merchant.clock.advance(Duration::from_millis(250));
-            let query = CallbackQuery {
-                connection: self.connection,
-                state: Some(state),
-                before: None,
-                limit: 100,
-            };
-            let found = self.merchant.engine.list_callbacks(&query).await?;
+            let found = self.callbacks(Some(state)).await?;
             Ok((found.len() >= count).then_some(()))
         })
         .await
+    }
+
+    async fn callbacks(&self, state: Option<CallbackState>) -> anyhow::Result<Vec<Callback>> {
+        let query = CallbackQuery {
+            connection: self.connection,
+            state,
+            before: None,
+            limit: 100,
+        };
+        Ok(self.merchant.engine.list_callbacks(&query).await?)
+    }
+
+    /// A payment that one callback ended: of 1000 KES, and what Flutterwave wrote of it.
+    async fn paid(&self) -> anyhow::Result<(Paying, Letter)> {
+        let paying = self.pay(100_000, "mpesa_ke", PAYS).await?;
+        let success = self.letter(&paying.reference).await?;
+        self.deliver(&success).await?;
+        self.becomes(paying.id, Status::Success).await?;
+        self.rested(CallbackState::Matched, 1).await?;
+        Ok((paying, success))
+    }
+
+    /// One charge was made and one movement booked, and the payment is a success of one attempt that no person has to look at.
+    async fn is_paid_once(&self, paying: &Paying) -> anyhow::Result<()> {
+        let found = self.merchant.engine.transaction(paying.id).await?;
+        let found = found.expect("it is stored");
+        assert_eq!((found.status(), found.attempts.len()), (Status::Success, 1));
+        assert!(found.cases.is_empty(), "{:?}", found.cases);
+        assert_eq!(self.flutterwave.taken(Kind::Charge, &paying.reference), 1);
+        assert_eq!(self.flutterwave.books.all().len(), 1);
+        assert_eq!(self.flutterwave.books.times(&paying.reference), 1);
+        Ok(())
     }
 }
 
@@ -176,7 +207,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
     mishaps.next("POST", "/v3/charges", Mishap::LoseAnswer);
     // What is asked meanwhile is not found at first: that proves nothing.
     bench.flutterwave.hide_for(2);
-    let paying = bench.pay(100_000, "mpesa_ke", "254708374149").await?;
+    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
     let found = bench.merchant.engine.transaction(paying.id).await?;
     assert_eq!(found.expect("it is stored").status(), Status::Pending);
     let paid = bench.ends(paying.id, Status::Success).await?;
@@ -232,4 +263,86 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
     assert_eq!(bench.flutterwave.books.times(&reference), 1);
     assert_eq!(bench.flutterwave.books.all()[0].amount, "50.50");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_before_the_answer_waits_for_it_and_pays_once() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    // The charge is made and paid while our request still waits for its answer.
+    let gate = Arc::new(Semaphore::new(0));
+    let held = Mishap::Hold(Arc::clone(&gate));
+    bench.flutterwave.mishaps.next("POST", "/v3/charges", held);
+    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
+    bench
+        .deliver(&bench.letter(&paying.reference).await?)
+        .await?;
+    eventually("the callback waits for our own call", SOON, || async {
+        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        let note = waiting.first().and_then(|one| one.note.clone());
+        Ok(note.filter(|note| note.starts_with("Our own call to the provider has not come back")))
+    })
+    .await?;
+    let found = bench.merchant.engine.transaction(paying.id).await?;
+    assert_eq!(
+        found.expect("it is stored").state,
+        State::AwaitingGateway,
+        "the callback proves nothing"
+    );
+    gate.add_permits(1);
+    bench.becomes(paying.id, Status::Success).await?;
+    bench.rested(CallbackState::Matched, 1).await?;
+    bench.is_paid_once(&paying).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_callback_many_times_counts_once_and_after_the_end_not_at_all()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let (paying, success) = bench.paid().await?;
+    let timeline = bench.merchant.engine.timeline(paying.id).await?;
+    for _ in 0..5 {
+        bench.deliver(&success).await?;
+    }
+    bench.rested(CallbackState::Matched, 6).await?;
+    assert_eq!(bench.merchant.engine.timeline(paying.id).await?, timeline);
+    bench.is_paid_once(&paying).await
+}
+
+/// They prove nothing, since whoever saw one callback knows the secret hash for good: so they neither change an end nor call a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_or_failed_that_comes_after_the_success_changes_nothing() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let (paying, success) = bench.paid().await?;
+    let timeline = bench.merchant.engine.timeline(paying.id).await?;
+    for (at, status) in ["pending", "failed"].into_iter().enumerate() {
+        let mut late = success.clone();
+        late.body = late.body.replace("successful", status);
+        assert_ne!(late.body, success.body);
+        bench.deliver(&late).await?;
+        bench.rested(CallbackState::Matched, 2 + at).await?;
+    }
+    assert_eq!(bench.merchant.engine.timeline(paying.id).await?, timeline);
+    bench.is_paid_once(&paying).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_with_a_forged_signature_is_refused_though_its_hash_is_right()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench.flutterwave.sign();
+    bench.flutterwave.settle_after(2);
+    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
+    bench.ends(paying.id, Status::Success).await?;
+    let success = bench.letter(&paying.reference).await?;
+    let mut forged = success.clone();
+    forged.body = forged.body.replace("successful", "failed");
+    assert_ne!(forged.body, success.body);
+    bench.deliver(&forged).await?;
+    bench.rested(CallbackState::Refused, 1).await?;
+    let refused = &bench.callbacks(Some(CallbackState::Refused)).await?[0];
+    assert_eq!(refused.transaction, None, "{refused:?}");
+    // The same with its own body is let in.
+    bench.deliver(&success).await?;
+    bench.rested(CallbackState::Matched, 1).await?;
+    bench.is_paid_once(&paying).await
 }

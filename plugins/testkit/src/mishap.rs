@@ -9,6 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use tokio::sync::Semaphore;
 
 /// One thing that goes wrong with one request.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub enum Mishap {
     CutAnswer,
     /// The simulator does its work, and its answer takes this long to arrive.
     Delay(Duration),
+    /// The simulator does its work, and its answer stays there until the test adds a permit.
+    Hold(Arc<Semaphore>),
 }
 
 /// The mishaps that are to come; clones share them.
@@ -64,6 +67,12 @@ impl Mishaps {
             Some(Mishap::Delay(time)) => {
                 let response = next.run(request).await;
                 tokio::time::sleep(time).await;
+                response
+            }
+            Some(Mishap::Hold(gate)) => {
+                let response = next.run(request).await;
+                // Nobody closes it; if somebody did, the answer would go on.
+                drop(gate.acquire().await);
                 response
             }
             Some(Mishap::LoseAnswer) => {
