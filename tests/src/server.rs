@@ -1,5 +1,7 @@
-//! A real `switchyard serve` in development mode: on a free port, with a data folder of its own, and killable.
+//! A real `switchyard serve`, in development mode unless told otherwise: on a free port, with a data folder of its own, and killable.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -44,6 +46,7 @@ pub struct Server {
     folder: TempDir,
     port: u16,
     setup: Setup,
+    is_development: bool,
     dev: Dev,
 }
 
@@ -58,6 +61,7 @@ impl Server {
             folder,
             port,
             setup,
+            is_development: true,
             dev,
         };
         server.up().await?;
@@ -76,11 +80,19 @@ impl Server {
         self.setup.settings.push((name, value));
     }
 
+    /// From the next start on it is an installation like any other, with the keys and tokens that it has.
+    pub fn leave_development(&mut self) -> std::io::Result<()> {
+        self.is_development = false;
+        // Such a one refuses a store that everybody can look into.
+        std::fs::set_permissions(self.data().join("store"), Permissions::from_mode(0o700))
+    }
+
     /// Starts the process, and waits for nothing.
     pub fn launch(&mut self) -> anyhow::Result<()> {
         ensure!(self.process.is_none(), "it runs already");
         let mut command = Command::new(stage()?.join("switchyard"));
-        command.args(["serve", "--development", "--port", &self.port.to_string()]);
+        command.args(["serve", "--port", &self.port.to_string()]);
+        command.args(self.is_development.then_some("--development"));
         command
             .arg("--data")
             .arg(self.data())

@@ -11,7 +11,7 @@ use switchyard_tests::{PAYS, Server, Setup, demo_as, eventually};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-async fn run(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
+pub async fn run(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
     switchyard(server, &[&["gateway"], words].concat()).await
 }
 
@@ -23,7 +23,7 @@ async fn switchyard(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
 }
 
 /// What it prints when it works.
-async fn said(server: &Server, words: &[&str]) -> anyhow::Result<String> {
+pub async fn said(server: &Server, words: &[&str]) -> anyhow::Result<String> {
     let output = run(server, words).await?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{words:?}: {errors}");

@@ -141,7 +141,7 @@ async fn a_version_that_went_leaves_no_worker_and_nothing_of_the_calls_that_it_h
 }
 
 /// The processes that the server has started.
-fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
+pub fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
     let process = server.process().context("it runs")?;
     let mut workers = Vec::new();
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
