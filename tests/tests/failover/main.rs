@@ -1,5 +1,6 @@
 //! Fail-over, the breaker and the simulation, through a whole engine and over real HTTP, at a provider with books.
 
+mod between;
 mod breaker;
 mod classes;
 mod http;
