@@ -346,3 +346,35 @@ async fn a_callback_with_a_forged_signature_is_refused_though_its_hash_is_right(
     bench.rested(CallbackState::Matched, 1).await?;
     bench.is_paid_once(&paying).await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_of_which_a_hint_tells_after_the_end_comes_before_a_person() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let paying = bench.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
+    bench.action(paying.id).await?;
+    assert!(bench.flutterwave.go_on(&paying.reference));
+    let failure = bench.letter(&paying.reference).await?;
+    bench.deliver(&failure).await?;
+    bench.becomes(paying.id, Status::Failed).await?;
+    // The failure once more is no news.
+    bench.deliver(&failure).await?;
+    bench.rested(CallbackState::Matched, 2).await?;
+    let reasons = || async {
+        let found = bench.merchant.engine.transaction(paying.id).await?;
+        let found = found.expect("it is stored");
+        let cases = found.cases.iter().map(|case| case.reason);
+        anyhow::Ok((found.status(), cases.collect::<Vec<_>>()))
+    };
+    assert_eq!(reasons().await?, (Status::Failed, Vec::new()));
+
+    assert!(bench.flutterwave.take_late(&paying.reference));
+    let success = bench.letter(&paying.reference).await?;
+    for count in [3, 4] {
+        bench.deliver(&success).await?;
+        bench.rested(CallbackState::Matched, count).await?;
+        let one = vec![CaseReason::MoneyAfterTheEnd];
+        assert_eq!(reasons().await?, (Status::Failed, one));
+    }
+    assert_eq!(bench.flutterwave.books.times(&paying.reference), 1);
+    Ok(())
+}

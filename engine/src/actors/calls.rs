@@ -75,6 +75,17 @@ pub(super) fn begin(
     }
 }
 
+/// What the provider says of an attempt that has ended. Nothing hears of it but the caller.
+pub(crate) async fn query(engine: &Engine, tx: &Transaction, attempt: &Attempt) -> Outcome {
+    let errand = Errand {
+        attempt: attempt.id,
+        operation: Operation::Query,
+        away: None,
+        code: None,
+    };
+    ask_gateway(engine, tx, attempt, &errand).await.outcome
+}
+
 async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
     let (id, operation) = (errand.attempt, errand.operation);
     let Some(attempt) = tx.attempt(id) else {

@@ -27,6 +27,7 @@ mod wrong;
 
 pub(crate) use alarm::ring;
 pub(crate) use away::Away;
+pub(crate) use calls::query;
 pub use commit::Announcement;
 pub(crate) use commit::{NotCommitted, Step, commit};
 pub(crate) use desk::{Door, Setting, Work, start_desk};

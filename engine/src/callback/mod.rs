@@ -4,7 +4,8 @@
 //! - A callback is durable before anything else is done with it, and before it is answered. What was stored and not dealt with when the
 //!   process died is dealt with after the next start.
 //! - Only a result that the gateway verified changes a transaction, through its actor, by the rules that an answer to a query has.
-//!   Anything less is a *hint*: the provider is asked now, and what came counts for nothing.
+//!   Anything less is a *hint*: the provider is asked now, of an attempt that ended without success as well, and what came counts for
+//!   nothing.
 //! - Duplicates and disorder are harmless: the actor takes one at a time, and a final state does not move.
 //! - One that belongs to nothing yet is kept, and given another look when a transaction of its name appears, whichever of the two commits
 //!   comes first.
@@ -17,6 +18,7 @@
 mod appear;
 mod deal;
 mod desk;
+mod ended;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod home;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use switchyard_gateway::Callback as RawRequest;
 
+use super::ended;
 use super::home::{self, Home};
 use super::row::{self, Callback, CallbackState, damaged};
 use crate::clock::Timestamp;
@@ -233,6 +234,9 @@ async fn meet(
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction) {
         // What cannot be understood, or speaks of another charge than ours, is a reason to ask and no more.
+        Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
+            return Ok(Verdict::Forget);
+        }
         Some(Outcome::Unknown { why }) => hint(engine, callback, &tx, attempt, &why).await?,
         Some(_) if found.is_trusted && is_another => {
             let why = "It names another provider's id than the attempt has.";
@@ -259,7 +263,7 @@ async fn meet(
 }
 
 /// Hands a verified outcome to the transaction, as if the provider had been asked. `None`: not before our own call has ended.
-async fn apply(
+pub(super) async fn apply(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
@@ -305,10 +309,10 @@ async fn hint(
     attempt: &Attempt,
     why: &str,
 ) -> Result<Option<Verdict>, EngineError> {
-    let ended = |what: &str| Some(end(CallbackState::Matched, format!("{why} {what}")));
-    if tx.state.is_final() || !attempt.state.is_open() {
-        return Ok(ended("The attempt has ended."));
+    if has_ended(tx, attempt) {
+        return ended::ask(engine, callback, tx, attempt, why).await;
     }
+    let ended = |what: &str| Some(matched(format!("{why} {what}")));
     if engine.running.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
         return Ok(None);
     }
@@ -336,6 +340,11 @@ async fn hint(
     }))
 }
 
+/// Nothing moves the attempt any more.
+fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
+    tx.state.is_final() || !attempt.state.is_open()
+}
+
 /// Whether as many callbacks about a transaction are kept as may be.
 async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
     let prefix = row::transaction_prefix(transaction);
@@ -350,6 +359,11 @@ async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool,
         )
         .await?;
     Ok(rows.len() >= CALLBACKS_PER_TRANSACTION)
+}
+
+/// It was about an attempt that is known, and nothing more is to be done.
+pub(super) fn matched(note: String) -> Verdict {
+    end(CallbackState::Matched, note)
 }
 
 fn end(state: CallbackState, note: impl Into<String>) -> Verdict {

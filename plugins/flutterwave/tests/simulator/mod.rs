@@ -107,6 +107,11 @@ impl Simulator {
         self.state().go_on(tx_ref)
     }
 
+    /// The network says late that a payment which had failed was taken. `false`: none had failed.
+    pub fn take_late(&self, tx_ref: &str) -> bool {
+        self.state().take_late(tx_ref)
+    }
+
     /// Money arrives on the account that was made for this payment. `false`: the account takes none any more.
     pub fn transfer_in(&self, tx_ref: &str, amount: &str) -> bool {
         self.state().transfer_in(tx_ref, amount)

@@ -196,6 +196,20 @@ impl State {
         );
     }
 
+    /// A charge that had failed was taken all the same: the network's word came late.
+    pub fn take_late(&mut self, tx_ref: &str) -> bool {
+        let mut all = self.charges.iter_mut();
+        let failed = all.find(|charge| charge.reference == tx_ref && charge.status == "failed");
+        let id = failed.map(|charge| {
+            charge.status = "pending";
+            charge.id
+        });
+        id.is_some_and(|id| {
+            self.end(id, "Approved");
+            true
+        })
+    }
+
     /// One question about the last charge under this reference: time passes by questions.
     pub fn asked(&mut self, found: impl Fn(&Paper) -> bool) -> Option<Paper> {
         let charge = self.charges.iter_mut().rev().find(|charge| found(charge))?;
