@@ -4,7 +4,7 @@
 //! [`worker`].
 //!
 //! In process a step costs microseconds, and code that crashes ends the engine. One that never returns cannot be stopped there: its
-//! thread is lost until the next start, its call is not, and nobody else's is. See [`watch`](super::watch).
+//! thread is lost until the next start, its call is not, and nobody else's is. See [`watch`].
 
 use std::mem::ManuallyDrop;
 use std::path::Path;
