@@ -132,14 +132,15 @@ differ and are noisy; the ratio of two things that were measured in turns on one
 ## How it is measured
 
 - Optimised builds, the default store on a real disk. **Every commit is durable**: flushed through the disk's cache before the answer.
-- The load, the server and the limit share the machine, and its cores. The client sends prepared bytes and reads no more than it must.
+- The load, the server and the limit share the machine, and its cores. The clients have threads of their own, send prepared bytes and read
+  no more than they must.
 - Each part runs in a process of its own. Ours and the limit are measured in turns, after one round each that only warms up; a figure is
   the median of the rounds, a ratio the median of the rounds' ratios.
 - *The most*: a closed loop; 64 clients, each of which asks again as soon as it was answered. *Offered*: an open loop; requests are due at
   a fixed rate, whether those before are answered or not, and a latency counts from when its request was due. So a stall counts for all
   that came due in it (no coordinated omission).
 - *Processor time each* is what client and server together worked for one request. What else runs on the machine changes it little.
-- *Bare axum* reads the same body and answers the same JSON, and does nothing else. *Append and fdatasync* writes the same bytes to one
+- *Bare axum* reads the same bodies and gives the same answers, and does nothing else. *Append and fdatasync* writes the same bytes to one
   file and flushes; as many at once share a flush as clients wait. *Bare reqwest* sends the same body to the same receivers, as many at
   a time, and stores nothing.
 - Webhook receivers are in another process, each with an address of its own. A dead one takes the request and never answers.
