@@ -90,7 +90,8 @@ sections! {
         engine: StoreEngine = StoreEngine::Fjall,
         /// Folder of the store. Without it: `store` in the data folder.
         path: Option<PathBuf> = None,
-        /// Memory for rows that were read from disk.
+        /// Memory for rows that were read from disk. A store of fjall takes up to twice as much for rows that it has not written out yet,
+        /// by what this was when it was made.
         cache: Bytes = Bytes(64 << 20),
     }
 

@@ -11,11 +11,14 @@ use serde_json::{Value, json};
 use switchyard_tests::client::{payment, payout};
 use switchyard_tests::{Client, PAYS, STAYS_PENDING, Server, Setup, demo_as};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 const ROUNDS: usize = 100;
-/// Stretches of rounds without load, of which one has to leave the memory as it was.
-const STRETCHES: usize = 4;
+/// Stretches of rounds under load, of which one has to leave the memory as it was.
+const STRETCHES: usize = 3;
+/// Transactions before anything counts: the store's memory for rows is full then, and every library was loaded.
+const WARM: usize = 3_000;
 /// Changes of a round: add, upgrade, roll back, drain, remove, restore, remove.
 const CHANGES: usize = 7;
 const CLIENTS: usize = 8;
@@ -230,6 +233,65 @@ async fn ended_well(server: &Server, tally: &Tally) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A load that runs until it is ended.
+struct Load {
+    tally: Arc<Tally>,
+    clients: Vec<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl Load {
+    fn begin(server: &Server, tally: &Arc<Tally>) -> Self {
+        tally.stop.store(false, Ordering::SeqCst);
+        let one = |_| {
+            let stop = tally.clone();
+            let work = client(server.merchant(), server.stranger(), tally.clone());
+            tokio::spawn(async move {
+                let done = work.await;
+                if done.is_err() {
+                    stop.stop.store(true, Ordering::SeqCst);
+                }
+                done
+            })
+        };
+        Self {
+            tally: tally.clone(),
+            clients: (0..CLIENTS).map(one).collect(),
+        }
+    }
+
+    /// Fails when a single request of it did.
+    async fn end(self) -> anyhow::Result<()> {
+        self.tally.stop.store(true, Ordering::SeqCst);
+        for client in self.clients {
+            client.await??;
+        }
+        Ok(())
+    }
+}
+
+/// A hundred rounds while payments and payouts go on.
+async fn stretch(server: &Server, operator: &Operator, tally: &Arc<Tally>) -> anyhow::Result<()> {
+    let load = Load::begin(server, tally);
+    let (begun, since) = (tally.done(), Instant::now());
+    for round in 0..ROUNDS {
+        if tally.is_over() {
+            break;
+        }
+        operator.round(round, tally).await?;
+    }
+    let (took, ended) = (since.elapsed(), tally.done() - begun);
+    load.end().await?;
+    let rate = ended as u128 * 1_000 / took.as_millis().max(1);
+    println!(
+        "{ROUNDS} rounds of {CHANGES} changes in {took:?}: {ended} transactions, {rate} a second"
+    );
+    ensure!(
+        ended >= ROUNDS * CHANGES * BETWEEN,
+        "too little load to prove anything"
+    );
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_rounds_of_changes_under_load_fail_nobody_and_cost_no_memory()
 -> anyhow::Result<()> {
@@ -250,75 +312,28 @@ async fn a_hundred_rounds_of_changes_under_load_fail_nobody_and_cost_no_memory()
     operator.say(GATEWAYS[1], "remove").await?;
 
     let tally = Arc::new(Tally::default());
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|_| {
-            let stop = tally.clone();
-            let work = client(server.merchant(), server.stranger(), tally.clone());
-            tokio::spawn(async move {
-                let done = work.await;
-                if done.is_err() {
-                    stop.stop.store(true, Ordering::SeqCst);
-                }
-                done
-            })
-        })
-        .collect();
-
-    // Every version is loaded once before anything counts.
+    let load = Load::begin(&server, &tally);
     for round in 0..3 {
         operator.round(round, &tally).await?;
     }
-    let (begun, since) = (tally.done(), Instant::now());
-    for round in 0..ROUNDS {
-        if tally.is_over() {
-            break;
-        }
-        operator.round(round, &tally).await?;
-    }
-    let (took, ended) = (since.elapsed(), tally.done() - begun);
-    tally.stop.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.await??;
-    }
-    let rate = ended as u128 * 1_000 / took.as_millis().max(1);
-    println!(
-        "{ROUNDS} rounds of {CHANGES} changes in {took:?}: {ended} transactions, {rate} a second"
-    );
-    ended_well(&server, &tally).await?;
-    ensure!(
-        ended >= ROUNDS * CHANGES * BETWEEN,
-        "too little load to prove anything"
-    );
-    costs_no_memory(&server, &operator, &tally).await
-}
-
-/// The same again without load, whose own rows fill the store's memory: what is measured is what changes cost.
-///
-/// One stretch of rounds may meet the store's and the allocator's own tides. What leaks grows in every stretch.
-async fn costs_no_memory(
-    server: &Server,
-    operator: &Operator,
-    still: &Tally,
-) -> anyhow::Result<()> {
-    for round in 0..10 {
-        operator.round(round, still).await?;
-    }
-    let mut looks = vec![settled(server).await?];
+    tally.more(WARM).await;
+    load.end().await?;
+    let mut looks = vec![settled(&server).await?];
+    // One stretch may meet the store's and the allocator's own tides. What leaks grows in every stretch.
     while looks.len() <= STRETCHES {
-        for round in 0..ROUNDS {
-            operator.round(round, still).await?;
-        }
-        let (before, after) = (looks[looks.len() - 1], settled(server).await?);
+        stretch(&server, &operator, &tally).await?;
+        let (before, after) = (looks[looks.len() - 1], settled(&server).await?);
         looks.push(after);
         if after * 100 <= before * 105 {
             break;
         }
     }
+    ended_well(&server, &tally).await?;
     for patch in 4..=9 {
         operator.add(GATEWAYS[0], patch).await?;
     }
     let (before, after) = (looks[looks.len() - 2], looks[looks.len() - 1]);
-    let new = resident(server)?.saturating_sub(after) / 6;
+    let new = resident(&server)?.saturating_sub(after) / 6;
     println!(
         "resident after each {ROUNDS} rounds: {looks:?} kB; about {new} kB for each new version"
     );

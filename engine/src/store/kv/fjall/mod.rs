@@ -38,6 +38,8 @@ pub(in crate::store) struct Fjall {
     unseen: AtomicUsize,
     /// None where it cannot be laid: then each flush waits for the file system's own books.
     runway: Mutex<Option<Runway>>,
+    /// Bytes of a batch that can not fill a memtable that is new: half of the smallest, but for that of counts, which are small and few.
+    small_batch: usize,
 }
 
 impl Fjall {
@@ -66,7 +68,7 @@ impl Fjall {
         for table in Table::ALL {
             keyspaces.push(database.keyspace(table.name(), || {
                 KeyspaceCreateOptions::default()
-                    .max_memtable_size(memtable_bytes(table))
+                    .max_memtable_size(memtable_bytes(table, cache_bytes))
                     .manual_journal_persist(true)
             })?);
         }
@@ -82,6 +84,7 @@ impl Fjall {
             basket: basket.ok(),
             unseen: AtomicUsize::new(0),
             runway: Mutex::new(runway.ok()),
+            small_batch: memtable_bytes(Table::Event, cache_bytes) as usize / 2,
         })
     }
 
@@ -95,7 +98,7 @@ impl Fjall {
     /// Waiting here, with a margin that a single batch can not use up, and asking for the state of the database each time,
     /// turns that into an error.
     fn wait_for_room(&self, batch_bytes: usize) -> Result<(), Error> {
-        let sealed = if batch_bytes <= SMALL_BATCH {
+        let sealed = if batch_bytes <= self.small_batch {
             SEALED_MEMTABLES
         } else {
             SEALED_MEMTABLES - 1
@@ -188,17 +191,25 @@ impl From<Error> for KvError {
 /// fjall keeps its first worker for writing memtables out. While all others are compacting, that one passes every request to compact back
 /// into the queue, again and again: with the two workers that a machine of two cores would get, it took a fifth of a core.
 const WORKERS: usize = 4;
-/// Rows of a table that are in memory before they are written out. Snapshots are most of what is written: with a small one their table
-/// was always being written out, and commits waited for that. Counts are few rows that change with every commit: what a scan of them has to
-/// pass are their versions in memory.
-const fn memtable_bytes(table: Table) -> u64 {
-    match table {
-        Table::Transaction => 32 * 1024 * 1024,
-        Table::Count => 2 * 1024 * 1024,
-        _ => 8 * 1024 * 1024,
+/// Rows of a table that are in memory before they are written out, as a share of the memory for what was read: who gives little to one
+/// has little for both. fjall keeps what a table was made with.
+///
+/// Snapshots are most of what is written: with a small one their table was always being written out, and commits waited for that. Counts
+/// are few rows that change with every commit: what a scan of them has to pass are their versions in memory.
+const fn memtable_bytes(table: Table, cache_bytes: u64) -> u64 {
+    let share = match table {
+        Table::Transaction => cache_bytes / 2,
+        Table::Count => cache_bytes / 32,
+        _ => cache_bytes / 8,
+    };
+    if share < SMALLEST_MEMTABLE {
+        SMALLEST_MEMTABLE
+    } else {
+        share
     }
 }
 
+const SMALLEST_MEMTABLE: u64 = 256 * 1024;
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
 /// The basket looks for new journals whenever so much was written: several times while fjall fills one.
@@ -206,7 +217,5 @@ const LOOK_BYTES: usize = 8 * 1024 * 1024;
 /// fjall itself halts at 4 of these in one table. When a batch begins one more may be under way, and the batch may add one itself if it
 /// fills a memtable.
 const SEALED_MEMTABLES: usize = 3;
-/// Bytes of a batch that can not fill a memtable that is new: half of the smallest, but for that of counts, which are small and few.
-const SMALL_BATCH: usize = 4 * 1024 * 1024;
 /// fjall itself slows down at 20 of these in one table.
 const LEVEL_0_TABLES: usize = 18;
