@@ -1,14 +1,15 @@
-//! The wastebasket: journals that fjall has removed go back to the disk piece by piece.
+//! The wastebasket: journals and tables that fjall has removed go back to the disk piece by piece.
 //!
 //! A file system frees a file of 64 MiB in one go, and may keep every `fdatasync` waiting for it: 75 ms were measured on ext4 that also
-//! tells its disk what is free. So each journal gets a second name here while fjall still writes it. When fjall removes its own name
-//! nothing is freed yet; then the file is cut shorter, a piece at a time, with room for commits in between.
+//! tells its disk what is free. A table is removed under a lock that every commit takes: 48 ms were seen for five of them. So each file
+//! gets a second name here while fjall still needs it. When fjall removes its own name nothing is freed yet; then the file is cut shorter,
+//! a piece at a time, with room for commits in between.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path, PathBuf};
 use std::sync::mpsc::{
     Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
 };
@@ -59,7 +60,7 @@ impl Drop for Basket {
 struct Files {
     engine: PathBuf,
     basket: PathBuf,
-    /// Journals that have their second name.
+    /// The second names that were given.
     held: BTreeSet<PathBuf>,
 }
 
@@ -83,7 +84,7 @@ impl Files {
             // A disk that is full takes no second name; fjall's removal then frees the file at once, which is what is needed.
             for done in [self.hold(), self.empty(nudged)] {
                 if let Err(error) = done {
-                    tracing::debug!(%error, "journals that are no longer needed are removed in one go, or stay a while");
+                    tracing::debug!(%error, "files that are no longer needed are removed in one go, or stay a while");
                 }
             }
             let next = match self.held.is_empty() {
@@ -96,18 +97,14 @@ impl Files {
         }
     }
 
-    /// Gives each journal its second name.
+    /// Gives each journal and each table its second name.
     fn hold(&mut self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.engine)? {
-            let journal = entry?.path();
-            let Some(name) = journal.file_name().filter(|_| is_journal(&journal)) else {
-                continue;
-            };
-            let second = self.basket.join(name);
+        for own in self.removable()? {
+            let second = self.second(&own);
             if self.held.contains(&second) {
                 continue;
             }
-            match fs::hard_link(&journal, &second) {
+            match fs::hard_link(&own, &second) {
                 Ok(()) => drop(self.held.insert(second)),
                 // Removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -117,13 +114,36 @@ impl Files {
         Ok(())
     }
 
-    /// Whether this is the journal's last name. Not every file system counts names, so fjall's own is looked for as well.
+    /// What fjall may remove some day.
+    fn removable(&self) -> io::Result<Vec<PathBuf>> {
+        let mut found = entries(&self.engine)?;
+        found.retain(|path| is_journal(path));
+        for keyspace in entries(&self.engine.join(KEYSPACES))? {
+            found.extend(entries(&keyspace.join(TABLES))?);
+        }
+        Ok(found)
+    }
+
+    /// `0.jnl`, or `keyspaces+3+tables+17`: fjall's own path, without folders.
+    fn second(&self, own: &Path) -> PathBuf {
+        let own = own.strip_prefix(&self.engine).unwrap_or(own);
+        self.basket
+            .join(own.to_string_lossy().replace(MAIN_SEPARATOR, PARTED))
+    }
+
+    /// Where fjall's own name for a file is, or was.
+    fn own(&self, second: &Path) -> PathBuf {
+        let name = second.file_name().unwrap_or_default().to_string_lossy();
+        self.engine.join(name.replace(PARTED, MAIN_SEPARATOR_STR))
+    }
+
+    /// Whether this is the file's last name. Not every file system counts names, so fjall's own is looked for as well.
     fn is_removed(&self, path: &Path) -> bool {
-        let (Ok(file), Some(name)) = (fs::metadata(path), path.file_name()) else {
+        let Ok(file) = fs::metadata(path) else {
             return false;
         };
         let is_other = |own: &fs::Metadata| (own.dev(), own.ino()) != (file.dev(), file.ino());
-        let is_gone = match fs::metadata(self.engine.join(name)) {
+        let is_gone = match fs::metadata(self.own(path)) {
             Ok(own) => is_other(&own),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
@@ -135,13 +155,26 @@ impl Files {
         self.held.retain(|path| path.exists());
         let removed = self.held.iter().filter(|path| self.is_removed(path));
         let removed: Vec<_> = removed.cloned().collect();
-        if removed.is_empty() {
-            return Ok(());
-        }
         // A power cut must not bring fjall's name back to a file that we have cut short.
-        File::open(&self.engine)?.sync_all()?;
+        let owns: Vec<_> = removed.iter().map(|path| self.own(path)).collect();
+        for folder in owns
+            .iter()
+            .filter_map(|own| own.parent())
+            .collect::<BTreeSet<_>>()
+        {
+            match File::open(folder) {
+                Ok(folder) => folder.sync_all()?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let pause = if removed.len() > MANY {
+            Duration::ZERO
+        } else {
+            PAUSE
+        };
         for path in removed {
-            if !shorten(&path, nudged)? {
+            if !shorten(&path, pause, nudged)? {
                 return Ok(()); // the store is being closed
             }
             fs::remove_file(&path)?;
@@ -151,18 +184,28 @@ impl Files {
     }
 }
 
+/// What lies in a folder; nothing where it does not exist.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 fn is_journal(path: &Path) -> bool {
     path.extension().is_some_and(|kind| kind == "jnl")
 }
 
 /// Cuts the file shorter until nothing is left. False when the store is closed meanwhile.
-fn shorten(path: &Path, nudged: &Receiver<()>) -> io::Result<bool> {
+fn shorten(path: &Path, pause: Duration, nudged: &Receiver<()>) -> io::Result<bool> {
     let file = File::options().write(true).open(path)?;
     let mut bytes = file.metadata()?.len();
     while bytes > 0 {
         bytes = bytes.saturating_sub(PIECE);
         file.set_len(bytes)?;
-        thread::sleep(PAUSE);
+        thread::sleep(pause);
         if let Err(TryRecvError::Disconnected) = nudged.try_recv() {
             return Ok(false);
         }
@@ -170,10 +213,17 @@ fn shorten(path: &Path, nudged: &Receiver<()>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// So much is freed in about 5 ms where 64 MiB take 75.
-const PIECE: u64 = 4 * 1024 * 1024;
-/// Between two pieces: a journal is gone within half a second, faster than any disk fills the next one.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The folders of fjall's tables, `keyspaces/3/tables`, where their files have numbers for names.
+const KEYSPACES: &str = "keyspaces";
+const TABLES: &str = "tables";
+/// What parts folders in a second name. Names of fjall's are words and numbers.
+const PARTED: &str = "+";
+/// So much is freed in one or two milliseconds where 64 MiB take 75.
+const PIECE: u64 = 1024 * 1024;
+/// Between two pieces: some 100 MiB are freed in a second, and commits have most of the disk's time.
+const PAUSE: Duration = Duration::from_millis(8);
+/// When more files wait than these, a gigabyte at the most, room counts for more than commits.
+const MANY: usize = 16;
 /// How often it is seen whether fjall has removed something, when nobody says that there may be a new journal.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -204,6 +254,15 @@ mod tests {
             }
         }
 
+        /// As fjall has it.
+        fn table(&self, keyspace: u32, name: &str) -> PathBuf {
+            let folder = self.engine.join(format!("keyspaces/{keyspace}/tables"));
+            fs::create_dir_all(&folder).unwrap();
+            let table = folder.join(name);
+            fs::write(&table, vec![7; PIECE as usize + 5]).unwrap();
+            table
+        }
+
         fn journal(&self, name: &str) -> PathBuf {
             let journal = self.engine.join(name);
             fs::write(&journal, vec![7; 3 * PIECE as usize + 5]).unwrap();
@@ -230,6 +289,25 @@ mod tests {
         files.empty(&room.nudged).unwrap();
         assert_eq!(room.kept(), 1);
         assert_eq!(fs::read(&active).unwrap(), before);
+        drop(room.nudge);
+    }
+
+    #[test]
+    fn a_table_that_was_removed_is_gone_and_its_namesake_of_another_keyspace_is_whole() {
+        let room = Room::new();
+        let (removed, kept) = (room.table(1, "17"), room.table(2, "17"));
+        fs::write(room.engine.join("keyspaces/1/current"), "3").unwrap();
+        let mut files = Files::of(&room.engine).unwrap();
+        files.hold().unwrap();
+        files.empty(&room.nudged).unwrap();
+        assert_eq!(room.kept(), 2);
+        let whole = fs::read(&kept).unwrap();
+        fs::remove_file(&removed).unwrap();
+        let mut files = Files::of(&room.engine).unwrap();
+        files.hold().unwrap();
+        files.empty(&room.nudged).unwrap();
+        assert_eq!(room.kept(), 1);
+        assert_eq!(fs::read(&kept).unwrap(), whole);
         drop(room.nudge);
     }
 
