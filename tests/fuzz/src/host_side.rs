@@ -1,5 +1,6 @@
 //! What a gateway, its file or its process says, on the engine's side.
 
+use serde_json::Value;
 use switchyard_engine::gateway::fuzzing;
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::limits::GATEWAY_FRAME_BYTES;
@@ -127,7 +128,12 @@ pub fn redactor(bytes: &[u8]) {
         return;
     }
     for shown in fuzzing::redacted(secret, text) {
-        assert!(!shown.contains(secret), "{shown:?} shows {secret:?}");
+        // As JSON, a control character ends in a digit that may stand before the rest of what looks like the secret.
+        let read = match serde_json::from_str(&shown) {
+            Ok(Value::String(text)) => text,
+            _ => shown,
+        };
+        assert!(!read.contains(secret), "{read:?} shows {secret:?}");
     }
 }
 
