@@ -186,10 +186,10 @@ impl Files {
 
 /// What lies in a folder; nothing where it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    use io::ErrorKind::{NotADirectory, NotFound};
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
@@ -303,7 +303,6 @@ mod tests {
         assert_eq!(room.kept(), 2);
         let whole = fs::read(&kept).unwrap();
         fs::remove_file(&removed).unwrap();
-        let mut files = Files::of(&room.engine).unwrap();
         files.hold().unwrap();
         files.empty(&room.nudged).unwrap();
         assert_eq!(room.kept(), 1);

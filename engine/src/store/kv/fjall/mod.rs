@@ -38,8 +38,6 @@ pub(in crate::store) struct Fjall {
     unseen: AtomicUsize,
     /// None where it cannot be laid: then each flush waits for the file system's own books.
     runway: Mutex<Option<Runway>>,
-    /// Bytes of a batch that can not fill a memtable that is new: half of the smallest, but for that of counts, which are small and few.
-    small_batch: usize,
 }
 
 impl Fjall {
@@ -84,7 +82,6 @@ impl Fjall {
             basket: basket.ok(),
             unseen: AtomicUsize::new(0),
             runway: Mutex::new(runway.ok()),
-            small_batch: memtable_bytes(Table::Event, cache_bytes) as usize / 2,
         })
     }
 
@@ -98,7 +95,7 @@ impl Fjall {
     /// Waiting here, with a margin that a single batch can not use up, and asking for the state of the database each time,
     /// turns that into an error.
     fn wait_for_room(&self, batch_bytes: usize) -> Result<(), Error> {
-        let sealed = if batch_bytes <= self.small_batch {
+        let sealed = if batch_bytes <= SMALL_BATCH {
             SEALED_MEMTABLES
         } else {
             SEALED_MEMTABLES - 1
@@ -197,19 +194,13 @@ const WORKERS: usize = 4;
 /// Snapshots are most of what is written: with a small one their table was always being written out, and commits waited for that. Counts
 /// are few rows that change with every commit: what a scan of them has to pass are their versions in memory.
 const fn memtable_bytes(table: Table, cache_bytes: u64) -> u64 {
-    let share = match table {
+    match table {
         Table::Transaction => cache_bytes / 2,
         Table::Count => cache_bytes / 32,
         _ => cache_bytes / 8,
-    };
-    if share < SMALLEST_MEMTABLE {
-        SMALLEST_MEMTABLE
-    } else {
-        share
     }
 }
 
-const SMALLEST_MEMTABLE: u64 = 256 * 1024;
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
 /// The basket looks for new journals whenever so much was written: several times while fjall fills one.
@@ -217,5 +208,8 @@ const LOOK_BYTES: usize = 8 * 1024 * 1024;
 /// fjall itself halts at 4 of these in one table. When a batch begins one more may be under way, and the batch may add one itself if it
 /// fills a memtable.
 const SEALED_MEMTABLES: usize = 3;
+/// Bytes of a batch that can not fill a memtable that is new: half of the smallest that the settings allow, but for that of counts, which
+/// are small and few. Not by today's setting: a store may have been made with a smaller one.
+const SMALL_BATCH: usize = 512 * 1024;
 /// fjall itself slows down at 20 of these in one table.
 const LEVEL_0_TABLES: usize = 18;
