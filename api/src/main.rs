@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// Requests make many small and short-lived objects, on several threads at once.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     switchyard::cli::main()

@@ -11,7 +11,7 @@ use switchyard_simulation::plan::Plan;
 use switchyard_simulation::{CORPUS, History, Options, run};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Run the deterministic simulation
 #[derive(Parser)]
