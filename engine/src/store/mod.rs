@@ -19,6 +19,7 @@
 //! under way, because sled shows rows before they are flushed.
 
 mod batch;
+mod company;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -40,6 +41,7 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
 
 pub use self::batch::{Batch, counts};
+use self::company::Company;
 pub use self::error::{CommitError, OpenError, StoreError};
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
@@ -114,6 +116,7 @@ struct Shared {
     down: ArcSwapOption<String>,
     /// Places in the writer's queue. A commit takes one, the writer gives it back.
     queue: Semaphore,
+    company: Company,
     counters: Counters,
 }
 
@@ -211,6 +214,8 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         let request = Message::Commit(Request { batch, reply });
         self.0.sender.send(request).map_err(|_| stopped())?;
+        let shared = &self.0.shared;
+        shared.company.joined(|| shared.waiting());
         #[cfg(feature = "simulation")]
         if let Some(nudge) = &self.0.nudge {
             nudge.notify_one();
@@ -285,7 +290,7 @@ impl Store {
             commits: shared.counters.commits.load(Relaxed),
             batches: shared.counters.batches.load(Relaxed),
             largest_batch: shared.counters.largest_batch.load(Relaxed),
-            queue: STORE_QUEUE.saturating_sub(shared.queue.available_permits()),
+            queue: shared.waiting(),
             available: shared.down.load().is_none(),
         }
     }
@@ -311,8 +316,14 @@ impl Shared {
             kv: ArcSwapOption::from_pointee(kv),
             down: ArcSwapOption::empty(),
             queue: Semaphore::new(STORE_QUEUE),
+            company: Company::default(),
             counters: Counters::default(),
         }
+    }
+
+    /// How many commits the writer has not decided on.
+    fn waiting(&self) -> usize {
+        STORE_QUEUE.saturating_sub(self.queue.available_permits())
     }
 
     fn mark_down(&self, reason: Option<String>) {

@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Shared;
 use super::batch::{self, Batch, Change};
+use super::company::Crowd;
 use super::error::{CommitError, OpenError};
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
 use super::table::Table;
@@ -50,8 +51,7 @@ pub(super) struct Writer {
     /// Set from a failure of the engine until it is open again.
     failure: Option<Failure>,
     group: Vec<Request>,
-    /// How many commits shared the last flush.
-    crowd: usize,
+    crowd: Crowd,
 }
 
 struct Failure {
@@ -86,7 +86,7 @@ impl Writer {
             reopen,
             failure: None,
             group: Vec::with_capacity(STORE_BATCH),
-            crowd: 0,
+            crowd: Crowd::default(),
         }
     }
 
@@ -115,8 +115,8 @@ impl Writer {
     fn serve(&mut self) {
         let mut group = std::mem::take(&mut self.group);
         let verdicts = self.decide(&group);
+        self.crowd.saw(self.shared.waiting());
         self.shared.queue.add_permits(group.len());
-        self.crowd = group.len();
         for (request, verdict) in group.drain(..).zip(verdicts) {
             let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
         }
@@ -154,8 +154,9 @@ impl Writer {
             Some(_) => self.receiver.try_recv().ok(),
         };
         // Under load more commits are on their way: a moment's patience lets them share the flush, which costs more than the wait.
-        if self.crowd >= CROWD {
-            thread::sleep(PATIENCE);
+        if let Some(wanted) = self.crowd.wanted() {
+            let shared = &self.shared;
+            shared.company.wait(wanted, || shared.waiting());
         }
         loop {
             match next? {
@@ -434,8 +435,5 @@ fn describe(error: OpenError) -> KvError {
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
-/// From this many commits a flush on, the next flush waits [`PATIENCE`] for company.
-const CROWD: usize = 4;
-const PATIENCE: Duration = Duration::from_micros(200);
 /// How long a failed engine rests before it is tried again; commits wait that long at most to be told.
 pub(super) const RETRY: Duration = Duration::from_millis(100);
