@@ -4,6 +4,7 @@
 //! is in use or a subscriber exists only the provider knows, and ranges change faster than programs: they are not looked at.
 //! Extensions, letters and numbers without an area code are not parsed.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::country::{Country, countries, country};
@@ -95,29 +96,19 @@ fn bare(digits: &str) -> Option<String> {
         .map(|_| format!("+{digits}"))
 }
 
-/// The countries whose calling code `digits` begin with. Calling codes are prefix-free: all of these share one code.
+/// The countries whose calling code `digits` begin with, in the order of the directory. Calling codes are prefix-free: all of these
+/// share one code.
 fn owners(digits: &str) -> impl Iterator<Item = &'static Country> {
-    let first = digits.bytes().next().unwrap_or_default();
-    by_first_digit(first)
-        .iter()
-        .copied()
-        .filter(move |country| digits.starts_with(country.dial_code))
-}
-
-/// The countries whose calling code begins with this digit, in the order of the directory.
-fn by_first_digit(digit: u8) -> &'static [&'static Country] {
-    static BY_DIGIT: LazyLock<[Vec<&'static Country>; 10]> = LazyLock::new(|| {
-        std::array::from_fn(|digit| {
-            let digit = char::from(b'0' + digit as u8);
-            let of_digit = countries().iter();
-            of_digit
-                .filter(|country| country.dial_code.starts_with(digit))
-                .collect()
-        })
+    static BY_CODE: LazyLock<HashMap<&'static str, Vec<&'static Country>>> = LazyLock::new(|| {
+        let mut by_code = HashMap::<_, Vec<_>>::new();
+        for country in countries() {
+            by_code.entry(country.dial_code).or_default().push(country);
+        }
+        by_code
     });
-    BY_DIGIT
-        .get(usize::from(digit.wrapping_sub(b'0')))
-        .map_or(&[], Vec::as_slice)
+    let codes = (1..=LONGEST_CODE).filter_map(|length| digits.get(..length));
+    let owners = codes.filter_map(|code| BY_CODE.get(code)).next();
+    owners.into_iter().flatten().copied()
 }
 
 /// The national number in what follows the calling code, without a trunk prefix that was written by mistake.
@@ -152,6 +143,8 @@ fn e164(country: &Country, national: &str) -> String {
 
 const NORTH_AMERICA: &str = "1";
 const E164_DIGITS: usize = 15;
+/// Digits of a calling code.
+const LONGEST_CODE: usize = 3;
 const SHORTEST_BARE: usize = 11;
 
 #[cfg(test)]

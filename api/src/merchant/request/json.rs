@@ -28,6 +28,10 @@ impl<'a> Value<'a> {
         let value = match text.as_bytes().first() {
             Some(b'n') => Some(Self::Null),
             Some(b't' | b'f') => Some(Self::Bool),
+            // It is JSON already, so without an escape its content is what stands between the quotes.
+            Some(b'"') if !text.as_bytes().contains(&b'\\') => text
+                .get(1..text.len() - 1)
+                .map(|text| Self::Text(Cow::Borrowed(text))),
             Some(b'"') => serde_json::from_str::<Text<'a>>(text)
                 .ok()
                 .map(|Text(text)| Self::Text(text)),
