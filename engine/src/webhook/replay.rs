@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::log::{self, Delivery, DeliveryStatus, LogError};
-use super::{Queued, Shared, WebhookId};
+use super::{Queued, Shared, WebhookId, outbox};
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::ids::DeliveryId;
@@ -100,11 +100,11 @@ pub(super) async fn replay(
     let before = log::delivery(&shared.store, webhook, id)
         .await?
         .ok_or(ReplayError::NotFound)?;
-    let now = shared.clock.now();
+    let due = outbox::due(before.name, before.initiated_at, shared.clock.now());
     let after = Delivery {
         status: DeliveryStatus::Waiting,
         attempts: 0,
-        next_attempt_at: Some(now),
+        next_attempt_at: Some(due),
         ended_at: None,
         why: None,
         ..before.clone()
@@ -117,7 +117,7 @@ pub(super) async fn replay(
         batch.delete(Table::Outbox, waiting.key());
     }
     log::replace_delivery(&mut batch, &before, &after);
-    let row = after.row(now, 0);
+    let row = after.row(due, 0);
     batch.put(Table::Outbox, row.key(), row.value());
     match shared.store.commit(batch).await {
         Ok(()) => {}
@@ -125,7 +125,7 @@ pub(super) async fn replay(
         Err(error) => return Err(ReplayError::Commit(error)),
     }
     shared.depth_changed(i64::from(is_new));
-    shared.look_at(&[Queued { webhook, due: now }]);
+    shared.look_at(&[Queued { webhook, due }]);
     Ok(after)
 }
 

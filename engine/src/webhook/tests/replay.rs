@@ -219,3 +219,42 @@ async fn old_attempts_of_live_deliveries_are_purged_and_the_deliveries_stay() {
         .unwrap();
     assert_eq!(deliveries.len(), 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_that_is_sent_again_stays_before_the_end_when_the_clock_is_set_back() {
+    let (store, ahead) = (Store::memory(), Clock::manual(START));
+    let receiver = Receiver::new(Manner::Status(500)).await;
+    let before = Room::with(store.clone(), ahead.clone(), WebhookSettings::default()).await;
+    let webhook = before.webhook(&receiver).await;
+    let tx = before.begin().await;
+    before.attempted(&webhook, 1).await;
+    for is_enabled in [false, true] {
+        let change = WebhookChange {
+            is_enabled: Some(is_enabled),
+            ..WebhookChange::default()
+        };
+        let changed = before.access.update_webhook(webhook.id, change).await;
+        changed.unwrap();
+        if !is_enabled {
+            ahead.advance(Duration::from_secs(3_600));
+            before.nothing_waits().await;
+        }
+    }
+    receiver.behave(Manner::Silent);
+    let replayed = before.webhooks.replay_failed(webhook.id, START).await;
+    assert_eq!(replayed.unwrap().replayed, 1);
+    receiver.received(2).await;
+    drop(before);
+
+    receiver.behave(Manner::Status(200));
+    let clock = Clock::manual(START.plus(Duration::from_secs(60)));
+    let room = Room::with(store, clock, WebhookSettings::default()).await;
+    room.end(&tx).await;
+    receiver.received(3).await;
+    room.clock.advance(Duration::from_secs(7_200));
+    receiver.received(4).await;
+    assert_eq!(
+        receiver.events()[2..],
+        ["payment.initiated", "payment.cancelled"]
+    );
+}
