@@ -127,7 +127,9 @@ impl Fjall {
     }
 
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), Error> {
-        let bytes = |change: &Change<'_>| change.key.len() + change.value.map_or(0, <[u8]>::len);
+        let bytes = |change: &Change<'_>| {
+            change.key.len() + change.value.map_or(0, <[u8]>::len) + ROW_BYTES
+        };
         let bytes = changes.iter().map(bytes).sum();
         self.wait_for_room(bytes)?;
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.len())
@@ -226,5 +228,7 @@ const SEALED_MEMTABLES: usize = 3;
 /// Bytes of a batch that can not fill a memtable that is new: half of the smallest that the settings allow, but for that of counts, which
 /// are small and few. Not by today's setting: a store may have been made with a smaller one.
 const SMALL_BATCH: usize = 512 * 1024;
+/// What fjall counts for a row in memory beside its key and its value.
+const ROW_BYTES: usize = 64;
 /// fjall itself slows down at 20 of these in one table.
 const LEVEL_0_TABLES: usize = 18;
