@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::row::{self, QUEUE, Which};
+use super::row::{self, Callback, CallbackState, QUEUE, Which};
 use super::verdict::Heard;
 use super::{appear, deal, reread};
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
-use crate::store::{Direction, Table};
+use crate::store::{Batch, CommitError, Direction, Table};
 
 /// How often is looked for what is due, when nothing new comes.
 const TICK: Duration = Duration::from_millis(200);
@@ -74,8 +74,17 @@ async fn look_back(engine: &Engine) -> Result<(), EngineError> {
                 continue;
             };
             let size = size.as_slice().try_into().map_or(0, u32::from_be_bytes);
+            let which = Which {
+                connection,
+                callback,
+            };
+            let came = i64::try_from(callback.ulid().timestamp_ms()).unwrap_or(0);
+            let lies_ahead = came > engine.clock.now().as_millis();
+            if lies_ahead {
+                bring_forward(engine, which).await?;
+            }
             // What came since was counted at the door.
-            if i64::try_from(callback.ulid().timestamp_ms()).unwrap_or(0) < began.as_millis() {
+            if came < began.as_millis() || lies_ahead {
                 engine.callbacks.wait(connection, size);
             }
         }
@@ -86,6 +95,27 @@ async fn look_back(engine: &Engine) -> Result<(), EngineError> {
     }
     if !appear::look_again(engine).await? {
         engine.callbacks.none_was_aside();
+    }
+    Ok(())
+}
+
+/// Makes a callback due that came by a clock which was set back since: what a provider has told does not wait for the clock to get there.
+async fn bring_forward(engine: &Engine, which: Which) -> Result<(), EngineError> {
+    let Some(before) = row::load(&engine.store, which).await? else {
+        return Ok(());
+    };
+    if before.state == CallbackState::Waiting {
+        let after = Callback {
+            next_try_at: Some(engine.clock.now()),
+            ..before.clone()
+        };
+        let mut batch = Batch::new();
+        row::write(&mut batch, Some(&before), &after);
+        match engine.store.commit(batch).await {
+            // It is being dealt with.
+            Ok(()) | Err(CommitError::Conflict) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(())
 }
