@@ -195,20 +195,24 @@ fn without_timer(disk: &Disk) -> Vec<Broken> {
 /// Whether every transaction is final or with a person, and everything has been told. Asked again and again, so it reads little: what is
 /// final has no timer.
 pub async fn is_settled(engine: &Engine) -> bool {
-    let rows = async |table, most| {
-        let (first, last) = (&[0], &[u8::MAX; 20]);
+    let rows = async |table, first: &[u8], most| {
+        let last = [first, &[u8::MAX; 20]].concat();
         let rows = engine
             .store
-            .scan(table, first, last, Direction::Forward, most);
+            .scan(table, first, &last, Direction::Forward, most);
         rows.await.ok()
     };
-    if !rows(Table::Outbox, 1)
-        .await
-        .is_some_and(|rows| rows.is_empty())
-    {
-        return false;
+    // A callback that was put off may tell of money yet.
+    let to_do = [(Table::Outbox, &[][..]), (Table::Callback, b"q")];
+    for (table, first) in to_do {
+        if rows(table, first, 1)
+            .await
+            .is_none_or(|rows| !rows.is_empty())
+        {
+            return false;
+        }
     }
-    let Some(timers) = rows(Table::Timer, 1_000).await else {
+    let Some(timers) = rows(Table::Timer, &[], 1_000).await else {
         return false;
     };
     for (key, _) in timers {
