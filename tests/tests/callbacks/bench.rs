@@ -11,6 +11,7 @@ use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::{
     Callback, CallbackQuery, CallbackRequest, CallbackState, NotReceived,
 };
+use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::Choice;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{ConnectionId, TransactionId};
@@ -72,6 +73,22 @@ impl Bench {
         Ok(Self {
             connection: connection.id,
             merchant,
+        })
+    }
+
+    /// The next engine on the same store, started when it is `at` by the clock. The clock of this one stands still, so it does nothing
+    /// any more.
+    pub async fn restarted(&self, at: Timestamp) -> anyhow::Result<Self> {
+        let before = &self.merchant.bench;
+        let merchant = Merchant::with(|wanted| {
+            wanted.store = before.engine.store.clone();
+            wanted.gateways = before.engine.gateways.clone();
+            wanted.keys = Some(before.keys.clone());
+            wanted.clock = Clock::manual(at);
+        });
+        Ok(Self {
+            connection: self.connection,
+            merchant: merchant.await?,
         })
     }
 

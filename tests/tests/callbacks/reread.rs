@@ -22,13 +22,13 @@ const ADA: By<'_> = By::new("ada");
 
 /// A provider that the gateway has to ask about a callback, and at which it stumbles until the provider is well.
 #[derive(Clone, Default)]
-struct Provider {
+pub struct Provider {
     asked: Arc<AtomicUsize>,
-    is_well: Arc<AtomicBool>,
+    pub is_well: Arc<AtomicBool>,
 }
 
 impl Provider {
-    async fn start(&self) -> anyhow::Result<String> {
+    pub async fn start(&self) -> anyhow::Result<String> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let provider = self.clone();
@@ -47,7 +47,7 @@ impl Provider {
         Ok(url)
     }
 
-    fn asked(&self) -> usize {
+    pub fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }
 }

@@ -11,6 +11,7 @@ use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::eventually;
 
 use crate::bench::{Bench, KEY, SOON, news};
+use crate::reread::Provider;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_when_it_appears()
@@ -193,6 +194,32 @@ async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> 
             .is_empty()
     );
     eventually("it is put down again", SOON, put_down).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_came_by_a_clock_that_was_set_back_since_is_dealt_with_at_once_after_a_restart()
+-> anyhow::Result<()> {
+    let provider = Provider::default();
+    let bench = Bench::misbehaving_at(&provider.start().await?).await?;
+    let id = bench.confirmed("pending ch_9").await?;
+    let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
+    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    eventually("it is put off", SOON, async || {
+        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        Ok(waiting.iter().any(|one| one.tries == 1).then_some(()))
+    })
+    .await?;
+    provider.is_well.store(true, Ordering::SeqCst);
+    let before = bench.merchant.bench.clock.now();
+    let half_an_hour = Duration::from_secs(1_800);
+    let next = bench.restarted(before.minus(half_an_hour)).await?;
+    eventually("the money is known", SOON, async || {
+        let tx = next.transaction(id).await?;
+        Ok((tx.status() == Status::Success).then_some(()))
+    })
+    .await?;
+    assert_eq!(provider.asked(), 2);
     Ok(())
 }
 
