@@ -125,6 +125,8 @@ fn place(from: &Path, to: &Path) -> anyhow::Result<()> {
     let placed = std::fs::hard_link(from, &new).or_else(|_| std::fs::copy(from, &new).map(drop));
     placed.with_context(|| format!("cannot place {}", from.display()))?;
     std::fs::rename(&new, to)?;
+    // Two names of one file: then the renaming leaves both.
+    let _ = std::fs::remove_file(&new);
     Ok(())
 }
 
