@@ -13,6 +13,7 @@
 mod bench;
 mod fuzz;
 mod gateway;
+mod memory;
 mod run;
 mod sbom;
 mod serve;

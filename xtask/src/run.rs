@@ -53,11 +53,12 @@ pub fn must(command: &mut Command) -> anyhow::Result<()> {
 
 /// Whether a program of that name can be started.
 pub fn has(name: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
-    let quiet = program(name)
-        .args(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    succeeds(program(name).args(arguments))
+}
+
+/// Whether it can be started and ends well, without a word.
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
 }
 

@@ -65,8 +65,8 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "memory",
-        does: "the gateway SDK under AddressSanitizer",
-        run: memory,
+        does: "the gateway SDK under AddressSanitizer, and under Miri where it is installed",
+        run: crate::memory::test,
     },
     Step {
         name: "contract",
@@ -228,29 +228,6 @@ fn rust_tests() -> anyhow::Result<()> {
 
 fn doc_tests() -> anyhow::Result<()> {
     must(cargo().args(["test", "--quiet", "--workspace", "--doc"]))
-}
-
-/// The SDK's side of the C surface: all that is unsafe in a gateway. Leaks are not looked for: the payload of a caught panic is leaked on
-/// purpose, since its drop may panic again. A target that is named keeps the sanitizer out of build scripts and macros.
-fn memory() -> anyhow::Result<()> {
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let mut tests = cargo();
-    // A stable compiler keeps this switch shut.
-    tests
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", "-Zsanitizer=address")
-        .env("ASAN_OPTIONS", "detect_leaks=0");
-    tests.args([
-        "test",
-        "--quiet",
-        "--package",
-        "switchyard-gateway",
-        "--tests",
-    ]);
-    tests
-        .args(["--target", &target, "--target-dir"])
-        .arg(run::target().join("asan"));
-    must(&mut tests)
 }
 
 fn contract() -> anyhow::Result<()> {

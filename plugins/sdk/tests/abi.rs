@@ -1,5 +1,5 @@
-//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this under AddressSanitizer, which sees a
-//! byte that is read after it was lent, a call that is freed twice, and one that is never freed.
+//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this under AddressSanitizer, and under Miri
+//! where it is installed: they see a byte that is read after it was lent, a call that is used after its end, and one that is freed twice.
 
 use std::ffi::c_void;
 use std::time::Duration;
