@@ -30,8 +30,8 @@ pub fn test() -> anyhow::Result<()> {
 
 const SDK: &str = "switchyard-gateway";
 
-/// Leaks are not looked for: the payload of a caught panic is leaked on purpose, since its drop may panic again. A target that is named keeps
-/// the sanitizer out of build scripts and macros.
+/// Leaks are not looked for: the payload of a caught panic is leaked on purpose, since its drop may panic again. A target that is named
+/// keeps the sanitizer out of build scripts and macros.
 fn sanitized() -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut tests = cargo();

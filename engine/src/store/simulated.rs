@@ -12,19 +12,19 @@ use super::{Disk, Inner, Shared, Store};
 
 impl Store {
     /// A store on a simulated disk. Call it on the runtime that shall write.
-    pub fn simulated(disk: &Disk) -> Self {
-        let shared = Arc::new(Shared::new(Box::new(disk.clone())));
+    ///
+    /// # Errors
+    /// When the disk cannot be read.
+    pub fn simulated(disk: &Disk) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared::new(Box::new(open(disk)?)));
         let (sender, receiver) = channel();
         let (probed, opened) = (disk.clone(), disk.clone());
         let reopen = Reopen {
             probe: Box::new(move || match probed.probe() {
                 true => Ok(()),
-                false => Err(OpenError::Engine {
-                    path: std::path::PathBuf::new(),
-                    reason: "the simulated disk is full".to_owned(),
-                }),
+                false => Err(refused("the simulated disk is full".to_owned())),
             }),
-            open: Box::new(move || Ok(Box::new(opened.clone()))),
+            open: Box::new(move || Ok(Box::new(open(&opened)?))),
         };
         let mut writer = Writer::new(shared.clone(), receiver, reopen);
         let nudge = Arc::new(Notify::new());
@@ -42,11 +42,22 @@ impl Store {
                 writer.turn();
             }
         });
-        Self(Arc::new(Inner {
+        Ok(Self(Arc::new(Inner {
             shared,
             sender,
             writer: Mutex::new(None),
             nudge: Some(nudge),
-        }))
+        })))
+    }
+}
+
+fn open(disk: &Disk) -> Result<Disk, OpenError> {
+    disk.opened().map_err(|error| refused(error.to_string()))
+}
+
+fn refused(reason: String) -> OpenError {
+    OpenError::Engine {
+        path: std::path::PathBuf::new(),
+        reason,
     }
 }

@@ -8,9 +8,9 @@ pub fn points(plan: &Plan) -> u64 {
     undisturbed(plan).steps.iter().sum()
 }
 
-/// Runs the history of `plan` once for each place at which the process can die, and lets it die there and start again. Whatever the place:
-/// every promise is kept, and with a [calm](Plan::is_calm) plan everything ends as it does when nobody dies: the transactions, what
-/// webhooks and mails tell of them, and the gateways. Answers how many places there were.
+/// Runs the history of `plan` twice for each place at which the process can die, and lets it die there and start again; the second time it
+/// dies once more soon after. Whatever the place: every promise is kept, and with a [calm](Plan::is_calm) plan everything ends as it does
+/// when nobody dies: the transactions, what webhooks and mails tell of them, and the gateways. Answers how many places there were.
 ///
 /// # Panics
 /// When it does not, with the place.
@@ -19,18 +19,21 @@ pub fn survives_a_death_at_every_step(plan: &Plan) -> u64 {
     assert_eq!(calm.broken, [], "without a death: {}", calm.log);
     let points = calm.steps.iter().sum();
     for point in 1..=points {
-        let died = run(with_deaths(plan, vec![point]), LOGGED);
-        assert_eq!(died.broken, [], "a death at step {point}: {}", died.log);
-        if plan.is_calm() {
-            assert_eq!(
-                died.ends, calm.ends,
-                "a death at step {point}: {}",
-                died.log
-            );
+        // And again while it recovers, at another step each time.
+        for deaths in [vec![point], vec![point, 1 + point % RECOVERY]] {
+            let what = format!("deaths at steps {deaths:?}");
+            let died = run(with_deaths(plan, deaths), LOGGED);
+            assert_eq!(died.broken, [], "{what}: {}", died.log);
+            if plan.is_calm() {
+                assert_eq!(died.ends, calm.ends, "{what}: {}", died.log);
+            }
         }
     }
     points
 }
+
+/// Steps of a life in which it takes up what the one before has left.
+const RECOVERY: u64 = 12;
 
 fn undisturbed(plan: &Plan) -> History {
     run(with_deaths(plan, Vec::new()), LOGGED)

@@ -136,7 +136,7 @@ async fn furnish(shape: Shape) -> Image {
     // Credentials are older than any request of a history.
     let start = Timestamp::from_seconds(START.as_seconds() - 30 * 24 * 3_600);
     let (clock, ids) = (Clock::simulated(start), Ids::seeded(7));
-    let store = Store::simulated(&disk);
+    let store = Store::simulated(&disk).expect("a new disk can be read");
     take_on_gateways(&store, &clock, &ids).await;
     let access = Access::load(store, vault(&ids), clock, ids, options());
     let access = access.await.expect("an empty disk has nothing unreadable");

@@ -102,7 +102,7 @@ impl Life<'_> {
         };
         let clock = Clock::simulated(Timestamp::from_micros(wall));
         let ids = Ids::seeded(seed.wrapping_mul(31).wrapping_add(self.number));
-        let store = Store::simulated(self.disk);
+        let store = Store::simulated(self.disk).expect("what is on the disk can be read");
         let access = Access::load(
             store.clone(),
             image::vault(&ids),

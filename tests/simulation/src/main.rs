@@ -93,75 +93,119 @@ fn report(history: &History, crowd: usize, fault: Option<Fault>) -> ExitCode {
     for broken in &history.broken {
         println!("BROKEN {broken}");
     }
-    let planted = fault.map(|fault| format!(" --fault {fault:?}"));
-    let crowd = (crowd > 1).then(|| format!(" --crowd {crowd}"));
-    println!(
-        "replay it: cargo xtask simulate --seed {}{}{}",
-        history.seed,
-        planted.unwrap_or_default(),
-        crowd.unwrap_or_default()
-    );
+    println!("replay it: {}", command(history.seed, crowd, fault));
     ExitCode::FAILURE
 }
 
+/// What replays a history.
+fn command(seed: u64, crowd: usize, fault: Option<Fault>) -> String {
+    let planted = fault.map(|fault| format!(" --fault {fault:?}"));
+    let crowd = (crowd > 1).then(|| format!(" --crowd {crowd}"));
+    format!(
+        "cargo xtask simulate --seed {seed}{}{}",
+        planted.unwrap_or_default(),
+        crowd.unwrap_or_default()
+    )
+}
+
 /// Runs the corpus and then seeds from `from` on, on all cores, until there were enough or one fails.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long it takes is shown to a person; no history depends on it"
-)]
 fn many(arguments: &Arguments) -> ExitCode {
-    let began = Instant::now();
-    let corpus = if arguments.fault.is_none() {
-        CORPUS
-    } else {
-        ""
-    };
-    let corpus: Vec<(u64, usize)> = corpus.lines().filter_map(known).collect();
-    let (turn, first) = (AtomicU64::new(0), corpus.len() as u64);
-    let total = Mutex::new(Total::default());
-    let failed = AtomicBool::new(false);
-    let options = Options {
-        fault: arguments.fault,
-        keeps_log: false,
-    };
-    let work = || {
-        while !failed.load(Ordering::Relaxed) {
-            let turn = turn.fetch_add(1, Ordering::Relaxed);
-            let is_long_enough = began.elapsed() >= Duration::from_secs(arguments.seconds);
-            let gone_through = total.lock().expect("nobody panics here").transactions;
-            let is_enough = is_long_enough && gone_through >= arguments.transactions;
-            if turn >= first + arguments.seeds && is_enough {
-                return;
-            }
-            let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
-            let (seed, crowd) = known.copied().unwrap_or_else(|| {
-                let seed = arguments.from + (turn - first);
-                (seed, arguments.crowd)
-            });
-            let history = run(Plan::of(seed).crowded(crowd), options);
-            let so_far = {
-                let mut total = total.lock().expect("nobody panics here");
-                total.add(&history);
-                total.clone()
-            };
-            if so_far.histories.is_multiple_of(TELLS) {
-                so_far.print(began.elapsed());
-            }
-            match history.broken.first() {
-                Some(broken) if arguments.all => println!("seed {seed}*{crowd}: {broken}"),
-                Some(_) if !failed.swap(true, Ordering::Relaxed) => {
-                    replay(seed, crowd, arguments.fault);
-                }
-                _ => {}
-            }
-        }
-    };
-    on_threads(arguments.threads, &work);
-    let total = total.into_inner().expect("nobody panics here");
-    total.print(began.elapsed());
+    let run = Run::new(arguments);
+    on_threads(arguments.threads, &|| run.work());
+    let total = run.so_far();
+    total.print(run.lasted());
     match total.broken > 0 {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
+    }
+}
+
+/// Many histories, for all threads.
+struct Run<'a> {
+    arguments: &'a Arguments,
+    began: Instant,
+    /// Seeds that once failed, and their crowds.
+    corpus: Vec<(u64, usize)>,
+    turn: AtomicU64,
+    total: Mutex<Total>,
+    failed: AtomicBool,
+}
+
+impl<'a> Run<'a> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long it takes is shown to a person; no history depends on it"
+    )]
+    fn new(arguments: &'a Arguments) -> Self {
+        let is_planted = arguments.fault.is_some();
+        let corpus = if is_planted { "" } else { CORPUS };
+        Self {
+            arguments,
+            began: Instant::now(),
+            corpus: corpus.lines().filter_map(known).collect(),
+            turn: AtomicU64::new(0),
+            total: Mutex::default(),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// What each thread does.
+    fn work(&self) {
+        let options = Options {
+            fault: self.arguments.fault,
+            keeps_log: false,
+        };
+        while let Some((seed, crowd)) = self.next() {
+            let history = run(Plan::of(seed).crowded(crowd), options);
+            let so_far = self.add(&history);
+            if so_far.histories.is_multiple_of(TELLS) {
+                so_far.print(self.lasted());
+            }
+            if !history.broken.is_empty() {
+                self.tell(&history, crowd);
+            }
+        }
+    }
+
+    /// The next seed and its crowd, unless there were enough or one has failed.
+    fn next(&self) -> Option<(u64, usize)> {
+        let (arguments, corpus) = (self.arguments, &self.corpus);
+        let first = corpus.len() as u64;
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let is_long_enough = self.lasted() >= Duration::from_secs(arguments.seconds);
+        let is_enough = is_long_enough && self.so_far().transactions >= arguments.transactions;
+        if self.failed.load(Ordering::Relaxed) || (turn >= first + arguments.seeds && is_enough) {
+            return None;
+        }
+        let known = usize::try_from(turn).ok().and_then(|turn| corpus.get(turn));
+        let next = || (arguments.from + (turn - first), arguments.crowd);
+        Some(known.copied().unwrap_or_else(next))
+    }
+
+    /// A broken promise: what it was and what replays it, and the first one with all its lines, unless all are wanted.
+    fn tell(&self, history: &History, crowd: usize) {
+        let (seed, fault) = (history.seed, self.arguments.fault);
+        if self.arguments.all {
+            let what = &history.broken[0];
+            println!("{what}; replay it: {}", command(seed, crowd, fault));
+        } else if !self.failed.swap(true, Ordering::Relaxed) {
+            report(history, crowd, fault);
+            replay(seed, crowd, fault);
+        }
+    }
+
+    fn add(&self, history: &History) -> Total {
+        let mut total = self.total.lock().expect("nobody panics here");
+        total.add(history);
+        total.clone()
+    }
+
+    fn so_far(&self) -> Total {
+        self.total.lock().expect("nobody panics here").clone()
+    }
+
+    fn lasted(&self) -> Duration {
+        self.began.elapsed()
     }
 }
 

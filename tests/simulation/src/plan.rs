@@ -28,6 +28,8 @@ pub struct Plan {
     pub converted: u64,
     /// Of a thousand submitted payments, for how many the provider wants a code from the payer.
     pub codes: u64,
+    /// How often each endpoint and each mail server refuses each message before it takes it. It changes nothing about the end.
+    pub refusals: usize,
 }
 
 /// How often something goes wrong, of a thousand times.
@@ -97,7 +99,17 @@ impl Plan {
             deaths: (0..deaths).map(|_| chance.between(1, 60)).collect(),
             ..Self::calm(seed, 0, 0)
         };
+        let plan = plan.with_a_late_death(&mut Chance::of(seed, "late deaths"));
         plan.with_people(&mut Chance::of(seed, "people of the plan"))
+    }
+
+    /// A death later than the others, of a life that has seen the second round of everything.
+    fn with_a_late_death(mut self, chance: &mut Chance) -> Self {
+        if chance.happens(250) {
+            let place = chance.between(0, self.deaths.len() as u64) as usize;
+            self.deaths.insert(place, chance.between(61, 180));
+        }
+        self
     }
 
     /// What people do besides ordering and paying, and what else there is.
@@ -149,6 +161,7 @@ impl Plan {
             by_hand: 0,
             converted: 0,
             codes: 0,
+            refusals: 0,
         }
     }
 }

@@ -35,6 +35,15 @@ fn webhooks_that_fail_lose_nothing_wherever_the_process_dies() {
 }
 
 #[test]
+fn what_receivers_refuse_twice_is_told_as_if_nobody_had_died() {
+    survives(1..=2, 20, |seed| Plan {
+        webhooks: 2,
+        refusals: 2,
+        ..Plan::calm(seed, 1, 0)
+    });
+}
+
+#[test]
 fn mails_that_fail_lose_nothing_wherever_the_process_dies() {
     survives(1..=3, 15, |seed| Plan {
         webhooks: 0,

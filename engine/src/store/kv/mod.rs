@@ -62,6 +62,15 @@ pub(super) struct Row {
 }
 
 impl Row {
+    #[cfg(feature = "simulation")]
+    pub(super) fn of(change: &Change<'_>) -> Self {
+        Self {
+            table: change.table,
+            key: change.key.to_vec(),
+            value: change.value.map(<[u8]>::to_vec),
+        }
+    }
+
     pub(super) fn change(&self) -> Change<'_> {
         Change {
             table: self.table,

@@ -1,11 +1,11 @@
 //! The disk of the simulation: ordered maps that outlive the process that writes to them, and a nature that says how each flush ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::memory::Memory;
-use super::{Kv, KvError, Scan, WriteFailed, before};
+use super::{Kv, KvError, Row, Scan, WriteFailed, before};
 use crate::store::KeyValues;
 use crate::store::batch::Change;
 use crate::store::table::Table;
@@ -16,6 +16,8 @@ pub struct Disk {
     pub(in crate::store) durable: Arc<Memory>,
     pub(in crate::store) nature: Arc<Nature>,
     failing: Arc<AtomicBool>,
+    /// What flushes that failed have left in the journal: whoever opens the disk next finds it.
+    left: Arc<Mutex<Vec<Row>>>,
 }
 
 /// What lies on a disk, to begin another one with.
@@ -40,6 +42,8 @@ pub enum FlushEnd {
     Done,
     /// The disk takes no writes now; nothing of it is made.
     Failed,
+    /// It says that it has failed, and everything lies in the journal: the next one who opens the disk finds it there.
+    FailedAndKept,
     /// The process dies before any of it is durable.
     Lost,
     /// The process dies when so many of its rows are made. What an engine's checksums are there against.
@@ -57,7 +61,22 @@ impl Disk {
             durable: Arc::new(tables.0),
             nature: Arc::new(nature),
             failing: Arc::default(),
+            left: Arc::default(),
         }
+    }
+
+    /// The same disk as an engine shows it that has read the journal.
+    pub(in crate::store) fn opened(&self) -> Result<Self, KvError> {
+        let left = std::mem::take(&mut *self.left());
+        for row in &left {
+            let written = self.durable.write(&[row.change()]);
+            written.map_err(|failed| failed.error)?;
+        }
+        Ok(self.clone())
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<Row>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A copy of all that is durable.
@@ -99,8 +118,11 @@ impl Kv for Disk {
         };
         match (self.nature.ends)(changes.len()) {
             FlushEnd::Done => self.durable.write(changes),
-            FlushEnd::Failed => {
+            end @ (FlushEnd::Failed | FlushEnd::FailedAndKept) => {
                 self.failing.store(true, Ordering::SeqCst);
+                if end == FlushEnd::FailedAndKept {
+                    self.left().extend(changes.iter().map(Row::of));
+                }
                 let undo = before(self, changes).unwrap_or_default();
                 failed("the simulated disk is full", undo)
             }

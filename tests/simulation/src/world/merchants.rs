@@ -25,7 +25,7 @@ pub async fn receive(world: Shared, request: Request) -> Result<Response, Cut> {
         if world.step("before a webhook leaves") {
             (End::Silence, 0)
         } else {
-            let end = world.end_of_delivery();
+            let end = world.end_of_delivery(&request);
             let millis = world.network.between(1, 300);
             world.deliver(&request, &end);
             (end, millis)
@@ -77,7 +77,9 @@ impl World {
             return End::Silence;
         }
         let fails = self.goes_wrong(self.plan.trouble.mail);
+        let is_refused = self.is_refused(request, request.header("id"));
         let end = match (fails, self.network.below(4)) {
+            _ if is_refused => End::Answered(450),
             (false, _) => End::Answered(250),
             (true, 0) => End::Cut,
             (true, 1) => End::NobodyListens,
@@ -109,7 +111,18 @@ impl World {
         true
     }
 
-    fn end_of_delivery(&mut self) -> End {
+    /// Whether a message is one of the first that its receiver refuses.
+    fn is_refused(&mut self, request: &Request, id: &str) -> bool {
+        let refused = self.refused.entry(format!("{} {id}", request.url));
+        let refused = refused.or_default();
+        *refused += 1;
+        *refused <= self.plan.refusals
+    }
+
+    fn end_of_delivery(&mut self, request: &Request) -> End {
+        if self.is_refused(request, request.header("webhook-id")) {
+            return End::Answered(500);
+        }
         let trouble = self.plan.trouble.endpoints;
         // A merchant's server may be away for longer than the network: until what is tried again has been given up.
         let is_well = self.now() > self.healed_at + 3_600 * SECOND;

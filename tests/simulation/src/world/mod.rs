@@ -62,6 +62,8 @@ pub struct World {
     pub die_at: Option<u64>,
     pub is_dead: bool,
     disk_fails_until: i64,
+    /// How often each message was refused, by its receiver and its id.
+    refused: BTreeMap<String, usize>,
     died: Arc<Notify>,
     /// Wakes whoever works through the agenda: it has become another.
     changed: Arc<Notify>,
@@ -97,6 +99,7 @@ impl Shared {
             die_at: None,
             is_dead: false,
             disk_fails_until: 0,
+            refused: BTreeMap::new(),
             died: Arc::default(),
             changed: Arc::default(),
             log: String::new(),

@@ -51,14 +51,14 @@ fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
     }
     let now = world.now();
     if world.disk_fails_until > now {
-        return FlushEnd::Failed;
+        return refuses(world);
     }
     let fails = world.plan.trouble.disk;
     if world.disk.happens(fails) && !world.is_healed() {
         let seconds = i64::try_from(world.disk.between(0, 20)).unwrap_or(0);
         world.disk_fails_until = now + seconds * SECOND;
         world.note(format_args!("the disk takes no writes for {seconds} s"));
-        return FlushEnd::Failed;
+        return refuses(world);
     }
     world.note(format_args!("{rows} rows are flushed"));
     match world.step("after a flush") {
@@ -66,4 +66,13 @@ fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
         true => FlushEnd::Torn(rows),
         false => FlushEnd::Done,
     }
+}
+
+/// A flush that reports an error may have reached the disk all the same: nobody knows before it is opened again.
+fn refuses(world: &mut World) -> FlushEnd {
+    if !world.disk.happens(500) {
+        return FlushEnd::Failed;
+    }
+    world.note(format_args!("and keeps what it refused"));
+    FlushEnd::FailedAndKept
 }
