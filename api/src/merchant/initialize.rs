@@ -13,6 +13,7 @@ use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_engine::records::RecordError;
 use switchyard_engine::transaction::ClientContext;
 
 use super::request::body;
@@ -91,7 +92,8 @@ async fn once<R: Initialization>(
         body: String::from_utf8(answer::<R>(engine, id)).unwrap_or_default(),
     };
     for _ in 0..TRIES {
-        let pending = match state.idempotency.begin(&keyed).await? {
+        let begun = state.idempotency.begin(&keyed).await;
+        let pending = match begun.map_err(not_begun)? {
             Begin::First(pending) => pending,
             Begin::Replay(answer) => return Ok(replayed(answer)),
             Begin::Differs(field) => return Err(differs(&field)),
@@ -153,6 +155,23 @@ fn differs(field: &str) -> ApiError {
         .at(field.to_owned())
         .hint("Use a new key for a new request, and the same body with the same key.")
         .into()
+}
+
+/// Something is kept under this key: whoever sent it may have been answered, so a new key could make the same payout again.
+fn not_begun(error: RecordError) -> ApiError {
+    if !matches!(error, RecordError::Damaged { .. }) {
+        return EngineError::from(error).into();
+    }
+    tracing::error!(
+        %error,
+        "A repeated request was refused: start the program that wrote the store, or restore a backup."
+    );
+    let message = "What was answered under this Idempotency-Key is kept and cannot be read: nothing was done now";
+    let problem = Problem::new(ErrorCode::InternalError, message).hint(
+        "Look for the transaction in the list before you use another key: it may have been made. Give the X-Request-Id of this answer \
+         when you ask for help.",
+    );
+    problem.into()
 }
 
 fn in_flight() -> ApiError {

@@ -3,6 +3,9 @@
 //! The answer is kept in a row that is written in the very commit that stores the transaction, guarded by a check that nobody wrote it
 //! before: whatever dies or races, there is either a transaction with its row, or neither. Twins inside this process wait for each
 //! other without touching the store. A key belongs to one app, one environment and one route. Requests that were refused are not kept.
+//!
+//! A row that cannot be read is an error until its time is over: it says that there was a request, and to carry that one out again could
+//! pay twice.
 
 mod flights;
 #[cfg(feature = "fuzzing")]
@@ -17,6 +20,7 @@ use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
 use crate::planted::{Fault, is_planted};
+use crate::records::RecordError;
 use crate::store::{Batch, Store, StoreError, Table};
 
 use self::flights::{Boarding, Flights, Landing};
@@ -66,8 +70,8 @@ pub enum Begin {
 pub struct Pending {
     key: Vec<u8>,
     fingerprints: Fingerprints,
-    /// The row that is there and has expired.
-    stale: Option<Vec<u8>>,
+    /// The row that is there and has expired, and when.
+    stale: Option<(Vec<u8>, Timestamp)>,
     expires_at: Timestamp,
     _landing: Landing,
 }
@@ -96,7 +100,10 @@ impl Idempotency {
     }
 
     /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but not for long.
-    pub async fn begin(&self, request: &KeyedRequest) -> Result<Begin, StoreError> {
+    ///
+    /// # Errors
+    /// When the store cannot be read, or what it keeps under this key is damaged.
+    pub async fn begin(&self, request: &KeyedRequest) -> Result<Begin, RecordError> {
         let key = row::key(request);
         let deadline = tokio::time::Instant::now() + IDEMPOTENCY_WAIT;
         loop {
@@ -120,20 +127,19 @@ impl Idempotency {
         request: &KeyedRequest,
         key: Vec<u8>,
         landing: Landing,
-    ) -> Result<Begin, StoreError> {
+    ) -> Result<Begin, RecordError> {
         let now = self.clock.now();
         let fingerprints = Fingerprints::of(&request.fields);
-        let stored = self.store.get(Table::Idempotency, &key).await?;
-        // A row that cannot be read is as good as none: it is replaced.
-        let row = stored
-            .as_deref()
-            .and_then(Row::read)
-            .filter(|row| row.expires_at > now);
-        if let Some(row) = row {
-            return Ok(match row.fingerprints.first_difference(&fingerprints) {
-                Some(field) => Begin::Differs(field),
-                None => Begin::Replay(row.answer()),
-            });
+        let mut stale = None;
+        if let Some(stored) = self.store.get(Table::Idempotency, &key).await? {
+            let row = Row::read(&stored).ok_or_else(|| damaged(request))?;
+            if row.expires_at > now {
+                return Ok(match row.fingerprints.first_difference(&fingerprints) {
+                    Some(field) => Begin::Differs(field),
+                    None => Begin::Replay(row.answer()),
+                });
+            }
+            stale = Some((stored, row.expires_at));
         }
         let kept = match request.environment {
             Environment::Live => IDEMPOTENCY_LIVE,
@@ -142,7 +148,7 @@ impl Idempotency {
         Ok(Begin::First(Pending {
             key,
             fingerprints,
-            stale: stored,
+            stale,
             expires_at: now.plus(kept),
             _landing: landing,
         }))
@@ -158,7 +164,11 @@ impl Once<'_> {
         }
         match &pending.stale {
             None => batch.require_absent(Table::Idempotency, &pending.key),
-            Some(stale) => batch.require_value(Table::Idempotency, &pending.key, stale),
+            Some((stale, at)) => {
+                batch.require_value(Table::Idempotency, &pending.key, stale);
+                // So that the only time that is written down for a row is its own, should it ever not be readable.
+                batch.delete(Table::Idempotency, row::expiry_key(*at, &pending.key));
+            }
         }
         let row = Row::new((self.answer)(id), &pending.fingerprints, pending.expires_at);
         batch.put(Table::Idempotency, &pending.key, row.write());
@@ -172,6 +182,15 @@ impl Once<'_> {
     /// Whether another process has kept an answer under this key since this request began.
     pub async fn was_overtaken(&self, store: &Store) -> Result<bool, StoreError> {
         let stored = store.get(Table::Idempotency, &self.pending.key).await?;
-        Ok(stored != self.pending.stale)
+        let stale = self.pending.stale.as_ref().map(|(stale, _)| stale);
+        Ok(stored.as_ref() != stale)
+    }
+}
+
+/// Keys are the merchant's own, and may stand in a log.
+fn damaged(request: &KeyedRequest) -> RecordError {
+    RecordError::Damaged {
+        what: "idempotency key",
+        id: request.key.clone(),
     }
 }

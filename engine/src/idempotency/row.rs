@@ -42,6 +42,7 @@ impl Row {
         }
     }
 
+    /// `None`: it was written by another program, or is damaged. That something was kept here is known all the same.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }

@@ -42,6 +42,7 @@ async fn delete(store: &Store, expiry: &[u8], now: Timestamp) -> Result<bool, St
     let mut deletes = false;
     if let Some(key) = row::expiring(expiry)
         && let Some(stored) = store.get(Table::Idempotency, key).await?
+        // Of one that cannot be read, the time that is over is the one written down for it.
         && Row::read(&stored).is_none_or(|row| row.expires_at <= now)
     {
         batch.require_value(Table::Idempotency, key, &stored);

@@ -295,3 +295,62 @@ async fn a_key_can_be_used_again_when_its_time_is_over_and_the_sweep_leaves_the_
     assert_eq!(world.kept().await, 0);
     assert_ne!(world.send(&live).await.unwrap(), kept);
 }
+
+impl World {
+    /// Puts `value` into every row that keeps an answer; says into how many.
+    async fn spoil(&self, value: &[u8]) -> usize {
+        let all = (b"k".as_slice(), b"l".as_slice());
+        let rows = self.store.scan(
+            Table::Idempotency,
+            all.0,
+            all.1,
+            crate::store::Direction::Forward,
+            1_000,
+        );
+        let rows = rows.await.unwrap();
+        let mut batch = Batch::new();
+        for (key, _) in &rows {
+            batch.put(Table::Idempotency, key, value);
+        }
+        self.store.commit(batch).await.unwrap();
+        rows.len()
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_an_error_and_not_the_first_request_until_its_time_is_over() {
+    let world = world();
+    let request = request("k", &[("amount", "5")]);
+    let first = world.send(&request).await.unwrap();
+    for rubbish in [&b""[..], b"rubbish", br#"{"until":1,"status":201}"#] {
+        assert_eq!(world.spoil(rubbish).await, 1);
+        let begun = world.idempotency.begin(&request).await;
+        assert!(
+            matches!(&begun, Err(RecordError::Damaged { id, .. }) if id == "k"),
+            "{}",
+            String::from_utf8_lossy(rubbish)
+        );
+    }
+    world
+        .clock
+        .advance(IDEMPOTENCY_SANDBOX - Duration::from_secs(1));
+    assert_eq!(sweep(&world.store, world.clock.now()).await, Ok(0));
+    assert!(world.idempotency.begin(&request).await.is_err());
+    assert_eq!(world.made().await, 1);
+    world.clock.advance(Duration::from_secs(2));
+    assert_eq!(sweep(&world.store, world.clock.now()).await, Ok(1));
+    assert_ne!(world.send(&request).await.unwrap(), first);
+}
+
+#[tokio::test]
+async fn the_sweep_of_an_earlier_answer_leaves_a_row_that_cannot_be_read() {
+    let world = world();
+    let request = request("k", &[("amount", "5")]);
+    world.send(&request).await.unwrap();
+    world.clock.advance(IDEMPOTENCY_SANDBOX);
+    world.send(&request).await.unwrap();
+    world.spoil(b"rubbish").await;
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(sweep(&world.store, world.clock.now()).await, Ok(0));
+    assert!(world.idempotency.begin(&request).await.is_err());
+}

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use anyhow::Context;
 use serde_json::json;
+use switchyard_engine::store::{Batch, Direction, Table};
 use switchyard_tests::PAYS;
 use switchyard_tests::merchant::{Merchant, payment, payout};
 
@@ -149,5 +151,49 @@ async fn two_hundred_twins_at_once_make_one_payment() -> anyhow::Result<()> {
     }
     assert_eq!(answers.len(), 1);
     assert_eq!(merchant.get("/v1/payments").await?.body["meta"]["total"], 1);
+    Ok(())
+}
+
+/// Puts rubbish in place of every answer that is kept; says how many there were.
+async fn spoil(merchant: &Merchant) -> anyhow::Result<usize> {
+    let store = &merchant.bench.engine.store;
+    let kept = store.scan(Table::Idempotency, b"k", b"l", Direction::Forward, 100);
+    let kept = kept.await?;
+    let mut batch = Batch::new();
+    for (key, row) in &kept {
+        // As a program writes it that has another name for a field.
+        let row = String::from_utf8(row.clone())?.replace("expires_at", "until");
+        batch.put(Table::Idempotency, key, row);
+    }
+    store.commit(batch).await?;
+    Ok(kept.len())
+}
+
+#[tokio::test]
+async fn a_request_whose_answer_cannot_be_read_is_refused_and_makes_nothing() -> anyhow::Result<()>
+{
+    let merchant = Merchant::open().await?;
+    let key = [("idempotency-key", "order-1")];
+    let requests = [("/v1/payments", payment()), ("/v1/payouts", payout(PAYS))];
+    for (list, body) in &requests {
+        let path = format!("{list}/initialize");
+        let made = merchant.post_with(&path, body, &key).await?;
+        assert_eq!(made.status, 201);
+    }
+    assert_eq!(spoil(&merchant).await?, 2);
+    for (list, body) in &requests {
+        for _ in 0..2 {
+            let path = format!("{list}/initialize");
+            let again = merchant.post_with(&path, body, &key).await?;
+            let refusal = (500, vec!["internal_error -".to_owned()]);
+            assert_eq!(again.refusal(), refusal, "{}", again.text);
+            let problem = &again.body["errors"][0];
+            let message = problem["message"].as_str().context("a message")?;
+            assert!(message.contains("Idempotency-Key"), "{message}");
+            let hint = problem["hint"].as_str().context("a hint")?;
+            assert!(hint.contains("before you use another key"), "{hint}");
+        }
+        assert_eq!(merchant.get(list).await?.body["meta"]["total"], 1);
+    }
     Ok(())
 }
