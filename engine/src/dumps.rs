@@ -1,7 +1,7 @@
 //! No dumps: what a process has in its memory is not written to a disk when it dies.
 //!
-//! The master key, the merchants' credentials and the payers' codes are in there in clear. A worker, which has less of them, has its own
-//! walls.
+//! The master key, the merchants' credentials and the payers' codes are in there in clear. A worker, which has less of them,
+//! has this as one of its walls.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use std::io;
 /// be undone without rights that an engine does not have.
 ///
 /// # Errors
-/// When the system refuses one of them; the other one may hold.
+/// When the system refuses one of them, or does not keep what it took; the other one may hold.
 pub fn forbid() -> io::Result<()> {
     let none = libc::rlimit {
         rlim_cur: 0,
@@ -27,5 +27,12 @@ pub fn forbid() -> io::Result<()> {
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    limited
+    // SAFETY: this option takes nothing.
+    match unsafe { libc::prctl(libc::PR_GET_DUMPABLE, 0, 0, 0, 0) } {
+        0 => limited,
+        -1 => Err(io::Error::last_os_error()),
+        _ => Err(io::Error::other(
+            "the system took the ban on dumps and does not keep it",
+        )),
+    }
 }

@@ -12,6 +12,7 @@ pub mod receiver;
 pub mod server;
 pub mod small_disk;
 pub mod store;
+pub mod surroundings;
 pub mod sweep;
 pub mod tidy;
 pub mod world;

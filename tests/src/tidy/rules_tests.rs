@@ -1,6 +1,7 @@
 //! Each rule on a file that breaks it, and on one that comes close and does not.
 
 use super::super::documents::{dead_links, named_paths_missing};
+use super::super::root;
 use super::*;
 
 fn says(rule: Rule, path: &str, text: &str) -> Vec<(usize, String)> {
@@ -250,6 +251,11 @@ fn a_secret_is_not_compared_byte_by_byte() {
         "if given != key.expose() {",
         "signature == expected",
         "if mac != other",
+        "if given.token == *right",
+        "if given == &self.reset_token {",
+        "tokens.iter().any(|token| *token == given)",
+        "secret != right",
+        "right == (form.password)",
     ] {
         assert_eq!(lines(secrets_compared, "api/src/a.rs", bad), [1], "{bad}");
     }
@@ -258,10 +264,23 @@ fn a_secret_is_not_compared_byte_by_byte() {
         "mac.verify_slice(given)",
         "// signature == expected",
         "signatures.len() == 2",
+        "token.len() == 2",
+        "token.kind == kind",
+        "tokens == other",
     ] {
         assert!(
             lines(secrets_compared, "api/src/a.rs", good).is_empty(),
             "{good}"
         );
+    }
+}
+
+#[test]
+fn a_comparison_in_the_open_is_exempt_in_its_file_only_and_still_there() {
+    for (path, code, _) in COMPARED_IN_THE_OPEN {
+        assert_eq!(lines(secrets_compared, path, code), [0; 0], "{path}");
+        assert_eq!(lines(secrets_compared, "api/src/a.rs", code), [1], "{code}");
+        let text = std::fs::read_to_string(root().join(path)).unwrap();
+        assert!(text.contains(code), "{path} has it no more: {code}");
     }
 }

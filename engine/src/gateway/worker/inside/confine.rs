@@ -22,6 +22,8 @@ use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
+use crate::dumps;
+
 /// The engine's two pipes, moved away from where a library looks for standard input and output: there it finds nothing to read, and
 /// what it prints goes where its errors go.
 pub(super) fn pipes() -> io::Result<(File, File)> {
@@ -50,14 +52,20 @@ pub(super) fn apart(library: &File) -> Vec<String> {
         missing.push(format!("a network namespace of their own ({why})"));
     }
     // After the namespace: a change of credentials takes these back.
-    set(libc::PR_SET_NO_NEW_PRIVS, 1);
-    set(libc::PR_SET_DUMPABLE, 0);
-    set(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-    if let Err(why) = open_libraries_only(library) {
-        missing.push(format!("a lock on files while they load ({why})"));
-    }
-    limit(libc::RLIMIT_CORE, 0);
-    limit(libc::RLIMIT_FSIZE, 0);
+    let walls = [
+        ("a lock on privileges", set(libc::PR_SET_NO_NEW_PRIVS, 1)),
+        ("a ban on dumps of their memory", dumps::forbid()),
+        (
+            "an end together with the engine's",
+            set(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
+        ),
+        (
+            "a lock on files while they load",
+            open_libraries_only(library),
+        ),
+        ("a limit on what they write", limit(libc::RLIMIT_FSIZE, 0)),
+    ];
+    missing.extend(walls.into_iter().filter_map(unbuilt));
     #[cfg(target_env = "gnu")]
     // SAFETY: a number for the C library's allocator, which the library may use: one reserve of address space, not one a thread.
     unsafe {
@@ -73,12 +81,15 @@ pub(super) fn account() -> io::Result<File> {
 
 /// All threads are there, nothing of the library is. What could not be done.
 pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Vec<String> {
-    let mut missing = Vec::new();
-    match account.and_then(address_space) {
-        Ok(now) => limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes)),
-        Err(why) => missing.push(format!("a limit on their memory ({why})")),
-    }
-    limit(libc::RLIMIT_NPROC, 0);
+    let room = |now: u64| limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes));
+    let walls = [
+        (
+            "a limit on their memory",
+            account.and_then(address_space).and_then(room),
+        ),
+        ("a limit on processes", limit(libc::RLIMIT_NPROC, 0)),
+    ];
+    let mut missing: Vec<_> = walls.into_iter().filter_map(unbuilt).collect();
     let loading = COMPUTING.iter().chain(LOADING).copied();
     if let Err(why) = allow_only(loading, while_loading) {
         missing.push(format!("a list of the system calls they may make ({why})"));
@@ -88,12 +99,13 @@ pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Ve
 
 /// The library is there. What could not be done.
 pub(super) fn after_loading() -> Vec<String> {
-    limit(libc::RLIMIT_NOFILE, 0);
+    let files = ("a limit on files", limit(libc::RLIMIT_NOFILE, 0));
+    let mut missing: Vec<_> = unbuilt(files).into_iter().collect();
     // Without the first list there is none to shorten, and that was told.
-    match allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
-        Ok(()) => Vec::new(),
-        Err(why) => vec![format!("a lock on files ({why})")],
+    if let Err(why) = allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
+        missing.push(format!("a lock on files ({why})"));
     }
+    missing
 }
 
 /// At once: what the library wanted done at the end of the process is not done.
@@ -102,18 +114,28 @@ pub(super) fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-fn set(option: libc::c_int, value: libc::c_int) {
-    // SAFETY: the options that are set here take a number.
-    unsafe { libc::prctl(option, value, 0, 0, 0) };
+/// What is told of a wall that does not stand.
+fn unbuilt((wall, built): (&str, io::Result<()>)) -> Option<String> {
+    built.err().map(|why| format!("{wall} ({why})"))
 }
 
-fn limit(resource: libc::__rlimit_resource_t, value: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: value,
-        rlim_max: value,
+fn set(option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the options that are set here take a number.
+    made(unsafe { libc::prctl(option, value, 0, 0, 0) }.into()).map(drop)
+}
+
+/// Lowers a limit, soft and hard, which is always allowed. One that is lower already stays: it is the tighter wall.
+fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
     };
-    // SAFETY: `limit` is valid for the call. It lowers a limit, which is always allowed.
-    unsafe { libc::setrlimit(resource, &limit) };
+    // SAFETY: `limit` is valid for the call, which fills it.
+    made(unsafe { libc::getrlimit(resource, &raw mut limit) }.into())?;
+    limit.rlim_max = limit.rlim_max.min(value);
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` is valid for the call, which reads it.
+    made(unsafe { libc::setrlimit(resource, &raw const limit) }.into()).map(drop)
 }
 
 /// Bytes of address space that are taken now.
