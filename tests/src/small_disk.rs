@@ -1,9 +1,14 @@
-//! A small file system in memory, for what happens when a disk is full. Mounting one takes root; without it tests say so and pass.
+//! A small file system in memory, for what happens when a disk is full.
+//!
+//! Mounting one takes root, or a user namespace in which whoever has made it is root: there the whole test runs a second time.
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::surroundings::{self, Right};
 
 /// A file system with so much room and no more.
 pub struct SmallDisk {
@@ -11,23 +16,13 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one. Nothing, and a word about it, when that is not allowed here.
-    pub fn mount(mebibytes: u32) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a directory");
-        let size = format!("size={mebibytes}m");
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-            .arg(directory.path())
-            .output();
-        match mount {
-            Ok(output) if output.status.success() => Some(Self { directory }),
-            refused => {
-                eprintln!(
-                    "SKIPPED: a small file system can not be mounted here, run as root: {refused:?}"
-                );
-                None
-            }
-        }
+    /// Mounts one for a test, whose whole name is asked for. Nothing when [`may_mount`] says no: then the test is over.
+    pub fn mount(mebibytes: u32, test: &str) -> Option<Self> {
+        may_mount(test).then(|| {
+            let directory = tempfile::tempdir().expect("a directory");
+            mount(directory.path(), &format!("size={mebibytes}m")).expect("it can be mounted");
+            Self { directory }
+        })
     }
 
     /// Where a store may lie on it.
@@ -65,3 +60,57 @@ impl Drop for SmallDisk {
             .output();
     }
 }
+
+/// Whether this process may mount. If not, the test has nothing left to do: either it was run in another process that may, and passed,
+/// or the machine permits that to nobody but root, and `cargo xtask test` tells so at its end.
+///
+/// # Panics
+/// When the test failed there; and where nobody would hear that nothing was looked at, which is as root and outside of `cargo xtask test`.
+pub fn may_mount(test: &str) -> bool {
+    if Right::Mount.is_ours().expect("/proc tells") {
+        return true;
+    }
+    let probe = tempfile::tempdir().expect("a directory");
+    let probe = Command::new("unshare")
+        .args(IN_A_NAMESPACE)
+        .args(MOUNT)
+        .args(["size=1m", "tmpfs"])
+        .arg(probe.path())
+        .output();
+    if probe.as_ref().is_ok_and(|output| output.status.success()) {
+        let passed = surroundings::once_more("unshare", &IN_A_NAMESPACE, test);
+        passed.unwrap_or_else(|why| panic!("{why:#}"));
+        return false;
+    }
+    let why = format!(
+        "{test}: no file system can be mounted here: run it as root, or permit user namespaces without root"
+    );
+    let list = std::env::var_os(NOT_LOOKED_AT).filter(|_| !is_root());
+    let list = list.unwrap_or_else(|| panic!("{why} ({probe:?})"));
+    let list = fs::File::options().create(true).append(true).open(list);
+    writeln!(list.expect("a list that can be written"), "{why}").expect("there is room");
+    false
+}
+
+/// Mounts a file system in memory.
+///
+/// # Errors
+/// What `mount` says.
+pub fn mount(at: &Path, options: &str) -> anyhow::Result<()> {
+    let mounted = Command::new(MOUNT[0])
+        .args(&MOUNT[1..])
+        .args([options, "tmpfs"])
+        .arg(at)
+        .output()?;
+    anyhow::ensure!(mounted.status.success(), "{mounted:?}");
+    Ok(())
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Names the file in which a test is put down that had nothing to look at, a line each.
+const NOT_LOOKED_AT: &str = "SWITCHYARD_NOT_LOOKED_AT";
+const IN_A_NAMESPACE: [&str; 3] = ["--user", "--map-root-user", "--mount"];
+const MOUNT: [&str; 4] = ["mount", "-t", "tmpfs", "-o"];

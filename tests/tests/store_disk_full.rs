@@ -1,6 +1,6 @@
 //! A store whose disk is full refuses commits with nothing half done, and recovers by itself when there is room again.
 //!
-//! The disk is a small file system in memory. Mounting one takes root; without it these tests say so and pass.
+//! The disk is a small file system in memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -64,8 +64,8 @@ async fn open(engine: Engine, path: &Path) -> Store {
     Store::open(&settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn a_full_disk_comes_and_goes(engine: Engine) {
-    let Some(disk) = SmallDisk::mount(MEBIBYTES) else {
+async fn a_full_disk_comes_and_goes(engine: Engine, test: &str) {
+    let Some(disk) = SmallDisk::mount(MEBIBYTES, test) else {
         return;
     };
     let store = open(engine, &disk.store()).await;
@@ -102,12 +102,12 @@ async fn a_full_disk_comes_and_goes(engine: Engine) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fjall_recovers_from_a_full_disk() {
-    a_full_disk_comes_and_goes(Engine::Fjall).await;
+    a_full_disk_comes_and_goes(Engine::Fjall, "fjall_recovers_from_a_full_disk").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sled_recovers_from_a_full_disk() {
-    a_full_disk_comes_and_goes(Engine::Sled).await;
+    a_full_disk_comes_and_goes(Engine::Sled, "sled_recovers_from_a_full_disk").await;
 }
 
 /// The file system: too small for the load, and large enough that the engines write their tables as well as their logs.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use switchyard_engine::store::{Engine, OpenError, Store};
+use switchyard_tests::small_disk::{may_mount, mount};
 use switchyard_tests::store::power_cut::build_shim;
 use switchyard_tests::store::rows::{check, lost, settings};
 
@@ -109,18 +110,14 @@ fn sled_recovers_from_a_disk_that_was_read_only() {
     turn_read_only_and_back(Engine::Sled);
 }
 
-/// A file system that is mounted read-only from the start; mounting takes root.
+/// A file system that is mounted read-only from the start.
 #[test]
 fn a_store_on_a_read_only_disk_is_not_opened_and_says_what_to_do() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "ro,size=1m", "tmpfs"])
-        .arg(directory.path())
-        .output();
-    if !mount.as_ref().is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: a file system can not be mounted here, run as root: {mount:?}");
+    if !may_mount("a_store_on_a_read_only_disk_is_not_opened_and_says_what_to_do") {
         return;
     }
+    let directory = tempfile::tempdir().expect("a directory");
+    mount(directory.path(), "ro,size=1m").expect("it can be mounted");
     let refused = Store::open(&settings(Engine::Fjall, &directory.path().join("store"))).err();
     let unmounted = Command::new("umount").arg(directory.path()).status();
     assert!(

@@ -24,7 +24,8 @@ async fn orders_are_put_off(load: &Load) -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_in_the_middle_of_payments_loses_and_doubles_nothing() -> anyhow::Result<()> {
-    let Some(disk) = SmallDisk::mount(160) else {
+    let test = "disk::a_full_disk_in_the_middle_of_payments_loses_and_doubles_nothing";
+    let Some(disk) = SmallDisk::mount(160, test) else {
         return Ok(());
     };
     let path: &'static str = disk.store().display().to_string().leak();

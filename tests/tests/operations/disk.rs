@@ -150,7 +150,8 @@ async fn nothing_is_half_done(server: &Server, promised: &Promised) -> anyhow::R
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_503_and_with_room_everything_goes_on() -> anyhow::Result<()> {
-    let Some(disk) = SmallDisk::mount(160) else {
+    let test = "disk::a_full_disk_is_503_and_with_room_everything_goes_on";
+    let Some(disk) = SmallDisk::mount(160, test) else {
         return Ok(());
     };
     let path: &'static str = disk.store().display().to_string().leak();
