@@ -22,6 +22,8 @@ pub enum Fault {
     EndChanged,
     /// News that contradicts an end is dropped without a case.
     ContradictionIgnored,
+    /// That a provider takes back what succeeded is dropped without a case.
+    ReversalIgnored,
     /// Webhooks leave before what they tell of is durable.
     AnnouncedEarly,
     /// A request without an answer in time counts as declined.
@@ -67,7 +69,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::JournalSkipped,
         Self::AnsweredEarly,
         Self::CommitTorn,
@@ -77,6 +79,7 @@ impl Fault {
         Self::TimerForgotten,
         Self::EndChanged,
         Self::ContradictionIgnored,
+        Self::ReversalIgnored,
         Self::AnnouncedEarly,
         Self::TimeoutDeclined,
         Self::KeyForgotten,

@@ -2,7 +2,8 @@
 
 use crate::planted::{Fault, is_planted};
 use crate::transaction::{
-    Attempt, AttemptState, Command, DeclineReason, Event, Failure, Outcome, Refusal, Transaction,
+    Attempt, AttemptState, CaseReason, Command, DeclineReason, Event, Failure, Outcome, Refusal,
+    Transaction,
 };
 
 /// What was decided, as a faulty core would have decided it.
@@ -18,6 +19,9 @@ pub(super) fn turned(
     if is_planted(Fault::ContradictionIgnored) {
         events.retain(|event| !matches!(event, Event::CaseOpened { .. }));
     }
+    if is_planted(Fault::ReversalIgnored) {
+        events.retain(|event| !takes_success_back(event));
+    }
     if is_planted(Fault::OrderUnsigned) {
         events.retain(|event| !matches!(event, Event::OperatorActed { .. }));
     }
@@ -27,6 +31,10 @@ pub(super) fn turned(
         return Ok(succeeded);
     }
     Ok(events)
+}
+
+fn takes_success_back(event: &Event) -> bool {
+    matches!(event, Event::CaseOpened { case } if case.reason == CaseReason::SuccessContradicted)
 }
 
 /// An operator says that the open attempt was never sent, and is believed.

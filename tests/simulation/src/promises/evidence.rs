@@ -16,6 +16,10 @@ pub struct Evidence {
     /// What providers said, whether or not it was heard.
     pub said: Vec<Said>,
     pub callings: Vec<Calling>,
+    /// What of it a living process has read in answers.
+    pub answered: Vec<Answered>,
+    /// When the process died.
+    pub deaths: Vec<i64>,
     /// The merchants' inboxes, what did not arrive included.
     pub deliveries: Vec<Delivery>,
     pub given_up: Vec<GivenUp>,
@@ -165,6 +169,17 @@ pub struct Said {
     pub status: String,
 }
 
+/// An answer of a provider that a living process has read.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    pub at: i64,
+    pub reference: String,
+    /// Of the request.
+    pub method: String,
+    /// The provider's word: `paid`, `pending`, `declined`, `busy`. `None`: it failed, does not know the reference, or talks nonsense.
+    pub word: Option<String>,
+}
+
 /// A callback.
 #[derive(Clone, Debug)]
 pub struct Calling {
@@ -256,6 +271,19 @@ impl Evidence {
     pub fn stored(&self, id: &str) -> Option<&Stored> {
         self.stored.iter().find(|stored| stored.id == id)
     }
+
+    /// Whether what the process learned at that moment was surely dealt with: it lived on for longer than that takes, and its disk was well.
+    pub fn was_dealt_with(&self, at: i64) -> bool {
+        let soon_after = |died: &i64| (at..at + ENOUGH).contains(died);
+        self.peace.disk && !self.deaths.iter().any(soon_after)
+    }
+}
+
+impl Calling {
+    /// Whether the engine has promised to deal with it, and can.
+    pub fn was_taken(&self) -> bool {
+        self.signed && !self.to_sick && self.acknowledged_at.is_some()
+    }
 }
 
 impl Stored {
@@ -263,3 +291,6 @@ impl Stored {
         self.cases.iter().any(|(about, _)| about == reference)
     }
 }
+
+/// Longer than a call lasts, in microseconds.
+const ENOUGH: i64 = 120_000_000;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | P1 | at most one successful charge for a payment, one successful payout for a payout |
 //! | P2 | nothing that was accepted is lost; one key makes one transaction |
-//! | P3 | what is final never changes, and what contradicts it opens a case |
+//! | P3 | what is final never changes, and what contradicts it opens a case: money after another end, and a success that is taken back |
 //! | P4 | what nobody knows the end of is never shown as failed, nor what did not happen as done |
 //! | P5 | whatever is not final has a time at which it is looked at again, and comes to an end or to a person |
 //! | P6 | a gateway that hangs, panics or faults delays no call and no news of another one |
@@ -26,8 +26,8 @@ mod money;
 mod states;
 
 pub use self::evidence::{
-    Accepted, Agreed, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail, OrderedByHand,
-    Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt, Total,
+    Accepted, Agreed, Answered, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail,
+    OrderedByHand, Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt, Total,
 };
 
 /// A promise that was broken, in a sentence.
@@ -47,6 +47,7 @@ const PROMISES: &[Promise] = &[
     ("P2", states::one_key_makes_one_transaction),
     ("P3", states::final_states_never_change),
     ("P3", money::contradictions_open_cases),
+    ("P3", money::a_success_that_is_taken_back_opens_a_case),
     ("P4", money::unknown_is_never_shown_as_failed),
     ("P4", money::success_is_in_the_books),
     ("P5", states::everything_comes_to_an_end),

@@ -38,24 +38,53 @@ pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// Money against an end, and an end against money: somebody has to look. Only what the engine was told counts.
+/// Money against an end: somebody has to look. Only what the engine was told counts.
 pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) {
     for told in &evidence.callings {
-        if !told.signed || told.to_sick || told.acknowledged_at.is_none() {
+        if !told.was_taken() {
             continue;
         }
         let Some((stored, attempt)) = about(evidence, &told.reference) else {
             continue;
         };
-        let contradicts = match told.status.as_str() {
-            "paid" => stored.is_final && attempt.state != "succeeded",
-            "declined" => false, // an old word about what was paid since is no contradiction
-            _ => false,
-        };
+        let contradicts = told.status == "paid" && stored.is_final && attempt.state != "succeeded";
         if contradicts && !stored.has_case(&attempt.reference) {
             broken.push(format!(
                 "{} is {}, the provider told that {} was paid, and there is no case",
                 stored.id, stored.status, attempt.reference
+            ));
+        }
+    }
+}
+
+/// What counts as a success, and its provider says that it took nothing, or gave it back: somebody has to look.
+///
+/// When the engine heard that does not matter. A decline that it hears of before the success ends the attempt, so of one that counts as
+/// succeeded it heard later, or after the provider had told of too little money, which wants the same case. Only what it surely heard
+/// counts: a callback that it acknowledged, or the answer to a query, on which a gateway does not stumble any more.
+pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
+    let is_decline = |word: &str| matches!(word, "declined" | "busy");
+    let called = evidence
+        .callings
+        .iter()
+        .filter(|told| told.was_taken() && is_decline(&told.status))
+        .map(|told| (&told.reference, "called back"));
+    let answered = evidence
+        .answered
+        .iter()
+        .filter(|answer| answer.method == "GET" && evidence.was_dealt_with(answer.at))
+        .filter(|answer| answer.word.as_deref().is_some_and(is_decline))
+        .map(|answer| (&answer.reference, "answered"));
+    let heard: BTreeMap<_, _> = called.chain(answered).collect();
+    for (reference, how) in heard {
+        let Some((stored, attempt)) = about(evidence, reference) else {
+            continue;
+        };
+        let case = (reference.clone(), "success_contradicted".to_owned());
+        if attempt.state == "succeeded" && !stored.cases.contains(&case) {
+            broken.push(format!(
+                "{reference} of {} succeeded, its provider {how} that it did not, and there is no case",
+                stored.id
             ));
         }
     }

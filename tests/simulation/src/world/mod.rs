@@ -156,6 +156,9 @@ impl World {
     /// The process has ended. Called on its runtime, by which time goes as long as it runs.
     pub fn end_life(&mut self) {
         self.base = self.now();
+        self.evidence
+            .deaths
+            .extend(self.is_dead.then_some(self.base));
         self.epoch = None;
     }
 

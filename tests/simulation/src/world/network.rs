@@ -11,7 +11,7 @@ use super::books::{Entry, Fate};
 use super::merchants;
 use super::{SECOND, Shared, World};
 use crate::gateway::VERSION;
-use crate::promises::{Calling, Sent};
+use crate::promises::{Answered, Calling, Sent};
 
 /// A request on its way to a provider.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ pub fn line(world: &Shared) -> Line {
 
 async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
     let letter = Letter::of(&request);
+    let (reference, method) = (letter.reference(), letter.method.clone());
     let leaves = world.lock().leaves(letter);
     let answer = match leaves {
         Leaves::NotAtAll => return Err(Cut::Refused),
@@ -58,11 +59,18 @@ async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
         return std::future::pending().await; // nobody answers any more
     };
     sleep(after).await;
-    let dies = world.lock().step("before an answer is read");
-    if dies {
+    let lives = world.lock().hears(&reference, &method, &result);
+    if !lives {
         return std::future::pending().await;
     }
     result
+}
+
+/// What an answer says of its reference, if it can be read.
+fn word(answer: &Response) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    let word = body["status"].as_str().map(str::to_owned);
+    word.filter(|_| answer.status == 200)
 }
 
 /// How a request leaves.
@@ -107,6 +115,23 @@ impl Letter {
 }
 
 impl World {
+    /// The process reads an answer, unless it dies before.
+    fn hears(&mut self, of: &str, method: &str, result: &Result<Response, Cut>) -> bool {
+        if self.step("before an answer is read") {
+            return false;
+        }
+        if let Ok(answer) = result {
+            let at = self.now();
+            self.evidence.answered.push(Answered {
+                at,
+                reference: of.to_owned(),
+                method: method.to_owned(),
+                word: word(answer),
+            });
+        }
+        true
+    }
+
     fn leaves(&mut self, letter: Letter) -> Leaves {
         if self.step("before a request leaves") {
             return Leaves::IntoSilence;
