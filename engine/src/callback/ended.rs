@@ -1,8 +1,8 @@
-//! A hint about an attempt that has ended without success. Its provider may have taken the money all the same, so it is asked once more:
-//! should it have, the transaction comes before a person.
+//! A hint about an attempt that has ended. Without success, its provider may have taken the money all the same; with success, it may have
+//! given it back, if it says so itself. So it is asked once more, and what contradicts the end brings the transaction before a person.
 
 use super::row::Callback;
-use super::verdict::{Verdict, apply, matched};
+use super::verdict::{Hint, Verdict, apply, matched};
 use crate::actors;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
@@ -16,22 +16,29 @@ pub(super) async fn ask(
     callback: &Callback,
     tx: &Transaction,
     attempt: &Attempt,
-    why: &str,
+    hint: Hint<'_>,
 ) -> Result<Option<Verdict>, EngineError> {
+    let why = hint.why;
     let end = |what: &str| Ok(Some(matched(format!("{why} {what}"))));
     // What a provider tells after a success is nearly always that success again.
-    if attempt.state == AttemptState::Succeeded {
+    let has_succeeded = attempt.state == AttemptState::Succeeded;
+    if has_succeeded && !hint.takes_back {
         return end("The attempt has ended.");
     }
     if engine.running.contains(attempt.id) {
         return Ok(None);
     }
-    if was_asked_since(engine, tx, attempt, callback.received_at).await? {
+    // Of a success only the provider itself hints, which is seldom, and a query that was made for it may have been heard by nobody.
+    if !has_succeeded && was_asked_since(engine, tx, attempt, callback.received_at).await? {
         return end("The attempt has ended, and the provider was asked since.");
     }
     match actors::query(engine, tx, attempt).await {
-        success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
+        declined @ Outcome::Declined(_) if has_succeeded => {
+            apply(engine, tx, attempt, declined).await
+        }
         Outcome::Unknown { .. } => Ok(Some(later(engine, callback, why))),
+        _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
+        success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
         Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Pending { .. } => {
             end("The attempt has ended, and the provider knows of no money.")
         }

@@ -237,22 +237,21 @@ async fn meet(
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
-        Some(Outcome::Unknown { why }) => hint(engine, callback, &tx, attempt, &why).await?,
-        Some(_) if found.is_trusted && is_another => {
-            let why = "It names another provider's id than the attempt has.";
-            hint(engine, callback, &tx, attempt, why).await?
+        Some(Outcome::Unknown { why }) => {
+            hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
+        }
+        Some(outcome) if found.is_trusted && is_another => {
+            let hinted = Hint {
+                takes_back: matches!(outcome, Outcome::Declined(_)),
+                ..Hint::of("It names another provider's id than the attempt has.")
+            };
+            hint(engine, callback, &tx, attempt, hinted).await?
         }
         Some(outcome) if found.is_trusted => apply(engine, &tx, attempt, outcome).await?,
         _ if is_one_too_many => return Ok(Verdict::Forget),
         _ => {
-            hint(
-                engine,
-                callback,
-                &tx,
-                attempt,
-                "It proves nothing by itself.",
-            )
-            .await?
+            let hinted = Hint::of("It proves nothing by itself.");
+            hint(engine, callback, &tx, attempt, hinted).await?
         }
     };
     Ok(match verdict {
@@ -301,17 +300,35 @@ pub(super) async fn apply(
     )))
 }
 
+/// Why a callback has the provider asked, and no more.
+#[derive(Clone, Copy)]
+pub(super) struct Hint<'c> {
+    pub why: &'c str,
+    /// The provider itself says that nothing was paid.
+    pub takes_back: bool,
+}
+
+impl<'c> Hint<'c> {
+    const fn of(why: &'c str) -> Self {
+        Self {
+            why,
+            takes_back: false,
+        }
+    }
+}
+
 /// The provider is asked, unless it was since the callback came. `None`: not before our own call has ended.
 async fn hint(
     engine: &Engine,
     callback: &Callback,
     tx: &Transaction,
     attempt: &Attempt,
-    why: &str,
+    hint: Hint<'_>,
 ) -> Result<Option<Verdict>, EngineError> {
     if has_ended(tx, attempt) {
-        return ended::ask(engine, callback, tx, attempt, why).await;
+        return ended::ask(engine, callback, tx, attempt, hint).await;
     }
+    let why = hint.why;
     let ended = |what: &str| Some(matched(format!("{why} {what}")));
     if engine.running.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
         return Ok(None);

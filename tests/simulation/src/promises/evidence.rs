@@ -272,7 +272,7 @@ impl Evidence {
         self.stored.iter().find(|stored| stored.id == id)
     }
 
-    /// Whether what the process learned at that moment was surely dealt with: it lived on for longer than that takes, and its disk was well.
+    /// Whether what the process learned then was surely dealt with: it lived on for longer than that takes, and its disk was well.
     pub fn was_dealt_with(&self, at: i64) -> bool {
         let soon_after = |died: &i64| (at..at + ENOUGH).contains(died);
         self.peace.disk && !self.deaths.iter().any(soon_after)

@@ -57,33 +57,33 @@ pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) 
     }
 }
 
-/// What counts as a success, and its provider says that it took nothing, or gave it back: somebody has to look.
+/// A provider gives back what it took, and says so of an attempt that counts as succeeded: somebody has to look.
 ///
 /// When the engine heard that does not matter. A decline that it hears of before the success ends the attempt, so of one that counts as
 /// succeeded it heard later, or after the provider had told of too little money, which wants the same case. Only what it surely heard
 /// counts: a callback that it acknowledged, or the answer to a query, on which a gateway does not stumble any more.
 pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
-    let is_decline = |word: &str| matches!(word, "declined" | "busy");
-    let called = evidence
-        .callings
-        .iter()
-        .filter(|told| told.was_taken() && is_decline(&told.status))
-        .map(|told| (&told.reference, "called back"));
-    let answered = evidence
-        .answered
-        .iter()
-        .filter(|answer| answer.method == "GET" && evidence.was_dealt_with(answer.at))
-        .filter(|answer| answer.word.as_deref().is_some_and(is_decline))
-        .map(|answer| (&answer.reference, "answered"));
-    let heard: BTreeMap<_, _> = called.chain(answered).collect();
-    for (reference, how) in heard {
+    for taken_back in evidence.charges.iter().filter(|charge| charge.taken_back) {
+        let reference = &taken_back.reference;
+        let mut callings = evidence.callings.iter();
+        let called = callings.any(|told| {
+            told.reference == *reference && told.status == "declined" && told.was_taken()
+        });
+        let mut answers = evidence.answered.iter();
+        let answered = answers.any(|answer| {
+            answer.reference == *reference
+                && answer.method == "GET"
+                && answer.word.as_deref() == Some("declined")
+                && evidence.was_dealt_with(answer.at)
+        });
         let Some((stored, attempt)) = about(evidence, reference) else {
             continue;
         };
         let case = (reference.clone(), "success_contradicted".to_owned());
-        if attempt.state == "succeeded" && !stored.cases.contains(&case) {
+        let wants = attempt.state == "succeeded" && (called || answered);
+        if wants && !stored.cases.contains(&case) {
             broken.push(format!(
-                "{reference} of {} succeeded, its provider {how} that it did not, and there is no case",
+                "{reference} of {} succeeded, its provider told that it took the money back, and there is no case",
                 stored.id
             ));
         }
