@@ -275,12 +275,16 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
             let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
             let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent))
                 && !is_planted(Fault::RecoveryBlind);
-            let gateway_state = gateway::recovered_state(&engine.store, tx.id, attempt.id).await;
+            // Without the state the provider is not asked: it may be the only place where the account stands that was paid into.
+            let gateway_state = match maybe_sent {
+                true => gateway::recovered_state(&engine.store, tx.id, attempt.id).await?,
+                false => None,
+            };
             tracing::warn!(transaction.id = %tx.id, attempt.id = %attempt.id, maybe_sent, "A submission was interrupted.");
             Ok(Some(Command::Recover {
                 attempt: attempt.id,
                 maybe_sent,
-                gateway_state: gateway_state.unwrap_or_default(),
+                gateway_state,
             }))
         }
         _ => Ok(Some(Command::Wake)),

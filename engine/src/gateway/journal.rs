@@ -17,6 +17,7 @@ use super::redact::Redactor;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, TransactionId};
 use crate::planted::{Fault, is_planted};
+use crate::records::RecordError;
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
 
 /// Where a call writes down its exchanges.
@@ -45,6 +46,13 @@ pub struct Exchange {
     pub response_body: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<u64>,
+}
+
+impl Exchange {
+    /// It stands for a row that cannot be read: when it left, and whether, is not known.
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.operation.is_empty()
+    }
 }
 
 /// How far an exchange has come.
@@ -85,15 +93,23 @@ pub async fn recover(
 }
 
 /// The attempt's state as it was when its last request that could move money left; `None` when the journal has none.
+///
+/// # Errors
+/// When the row cannot be read: it may name where the money went, and without it a gateway may find nothing where there is something.
 pub async fn recovered_state(
     store: &Store,
     transaction: TransactionId,
     attempt: AttemptId,
-) -> Result<Option<Value>, StoreError> {
+) -> Result<Option<Value>, RecordError> {
     let row = store
         .get(Table::Journal, state_key(transaction, attempt).as_bytes())
         .await?;
-    Ok(row.and_then(|row| serde_json::from_slice(&row).ok()))
+    row.map(|row| serde_json::from_slice(&row))
+        .transpose()
+        .map_err(|_| RecordError::Damaged {
+            what: "gateway's state of attempt",
+            id: attempt.to_string(),
+        })
 }
 
 /// The exchanges of one attempt, in the order in which they began.
@@ -491,6 +507,24 @@ mod tests {
         let told: Vec<_> = rows.iter().map(|row| row.operation.as_str()).collect();
         assert_eq!(told, ["query", "submit_input"]);
         assert_eq!(journal.next().await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_state_that_cannot_be_read_is_an_error_and_not_the_state_of_the_beginning() {
+        let journal = journal();
+        let (transaction, attempt) = (journal.transaction, journal.attempt);
+        let read = || recovered_state(&journal.store, transaction, attempt);
+        assert_eq!(read().await.unwrap(), None);
+        for (row, is_read) in [
+            ("{\"address\":7}", true),
+            ("{\"address\"", false),
+            ("", false),
+        ] {
+            let mut batch = Batch::new();
+            batch.put(Table::Journal, state_key(transaction, attempt), row);
+            journal.store.commit(batch).await.unwrap();
+            assert_eq!(read().await.is_ok(), is_read, "{row}");
+        }
     }
 
     #[tokio::test]

@@ -419,6 +419,12 @@ impl Gateways {
         let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
             return Outcome::Unknown { why };
         };
+        if rows.iter().any(Exchange::is_unreadable) {
+            let why = format!(
+                "{why} (but a row of the attempt's journal cannot be read, so it is not known when something left)"
+            );
+            return Outcome::Unknown { why };
+        }
         let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
         let sent = rows
             .iter()

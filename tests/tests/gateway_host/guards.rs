@@ -9,6 +9,7 @@ use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{By, Call, Operation, State, Version};
 use switchyard_engine::records::Kind;
+use switchyard_engine::store::{Batch, Direction, Table};
 use switchyard_engine::testing::Wanted;
 use switchyard_engine::transaction::Outcome;
 use switchyard_tests::misbehaving_gateway;
@@ -153,6 +154,36 @@ async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_tha
         let not_sent = matches!(outcome, Outcome::NotSent { .. });
         assert_eq!(not_sent, is_proof, "{changed_at}: {outcome:?}");
     }
+}
+
+#[tokio::test]
+async fn not_found_proves_nothing_when_a_row_of_the_journal_cannot_be_read() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = misbehaving(&bench).await;
+    let of = bench.attempt();
+    bench
+        .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
+        .await;
+    bench.clock.advance(Duration::from_secs(901));
+    let ask = || {
+        let call = query(&bench, &gateway, of, &provider.url, "misbehaving_usd");
+        bench.gateways.call(call)
+    };
+    let rows = bench
+        .store
+        .scan(Table::Journal, b"p", b"q", Direction::Forward, 100);
+    let (key, row) = rows.await.unwrap().remove(0);
+    let put = async |row: &[u8]| {
+        let mut batch = Batch::new();
+        batch.put(Table::Journal, &key, row);
+        bench.store.commit(batch).await.unwrap();
+    };
+    put(b"rubbish").await;
+    let outcome = ask().await.outcome;
+    assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    put(&row).await;
+    let outcome = ask().await.outcome;
+    assert!(matches!(outcome, Outcome::NotSent { .. }), "{outcome:?}");
 }
 
 #[tokio::test]
