@@ -1,10 +1,12 @@
 //! Redirect, answer, poll and callback come in any order, and twice, and contradict each other.
 
 use serde_json::json;
+use switchyard_engine::access::{NewApp, NewConnection};
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::transaction::{CaseReason, Status};
+use switchyard_engine::ids::ConnectionId;
+use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 
-use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, news};
+use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, connection, news};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_success_ends_a_payment_that_waits() -> anyhow::Result<()> {
@@ -100,6 +102,74 @@ async fn a_forged_callback_changes_nothing_and_is_kept() -> anyhow::Result<()> {
         bench.callbacks(Some(CallbackState::Refused)).await?.len(),
         3
     );
+    Ok(())
+}
+
+/// A connection of somebody else's to the same gateway, whose callbacks are signed with `secret`.
+async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> {
+    let access = &bench.merchant.bench.engine.access;
+    let account = access.create_account("A stranger").await?.id;
+    let new = NewApp {
+        account,
+        name: "The stranger's".to_owned(),
+        icon_url: None,
+        website_url: None,
+        settings: Default::default(),
+    };
+    let new = NewConnection {
+        app: access.create_app(new).await?.id,
+        config: json!({ "callback_secret": secret }),
+        ..connection(&bench.merchant)
+    };
+    Ok(access.create_connection(new).await?.id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stranger_signs_at_a_connection_of_their_own_is_about_nothing_of_ours()
+-> anyhow::Result<()> {
+    let theirs = "a secret of a stranger's";
+    let mut bench = Bench::signed().await?;
+    let foreign = strangers(&bench, theirs).await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let before = bench.transaction(id).await?;
+    let paid = bench.news(id, "success").await?;
+    let provider_id = before.attempts[0].provider_id.clone();
+    assert_eq!(provider_id.as_deref(), paid["id"].as_str());
+    let mut by_reference = paid.clone();
+    by_reference["id"] = json!(null);
+    let mut by_id = paid.clone();
+    by_id["reference"] = json!(null);
+    let declined = bench.news(id, "failed").await?;
+    let all = [&paid, &by_reference, &by_id, &declined];
+
+    let own = std::mem::replace(&mut bench.connection, foreign);
+    for news in all {
+        bench.send_raw(news.to_string(), Some(theirs)).await?;
+    }
+    let heard = bench.dealt_with(all.len()).await?;
+    for callback in &heard {
+        let stands = (callback.state, callback.trusted, callback.transaction);
+        let nobody = (CallbackState::Unmatched, Some(true), None);
+        assert_eq!(stands, nobody, "{callback:?}");
+        assert_eq!(callback.connection, foreign);
+    }
+    bench.connection = own;
+    assert!(bench.callbacks(None).await?.is_empty());
+    // Nor does their secret open our door.
+    bench.send_raw(paid.to_string(), Some(theirs)).await?;
+    assert_eq!(bench.dealt_with(1).await?[0].state, CallbackState::Refused);
+    let engine = &bench.merchant.bench.engine;
+    assert!(engine.callbacks_about(id).await?.is_empty());
+    // Of its own accord the engine may have asked meanwhile: the clock was turned.
+    let after = bench.transaction(id).await?;
+    let stands = |tx: &Transaction| (tx.status(), tx.attempts.len(), tx.attempts[0].captured);
+    assert_eq!(stands(&after), stands(&before));
+    assert_eq!(after.cases, []);
+    assert_eq!(bench.asked(id).await?, 0);
+    // What the provider says of it at our own connection counts.
+    bench.send(&paid).await?;
+    bench.dealt_with(2).await?;
+    assert_eq!(bench.transaction(id).await?.status(), Status::Success);
     Ok(())
 }
 
