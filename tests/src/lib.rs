@@ -9,6 +9,7 @@ pub mod gateways;
 pub mod merchant;
 pub mod provider;
 pub mod receiver;
+pub mod routes;
 pub mod server;
 pub mod small_disk;
 pub mod store;

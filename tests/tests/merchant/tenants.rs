@@ -1,36 +1,77 @@
 //! Tenants are kept apart: whatever two apps do, in whatever order, for neither of them does the other exist, at any route.
 //!
 //! Histories are drawn by a seed, with everything alike that two tenants may have alike: amounts, customers, metadata, idempotency keys.
-//! Then everybody asks every route of the document for everything of everybody else, and is answered as about what never was.
+//! Then everybody asks every route of the document for everything of everybody else, and is answered as about what never was. Routes
+//! that are not in the document are on a list here, each with the reason why there is nothing of a tenant's behind it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use switchyard_engine::access::{KeyKind, NewApp};
+use switchyard_engine::access::{KeyKind, NewApp, NewWebhook};
+use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::Ids;
+use switchyard_engine::ids::{AppId, Ids};
+use switchyard_engine::secret::Secret;
+use switchyard_engine::store::{Direction, Table};
+use switchyard_engine::webhook::WebhookSettings;
 use switchyard_tests::merchant::{Merchant, Reply, payment, payout};
-use switchyard_tests::{FAILS, PAYS, STAYS_PENDING};
+use switchyard_tests::routes::Routes;
+use switchyard_tests::{FAILS, PAYS, Receiver, STAYS_PENDING, eventually};
 
 const SEEDS: u64 = 12;
 const STEPS: usize = 40;
 
-/// One key, what was made with it, and what the answers said.
+/// What is not in the document, or is there by another method, and why it is not asked for what belongs to others. `*`: and all below.
+const NO_TENANTS: &[(&str, &str)] = &[
+    (
+        "/v1/payments/initialize",
+        "what a browser asks before it sends: answered without a key",
+    ),
+    (
+        "/v1/payouts/initialize",
+        "what a browser asks before it sends: answered without a key",
+    ),
+    ("/v1/utils/payment/methods", "the same for everybody"),
+    ("/v1/utils/payout/methods", "the same for everybody"),
+    ("/icons/{kind}/{file}", "the same for everybody"),
+    ("/openapi.json", "the same for everybody"),
+    ("/docs*", "the same for everybody"),
+    ("/healthz", "of the program"),
+    ("/readyz", "of the program"),
+    ("/metrics", "of the program"),
+    (
+        "/checkout*",
+        "the payer's pages: who has the id of a payment may pay it",
+    ),
+    (
+        "/callbacks/{connection}*",
+        "providers: tests/tests/callbacks/races.rs",
+    ),
+    ("/operator/v1/*", "the operator has all tenants"),
+    ("/", "pages that tests of the program serve to themselves"),
+];
+
+/// One secret key and one public one, what was made with them, and what the answers said.
 struct Tenant {
     name: &'static str,
+    app: AppId,
     key: String,
+    public: String,
     payments: BTreeSet<String>,
     payouts: BTreeSet<String>,
 }
 
 impl Tenant {
-    fn new(name: &'static str, key: &str) -> Self {
+    fn new(name: &'static str, app: AppId, [key, public]: [&str; 2]) -> Self {
         Self {
             name,
+            app,
             key: key.to_owned(),
+            public: public.to_owned(),
             payments: BTreeSet::new(),
             payouts: BTreeSet::new(),
         }
@@ -55,9 +96,19 @@ impl Chance {
 
 /// Those of one app in both environments, of an app of the same account, and of a stranger's.
 async fn tenants(merchant: &Merchant) -> anyhow::Result<Vec<Tenant>> {
+    let keys = &merchant.bench.keys;
+    let live = [&keys.live_secret_key, &keys.live_public_key];
     let mut tenants = vec![
-        Tenant::new("the first", merchant.secret()),
-        Tenant::new("the first, live", merchant.live()),
+        Tenant::new(
+            "the first",
+            keys.app,
+            [merchant.secret(), merchant.public()],
+        ),
+        Tenant::new(
+            "the first, live",
+            keys.app,
+            live.map(|key| key.expose().as_str()),
+        ),
     ];
     let access = &merchant.bench.engine.access;
     let own = access.app(merchant.bench.keys.app).context("its app")?;
@@ -71,8 +122,17 @@ async fn tenants(merchant: &Merchant) -> anyhow::Result<Vec<Tenant>> {
             settings: Default::default(),
         };
         let app = access.create_app(new).await?;
-        let made = access.create_key(app.id, Environment::Sandbox, KeyKind::Secret, None);
-        tenants.push(Tenant::new(name, made.await?.secret.expose()));
+        let key = async |kind| {
+            access
+                .create_key(app.id, Environment::Sandbox, kind, None)
+                .await
+        };
+        let (key, public) = (key(KeyKind::Secret).await?, key(KeyKind::Public).await?);
+        let keys = [
+            key.secret.expose().as_str(),
+            public.secret.expose().as_str(),
+        ];
+        tenants.push(Tenant::new(name, app.id, keys));
     }
     Ok(tenants)
 }
@@ -84,7 +144,11 @@ async fn step(
     chance: &Chance,
     seed: u64,
 ) -> anyhow::Result<()> {
-    let bearer = format!("Bearer {}", tenant.key);
+    // Either of them initializes.
+    let bearer = format!(
+        "Bearer {}",
+        chance.one_of(&[tenant.key.as_str(), &tenant.public])
+    );
     let number = chance.one_of(&[PAYS, FAILS, STAYS_PENDING]);
     match chance.below(4) {
         0 | 1 => {
@@ -190,26 +254,29 @@ async fn ask(merchant: &Merchant, method: &str, key: &str, path: &str) -> anyhow
     merchant.ask(request.body(Body::from("{}"))?).await
 }
 
-/// The answer is word for word the one about something that never was.
+/// The answer is word for word the one about something that never was, to a secret key and to a public one, which may ask for nothing.
 async fn is_as_if_it_never_was(
     merchant: &Merchant,
     (method, asker): (&str, &Tenant),
+    what: (&str, &str, &str),
+) -> anyhow::Result<()> {
+    is_answered_as_nothing(merchant, (method, asker, &asker.key, 404), what).await?;
+    is_answered_as_nothing(merchant, (method, asker, &asker.public, 403), what).await
+}
+
+async fn is_answered_as_nothing(
+    merchant: &Merchant,
+    (method, asker, key, status): (&str, &Tenant, &str, u16),
     (collection, id, rest): (&str, &str, &str),
 ) -> anyhow::Result<()> {
     // Of the same shape, and never made: the last letters are another's.
     let never = format!("{}zzzz", &id[..id.len() - 4]);
-    let about = async |id: &str| {
-        ask(
-            merchant,
-            method,
-            &asker.key,
-            &format!("{collection}/{id}{rest}"),
-        )
-        .await
-    };
+    let about =
+        async |id: &str| ask(merchant, method, key, &format!("{collection}/{id}{rest}")).await;
     let (foreign, nothing) = (about(id).await?, about(&never).await?);
     ensure!(
-        foreign.status == 404 && (foreign.status, &foreign.text) == (nothing.status, &nothing.text),
+        foreign.status == status
+            && (foreign.status, &foreign.text) == (nothing.status, &nothing.text),
         "{} asked {method} {collection}/{id}{rest}: {} {}, and about nothing: {} {}",
         asker.name,
         foreign.status,
@@ -232,6 +299,9 @@ async fn is_as_if_it_never_was(
 }
 
 async fn lists_its_own(merchant: &Merchant, path: &str, asker: &Tenant) -> anyhow::Result<()> {
+    let to_public = ask(merchant, "get", &asker.public, path).await?;
+    let is_refused = (to_public.status, &to_public.body["data"]) == (403, &json!({}));
+    ensure!(is_refused, "{}: {}", asker.name, to_public.text);
     let own = match path {
         "/v1/payments" => &asker.payments,
         _ => &asker.payouts,
@@ -341,3 +411,113 @@ async fn whatever_tenants_do_none_can_tell_that_another_exists() -> anyhow::Resu
     }
     Ok(())
 }
+
+#[test]
+fn every_route_of_the_source_is_in_the_document_or_has_nothing_of_a_tenant() -> anyhow::Result<()> {
+    let found = Routes::of_the_program()?;
+    let document = serde_json::to_value(switchyard::routes::document())?;
+    let walked = document["paths"].as_object().context("paths")?;
+    for path in &found.described {
+        ensure!(
+            walked.contains_key(path),
+            "{path} is described and not in the document: add it to the routes of its room"
+        );
+    }
+    let is_of = |listed: &str, path: &str| match listed.strip_suffix('*') {
+        Some(above) => path.starts_with(above),
+        None => path == listed,
+    };
+    for path in &found.plain {
+        ensure!(
+            NO_TENANTS.iter().any(|(listed, _)| is_of(listed, path)),
+            "{path} is a route that the document does not have: describe it there, or say in tests/tests/merchant/tenants.rs why there is \
+             nothing of a tenant's behind it"
+        );
+    }
+    for (listed, why) in NO_TENANTS {
+        ensure!(
+            found.plain.iter().any(|path| is_of(listed, path)),
+            "{listed} ({why}) is no route any more"
+        );
+    }
+    Ok(())
+}
+
+/// A webhook for each app, at an endpoint and with a secret of its own.
+async fn listening(
+    merchant: &Merchant,
+    tenants: &[Tenant],
+) -> anyhow::Result<BTreeMap<AppId, Receiver>> {
+    let mut receivers = BTreeMap::new();
+    for app in tenants.iter().map(|tenant| tenant.app) {
+        if receivers.contains_key(&app) {
+            continue;
+        }
+        let receiver = Receiver::start().await?;
+        let new = NewWebhook {
+            app,
+            url: receiver.url(),
+            secret: Some(Secret::new(format!("whsec_of_{app}"))),
+            options: Default::default(),
+        };
+        merchant.bench.engine.access.create_webhook(new).await?;
+        receivers.insert(app, receiver);
+    }
+    Ok(receivers)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhooks_of_a_tenant_hear_of_what_is_its_own_and_of_nothing_else() -> anyhow::Result<()> {
+    let merchant = Merchant::with(|wanted| {
+        wanted.clock = Clock::wall();
+        wanted.settings.webhook = WebhookSettings {
+            interval: Duration::from_secs(1),
+            retries: 100,
+            allow_private: true,
+            ..WebhookSettings::default()
+        };
+    })
+    .await?;
+    let mut tenants = tenants(&merchant).await?;
+    let receivers = listening(&merchant, &tenants).await?;
+    let chance = Chance(Ids::seeded(SEEDS));
+    for _ in 0..STEPS {
+        let who = chance.below(tenants.len());
+        step(&merchant, &mut tenants[who], &chance, SEEDS).await?;
+    }
+    let store = &merchant.bench.engine.store;
+    eventually("all webhooks are delivered", NET, async || {
+        let waiting = store.scan(Table::Outbox, b"w", b"x", Direction::Forward, 1);
+        let all_heard = |app: &AppId, receiver: &Receiver| {
+            let heard: BTreeSet<_> = receiver.received().iter().map(|one| one.id()).collect();
+            made_by(&tenants, *app).is_subset(&heard)
+        };
+        let is_done = waiting.await?.is_empty()
+            && receivers
+                .iter()
+                .all(|(app, receiver)| all_heard(app, receiver));
+        Ok(is_done.then_some(()))
+    })
+    .await?;
+    for (app, receiver) in &receivers {
+        let own = made_by(&tenants, *app);
+        ensure!(!own.is_empty(), "{app} has nothing to hear of");
+        for delivery in receiver.received() {
+            let is_own = own.contains(&delivery.id());
+            ensure!(is_own, "{app} hears of {}", delivery.id());
+            ensure!(delivery.is_signed_with(&format!("whsec_of_{app}")));
+        }
+    }
+    Ok(())
+}
+
+/// The transactions of an app, in both environments.
+fn made_by(tenants: &[Tenant], app: AppId) -> BTreeSet<String> {
+    let own = tenants.iter().filter(|tenant| tenant.app == app);
+    own.flat_map(|tenant| tenant.payments.iter().chain(&tenant.payouts))
+        .cloned()
+        .collect()
+}
+
+/// A net, and no measure.
+const NET: Duration = Duration::from_secs(120);

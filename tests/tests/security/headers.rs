@@ -3,7 +3,6 @@
 //! The routes are read from the source, so that a new one is walked, too.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use reqwest::header::HeaderMap;
@@ -11,7 +10,7 @@ use reqwest::{Method, Response};
 use serde_json::json;
 use switchyard_engine::limits::BODY_BYTES;
 use switchyard_tests::client::{payment, payout};
-use switchyard_tests::tidy::root;
+use switchyard_tests::routes::Routes;
 use switchyard_tests::{PAYS, Server, Setup};
 
 /// Requests a key may make in a minute: more than a walk, and not many to use up.
@@ -21,42 +20,6 @@ const LIAR: &str = "evil.example";
 /// Line ends, to write a header of one's own, and addresses to be led to.
 const CROOKED: &str = "lang=fr%0d%0ax-crooked:%201&a=%0d%0ax-crooked:%201&notice=%0d%0ax-crooked:1&return_url=https://crooked.example/\
     &next=//crooked.example&limit=%0d%0ax-crooked:1&event=%0d%0a%0d%0a";
-
-/// Every path of `.route("…")` and of `path = "…"` in the program's source.
-fn patterns() -> anyhow::Result<BTreeSet<String>> {
-    let mut patterns = BTreeSet::new();
-    let mut folders = vec![root().join("api/src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                patterns.extend(patterns_in(&path)?);
-            }
-        }
-    }
-    ensure!(patterns.len() > 80, "only {} routes", patterns.len());
-    Ok(patterns)
-}
-
-fn patterns_in(file: &Path) -> anyhow::Result<Vec<String>> {
-    let is_operators = file.components().any(|part| part.as_os_str() == "operator");
-    let prefix = if is_operators { "/operator/v1" } else { "" };
-    let text = std::fs::read_to_string(file)?;
-    // What a file tests itself with stands at its end, in braces.
-    let ends =
-        ["mod tests {", "mod documented {"].map(|end| text.find(&format!("#[cfg(test)]\n{end}")));
-    let code = &text[..ends.into_iter().flatten().min().unwrap_or(text.len())];
-    let routes = code.split(".route(").skip(1);
-    let described = code.split("#[utoipa::path(").skip(1);
-    let described = described.filter_map(|text| Some(text.split_once("path = ")?.1));
-    let paths = routes
-        .chain(described)
-        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
-    let paths = paths.filter(|path| path.starts_with('/'));
-    Ok(paths.map(|path| format!("{prefix}{path}")).collect())
-}
 
 /// A server that payers reach by https, with a payment, a payout, and an id for each parameter of a path.
 struct World {
@@ -223,7 +186,7 @@ async fn every_answer_of_every_route_is_cautious_with_browsers_and_believes_no_h
     let world = World::new().await?;
     let dev = world.server.dev();
     let (mut statuses, mut wrong) = (BTreeSet::new(), Vec::new());
-    for pattern in patterns()? {
+    for pattern in Routes::of_the_program()?.all() {
         let path = world.path(&pattern);
         let is_operators = path.starts_with("/operator/");
         let key = match is_operators {

@@ -1,0 +1,77 @@
+//! The routes of the program as its source writes them down, so that a test that walks them meets a new one, too.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::ensure;
+
+use crate::tidy::root;
+
+/// Paths of routes, those of the operator API with its prefix.
+#[derive(Default)]
+pub struct Routes {
+    /// Of `.route("…")`: the router alone knows of them.
+    pub plain: BTreeSet<String>,
+    /// Of `path = "…"`: they stand in the OpenAPI document, too.
+    pub described: BTreeSet<String>,
+}
+
+impl Routes {
+    /// Every route of the program.
+    ///
+    /// # Errors
+    /// When the source cannot be read, or has a route that is not written in a way that this understands.
+    pub fn of_the_program() -> anyhow::Result<Self> {
+        let mut routes = Self::default();
+        let mut folders = vec![root().join("api/src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|end| end == "rs") {
+                    routes.read(&path)?;
+                }
+            }
+        }
+        let count = routes.all().len();
+        ensure!(count > 80, "only {count} routes");
+        Ok(routes)
+    }
+
+    pub fn all(&self) -> BTreeSet<String> {
+        self.plain.union(&self.described).cloned().collect()
+    }
+
+    fn read(&mut self, file: &Path) -> anyhow::Result<()> {
+        let is_operators = file.components().any(|part| part.as_os_str() == "operator");
+        let prefix = if is_operators { "/operator/v1" } else { "" };
+        let text = std::fs::read_to_string(file)?;
+        // What a file tests itself with stands at its end, in braces.
+        let ends = ["mod tests {", "mod documented {"]
+            .map(|end| text.find(&format!("#[cfg(test)]\n{end}")));
+        let code = &text[..ends.into_iter().flatten().min().unwrap_or(text.len())];
+        for other in [".route_service(", ".nest_service("] {
+            ensure!(
+                !code.contains(other),
+                "{}: {other} is no route that tests find: write .route(\"…\"",
+                file.display()
+            );
+        }
+        let literal = |rest: &str| {
+            let path = rest.trim_start().strip_prefix('"')?.split('"').next()?;
+            path.starts_with('/').then(|| format!("{prefix}{path}"))
+        };
+        for rest in code.split(".route(").skip(1) {
+            let path = literal(rest).ok_or_else(|| {
+                let file = file.display();
+                anyhow::anyhow!("{file}: a route whose path is not written where it is made is one that tests do not find")
+            });
+            self.plain.insert(path?);
+        }
+        let described = code.split("#[utoipa::path(").skip(1);
+        let described = described.filter_map(|text| Some(text.split_once("path = ")?.1));
+        self.described.extend(described.filter_map(literal));
+        Ok(())
+    }
+}
