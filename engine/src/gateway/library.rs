@@ -95,7 +95,7 @@ impl Library {
     }
 
     /// The entries of a gateway that is linked into this program.
-    #[cfg(feature = "simulation")]
+    #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     pub(super) fn linked(plugin: &'static Plugin) -> Self {
         Self(plugin)
     }

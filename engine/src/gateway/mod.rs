@@ -57,7 +57,7 @@ pub use self::inspect::{Inspection, Refused};
 use self::journal::Scribe;
 pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
 use self::life::Life;
-#[cfg(feature = "simulation")]
+#[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::life::Shelf;
 pub use self::life::{
     By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
@@ -154,7 +154,7 @@ struct Inner {
     cache: Cache,
     turns: Turns,
     watcher: Arc<Watcher>,
-    #[cfg(feature = "simulation")]
+    #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     shelf: OnceLock<Shelf>,
     began: Timestamp,
     clock: Clock,
@@ -170,7 +170,7 @@ impl Gateways {
             cache: Cache::default(),
             turns: Turns::default(),
             watcher: Arc::default(),
-            #[cfg(feature = "simulation")]
+            #[cfg(any(feature = "simulation", feature = "fuzzing"))]
             shelf: OnceLock::new(),
             began: clock.now(),
             settings,
@@ -218,7 +218,7 @@ impl Gateways {
         if let Some(version) = self.0.registry.version(name, sha256) {
             return Some(version);
         }
-        #[cfg(feature = "simulation")]
+        #[cfg(any(feature = "simulation", feature = "fuzzing"))]
         if let Some(version) = self.taken_from_shelf(name, sha256) {
             return Some(version);
         }

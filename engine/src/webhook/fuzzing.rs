@@ -1,6 +1,28 @@
-//! A door for fuzzing. Behind the feature `fuzzing`.
+//! Doors for fuzzing. Behind the feature `fuzzing`.
 
+use super::WebhookSettings;
+use super::policy::{self, Verdict};
 use super::row::{self, Row};
+use crate::access::RetryProfile;
+use crate::clock::Timestamp;
+
+/// When a receiver is asked again that refused the first attempt at `now` with this `Retry-After`: by the schedule that does not hear of
+/// it, and by the one that does. `None`: never.
+pub fn asked_again(
+    status: u16,
+    retry_after: &str,
+    now: Timestamp,
+    chance: u32,
+) -> [Option<Timestamp>; 2] {
+    let settings = WebhookSettings::default();
+    let heard = policy::heard(Some(status), Some(retry_after), now);
+    [RetryProfile::Spec, RetryProfile::Standard].map(|profile| {
+        match policy::verdict(&settings, &profile, heard, 1, now, chance) {
+            Verdict::Retry { due } => Some(due),
+            Verdict::Acknowledged | Verdict::Failed => None,
+        }
+    })
+}
 
 pub(crate) fn row(key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let row = Row::read(key, value).ok()?;

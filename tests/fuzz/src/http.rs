@@ -2,23 +2,33 @@
 //!
 //! A sample is a request as it goes over a connection, with the server's own keys and ids put in place of `{secret}`, `{operator}`, `{app}`
 //! and the like. Whatever it is, the answer is none of the 500s, shows no secret, and carries the headers that every answer carries.
+//!
+//! The app has a connection to the test gateway, `{connection}`, where an attempt of `{reference}` waits for news; a callback to it is
+//! waited for until its gateway has dealt with it. `{signed}` is the body's signature by the connection's secret, and only a callback
+//! that carries it is believed. `{answers}` is what a payer has answered who is about to confirm `{payment}`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, Uri};
-use serde_json::Value;
-use switchyard_engine::access::NewWebhook;
-use switchyard_engine::engine::NewPayment;
-use switchyard_engine::gateway::Gateways;
-use switchyard_engine::testing::{Bench, Wanted, amount, customer};
+use ring::hmac;
+use serde_json::{Value, json};
+use switchyard_engine::access::{NewConnection, NewWebhook};
+use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
+use switchyard_engine::clock::Clock;
+use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::{ConnectionId, TransactionId};
+use switchyard_engine::records::NewCustomer;
+use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
 use switchyard_engine::transaction::ClientContext;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-use crate::headers;
+use crate::{headers, linked};
 
 /// What merchants, payers and providers ask.
 pub fn public(bytes: &[u8]) {
@@ -30,6 +40,21 @@ pub fn operator(bytes: &[u8]) {
     HOUSE.with_borrow_mut(|house| house.ask(bytes, Some("/operator/v1")));
 }
 
+/// What comes of a public request: where the newest callback stands, and how many attempts `{payment}` has. For the test that holds that
+/// the samples get as far as they are meant to.
+pub fn comes_of(bytes: &[u8]) -> (Option<CallbackState>, usize) {
+    HOUSE.with_borrow_mut(|house| {
+        house.ask(bytes, None);
+        let id: TransactionId = house.names["payment"].parse().expect("an id");
+        let tx = house.runtime.block_on(house.bench.engine.transaction(id));
+        let attempts = tx.expect("the store").map_or(0, |tx| tx.attempts.len());
+        (
+            house.heard.as_ref().map(|callback| callback.state),
+            attempts,
+        )
+    })
+}
+
 thread_local! {
     static HOUSE: RefCell<House> = RefCell::new(House::open());
 }
@@ -39,6 +64,9 @@ struct House {
     runtime: Runtime,
     router: Router,
     bench: Bench,
+    connection: ConnectionId,
+    /// The last callback that was looked at.
+    heard: Option<Callback>,
     /// What stands for what in a sample.
     names: BTreeMap<&'static str, String>,
     /// Keys that a request wrote into a name or a description: any later answer may show them.
@@ -50,16 +78,31 @@ impl House {
     fn open() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let (bench, names) = runtime.block_on(async {
-            let bench = Wanted::with(Gateways::default()).start().await;
-            let names = names(&bench).await;
-            (bench, names)
+        let (bench, connection, names, router) = runtime.block_on(async {
+            let clock = Clock::manual(START);
+            let wanted = Wanted {
+                clock: clock.clone(),
+                ..Wanted::with(linked::gateways(&clock).await)
+            };
+            let bench = wanted.start().await;
+            let connection = connect(&bench).await;
+            let mut names = names(&bench).await;
+            names.insert("connection", connection.to_string());
+            names.insert("reference", waiting(&bench).await);
+            let router = switchyard::fuzzing::server(&bench.engine);
+            (
+                bench,
+                connection,
+                names,
+                router.expect("the routes of a server"),
+            )
         });
-        let router = runtime.block_on(async { switchyard::fuzzing::server(&bench.engine) });
         Self {
             runtime,
-            router: router.expect("the routes of a server"),
+            router,
             bench,
+            connection,
+            heard: None,
             names,
             written: BTreeSet::new(),
             asked: 0,
@@ -74,7 +117,12 @@ impl House {
             old.runtime
                 .block_on(old.bench.engine.stop(std::time::Duration::ZERO));
         }
-        let Some(request) = self.request(bytes, under) else {
+        // So that what may come in a second is never used up.
+        self.bench.clock.advance(A_MOMENT);
+        if contains(bytes, b"{answers}") {
+            self.answer_anew();
+        }
+        let Some((request, is_signed)) = self.request(bytes, under) else {
             return;
         };
         let (path, head) = (
@@ -101,6 +149,9 @@ impl House {
             "{path} is answered with {status}: {}",
             lossy(&body)
         );
+        if status.is_success() && path.starts_with(&format!("/callbacks/{}", self.connection)) {
+            self.is_dealt_with(is_signed);
+        }
         assert_eq!(headers["x-content-type-options"], "nosniff", "{path}");
         assert!(headers.contains_key("cache-control"), "{path}");
         if path.starts_with("/v1/") || path.starts_with("/operator/v1/") {
@@ -129,10 +180,78 @@ impl House {
         }
     }
 
-    fn request(&self, bytes: &[u8], under: Option<&str>) -> Option<Request<Body>> {
+    /// The newest callback to the connection came to rest, and was believed only if it was signed.
+    fn is_dealt_with(&mut self, is_signed: bool) {
+        let newest = CallbackQuery {
+            connection: self.connection,
+            state: None,
+            before: None,
+            limit: 1,
+        };
+        let waiting = CallbackQuery {
+            state: Some(CallbackState::Waiting),
+            ..newest
+        };
+        let engine = &self.bench.engine;
+        let newest = self.runtime.block_on(async {
+            for _ in 0..LOOKS {
+                let waiting = engine.list_callbacks(&waiting).await.expect("the store");
+                // Whose turn comes later by the clock waits for good: the clock hardly moves.
+                let is_due = |one: &Callback| one.next_try_at <= Some(engine.clock.now());
+                if !waiting.iter().any(is_due) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            engine.list_callbacks(&newest).await
+        });
+        let newest = newest.expect("the store").pop();
+        let is_new = newest.as_ref().map(|one| one.id) != self.heard.as_ref().map(|one| one.id);
+        if let Some(callback) = newest.as_ref().filter(|_| is_new) {
+            assert!(
+                is_signed || callback.trusted != Some(true),
+                "believed without a signature: {callback:?}"
+            );
+        }
+        self.heard = newest;
+    }
+
+    /// A payment of which the payer is about to confirm what was answered, for one that has been confirmed or has ended.
+    fn answer_anew(&mut self) {
+        let engine = &self.bench.engine;
+        let router = &self.router;
+        let known = (
+            self.names["payment"].clone(),
+            self.names.contains_key("answers"),
+        );
+        let fresh = self.runtime.block_on(async {
+            let id: TransactionId = known.0.parse().expect("an id");
+            let tx = engine.transaction(id).await.expect("the store");
+            let is_open = tx.is_some_and(|tx| tx.attempts.is_empty() && !tx.state.is_final());
+            if is_open && known.1 {
+                return None;
+            }
+            let id = initialize(&self.bench).await.to_string();
+            let sealed = answered(router, &id).await;
+            Some((id, sealed))
+        });
+        if let Some((id, sealed)) = fresh {
+            self.names.insert("payment", id);
+            self.names.insert("answers", sealed);
+        }
+    }
+
+    /// The second part: whether the body's signature by the connection's secret is in the headers.
+    fn request(&self, bytes: &[u8], under: Option<&str>) -> Option<(Request<Body>, bool)> {
         let gap = bytes.windows(2).position(|pair| pair == b"\n\n");
         let (head, body) = gap.map_or((bytes, &[][..]), |gap| (&bytes[..gap], &bytes[gap + 2..]));
+        let body = match std::str::from_utf8(body) {
+            Ok(text) => self.named(text).into_bytes(),
+            Err(_) => body.to_vec(),
+        };
+        let signed = signature(&body);
         let head = self.named(std::str::from_utf8(head).ok()?);
+        let head = head.replace("{signed}", &signed);
         let (line, rest) = head.split_once('\n').unwrap_or((&head, ""));
         let (method, target) = line.split_once(' ')?;
         let target = format!("{}{target}", under.unwrap_or_default());
@@ -149,12 +268,12 @@ impl House {
                 .headers_mut()
                 .insert("authorization", token.parse().ok()?);
         }
-        let body = match std::str::from_utf8(body) {
-            Ok(text) => Body::from(self.named(text)),
-            Err(_) => Body::from(body.to_vec()),
-        };
-        *request.body_mut() = body;
-        Some(request)
+        let signatures = request.headers().get_all("x-demo-signature").iter();
+        let is_signed = signatures
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.eq_ignore_ascii_case(&signed));
+        *request.body_mut() = Body::from(body);
+        Some((request, is_signed))
     }
 
     fn named(&self, text: &str) -> String {
@@ -166,9 +285,60 @@ impl House {
     }
 }
 
-async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
-    let keys = &bench.keys;
-    let access = &bench.engine.access;
+/// The app's connection to the test gateway, whose callbacks have to be signed.
+async fn connect(bench: &Bench) -> ConnectionId {
+    let new = NewConnection {
+        app: bench.keys.app,
+        environment: Environment::Sandbox,
+        gateway: "switchyard_demo".to_owned(),
+        account_name: "Signed".to_owned(),
+        methods: None,
+        config: json!({ "callback_secret": CALLBACK_SECRET }),
+    };
+    let made = bench.engine.access.create_connection(new).await;
+    made.expect("a connection").id
+}
+
+/// The reference of an attempt that its provider will not answer before it sends news.
+async fn waiting(bench: &Bench) -> String {
+    let id = initialize(bench).await;
+    let choice = Choice {
+        method: METHOD.to_owned(),
+        country: Some("US".to_owned()),
+        phone: None,
+        fields: BTreeMap::from([("msisdn".to_owned(), STAYS_PENDING.to_owned())]),
+        missing: NewCustomer::default(),
+        context: ClientContext::default(),
+        agreed: None,
+    };
+    let confirmed = bench.engine.confirm(id, choice).await;
+    let tx = confirmed.expect("a method that works");
+    let attempt = tx.attempts.first().expect("it was confirmed");
+    attempt.reference.to_string()
+}
+
+/// What the payer of a payment has answered on the pages: sealed, as it stands in the form of the last one.
+async fn answered(router: &Router, id: &str) -> String {
+    let details = Request::post(format!("/checkout/{id}/details"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(Body::from(format!(
+            "country=US&method={METHOD}&msisdn={STAYS_PENDING}"
+        )));
+    let ask = async |request: Request<Body>| {
+        let answer = router.clone().oneshot(request).await;
+        answer.unwrap_or_else(|never| match never {})
+    };
+    let next = ask(details.expect("a request")).await;
+    let next = next.headers()["location"].to_str().expect("an address");
+    let confirm = Request::get(next).body(Body::empty());
+    let page = ask(confirm.expect("a request")).await;
+    let page = to_bytes(page.into_body(), 16 << 20).await.expect("a page");
+    let page = lossy(&page);
+    let (_, rest) = page.split_once("name=\"a\" value=\"").expect(&page);
+    rest.split('"').next().unwrap_or_default().to_owned()
+}
+
+async fn initialize(bench: &Bench) -> TransactionId {
     let new = NewPayment {
         amount: amount(2500, "USD"),
         description: "A teapot".to_owned(),
@@ -180,6 +350,23 @@ async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
         context: ClientContext::default(),
     };
     let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+    payment.expect("a payment").id
+}
+
+/// As the test gateway's provider signs.
+fn signature(body: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, CALLBACK_SECRET.as_bytes());
+    let bytes = hmac::sign(&key, body);
+    bytes
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
+    let keys = &bench.keys;
+    let access = &bench.engine.access;
     let webhook = access.create_webhook(NewWebhook {
         app: keys.app,
         secret: None,
@@ -196,7 +383,7 @@ async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
         ("app", keys.app.to_string()),
         ("account", app.account.to_string()),
         ("webhook", webhook.id.to_string()),
-        ("payment", payment.expect("a payment").id.to_string()),
+        ("payment", initialize(bench).await.to_string()),
     ])
 }
 
@@ -227,3 +414,10 @@ fn lossy(bytes: &[u8]) -> String {
 
 const KEYS: &[&str] = &["secret", "public", "live", "operator"];
 const MOST: u32 = 5_000;
+const CALLBACK_SECRET: &str = "a secret of the test gateway's";
+const METHOD: &str = "switchyard_payment_demo";
+/// The number of the test gateway whose payments stay pending.
+const STAYS_PENDING: &str = "4149518162";
+/// Looks at a callback, a millisecond apart, before it counts as stuck and is left alone.
+const LOOKS: u32 = 2_000;
+const A_MOMENT: Duration = Duration::from_millis(2);

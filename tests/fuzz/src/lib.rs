@@ -11,10 +11,13 @@ mod gateway_side;
 mod headers;
 mod host_side;
 mod http;
+mod linked;
 mod merchant;
 mod money;
 mod rows;
 mod text;
+
+pub use http::comes_of;
 
 /// One way in.
 pub struct Target {

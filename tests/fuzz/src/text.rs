@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use gateway_crypto_evm::address::Address;
 use gateway_crypto_evm::xpub::Receiving;
@@ -13,9 +14,12 @@ use switchyard_engine::directory::phone;
 use switchyard_engine::egress::{Policy, is_public, read_url};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{CallbackId, ConnectionId, PaymentId, TransactionId};
+use switchyard_engine::limits::WEBHOOK_RETRY_AFTER_MOST;
 use switchyard_engine::money::Currency;
 use switchyard_engine::routing::Percent;
 use switchyard_engine::transaction::Status;
+use switchyard_engine::webhook::WebhookSettings;
+use switchyard_engine::webhook::fuzzing::asked_again;
 use url::Host;
 
 use crate::money::split;
@@ -25,7 +29,7 @@ pub fn text(bytes: &[u8]) {
     let Some((choice, Ok(text))) = split(bytes) else {
         return;
     };
-    match choice % 12 {
+    match choice % 13 {
         0 => same::<TransactionId>(text),
         1 => same::<PaymentId>(text),
         2 => same::<ConnectionId>(text),
@@ -64,7 +68,8 @@ pub fn text(bytes: &[u8]) {
         10 => {
             let _ = (Span::from_str(text), Bytes::from_str(text));
         }
-        _ => forwarded(text),
+        11 => forwarded(text),
+        _ => retry_after(text),
     }
 }
 
@@ -173,3 +178,35 @@ fn forwarded(text: &str) {
         TrustedProxies::parse(&[text.to_owned()]),
     );
 }
+
+/// The `Retry-After` of a merchant's server that wants to be left alone, or to be asked at once for ever: a retry is never earlier than
+/// the schedule has it, and never a day later.
+fn retry_after(text: &str) {
+    let now = Timestamp::from_seconds(1_795_168_800);
+    let interval = WebhookSettings::default().interval;
+    for chance in [0, u32::MAX] {
+        for status in [429, 503] {
+            let [deaf, hearing] = asked_again(status, text, now, chance);
+            let deaf = deaf.expect("a first refusal is no end").since(now);
+            let hearing = hearing.expect("a first refusal is no end").since(now);
+            assert!(deaf >= interval && deaf <= interval * 2, "{text}: {deaf:?}");
+            assert!(hearing >= FIRST, "{text}: {hearing:?}");
+            assert!(
+                hearing <= WEBHOOK_RETRY_AFTER_MOST + interval,
+                "{text}: {hearing:?}"
+            );
+            if let Ok(seconds) = text.trim().parse::<u32>()
+                && text.trim().bytes().all(|byte| byte.is_ascii_digit())
+            {
+                let asked = Duration::from_secs(seconds.into());
+                assert!(hearing >= asked.min(WEBHOOK_RETRY_AFTER_MOST), "{text}");
+            }
+        }
+        // Who says nothing of time with another status is not listened to.
+        let plain = asked_again(500, "", now, chance);
+        assert_eq!(asked_again(500, text, now, chance), plain, "{text}");
+    }
+}
+
+/// The first pause of the schedule that listens.
+const FIRST: Duration = Duration::from_secs(5);

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use switchyard_engine::callback::CallbackState;
 use switchyard_fuzz::mutate::Mutator;
-use switchyard_fuzz::{TARGETS, Target};
+use switchyard_fuzz::{TARGETS, Target, comes_of};
 
 #[test]
 fn no_sample_and_no_mutation_of_one_breaks_any_parser() {
@@ -80,6 +81,24 @@ fn every_target_has_a_corpus_and_a_program_for_libfuzzer() {
         bytes < LARGEST_CORPUS,
         "the corpus has {bytes} bytes: minimize it"
     );
+}
+
+#[test]
+fn samples_get_as_far_as_the_gateway() {
+    let folder = root().join("corpus/http_public");
+    let send = |sample: &str| comes_of(&fs::read(folder.join(sample)).unwrap());
+    for (sample, state) in [
+        ("callback_forged", CallbackState::Refused),
+        ("callback_about_nothing", CallbackState::Ignored),
+        ("callback_early", CallbackState::Unmatched),
+        ("callback_signed", CallbackState::Matched),
+        ("callback_success", CallbackState::Matched),
+        ("callback_failed", CallbackState::Matched),
+    ] {
+        assert_eq!(send(sample).0, Some(state), "{sample}");
+    }
+    assert_eq!(send("confirm_page").1, 0);
+    assert_eq!(send("confirm_ready").1, 1);
 }
 
 fn samples(name: &str) -> Vec<Vec<u8>> {

@@ -24,7 +24,7 @@ mod restart;
 mod restore;
 mod rollback;
 mod rows;
-#[cfg(feature = "simulation")]
+#[cfg(any(feature = "simulation", feature = "fuzzing"))]
 mod shelf;
 mod show;
 
@@ -39,7 +39,7 @@ pub use self::folder::{FolderFile, FolderWatch, Notice};
 pub use self::incoming::Incoming;
 pub use self::propose::Proposal;
 pub use self::record::{Kept, Record};
-#[cfg(feature = "simulation")]
+#[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::shelf::Shelf;
 pub use self::show::{Count, Overview, State, VersionView};
 use crate::clock::Timestamp;

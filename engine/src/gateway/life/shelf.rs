@@ -1,5 +1,5 @@
-//! Versions that are linked into this program. For the simulation, which has no files: on the shelf they are what files in the engine's
-//! folder are elsewhere, and all else about them is as it always is.
+//! Versions that are linked into this program. For the simulation and for fuzzing, which have no files: on the shelf they are what files
+//! in the engine's folder are elsewhere, and all else about them is as it always is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
