@@ -19,6 +19,10 @@ pub struct Versus<'a, Ours, Bare> {
     pub rates: [u64; 2],
 }
 
+fn each(loads: &[Load], of: fn(&Load) -> f64) -> f64 {
+    median(loads.iter().map(of).collect())
+}
+
 impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
     /// The most that both do in closed loops, then how long both take at the fixed rates.
     pub async fn measure(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
@@ -30,7 +34,13 @@ impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
         Ok(())
     }
 
-    async fn most(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+    /// The most that both do in closed loops, as one row.
+    pub async fn only_the_most(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+        self.rounds(scale, sheet).await.map(drop)
+    }
+
+    /// Closed loops in turns, as one row. The rounds of ours and of the limit, for more.
+    async fn rounds(&self, scale: Scale, sheet: &mut Sheet) -> Result<(Vec<Load>, Vec<Load>)> {
         let round = scale.time(Duration::from_secs(4));
         let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         // The first round of each only warms up.
@@ -43,13 +53,17 @@ impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
                 ours.push(other);
             }
         }
-        let each = |loads: &[Load], of: fn(&Load) -> f64| median(loads.iter().map(of).collect());
         let ratio = median(ratios);
         let what = format!("{}, {CLIENTS} at once, the most", self.what);
         let mut figure = Figure::new(what, each(&ours, Load::per_second), Unit::PerSecond);
         figure = figure.beside(self.limit, each(&bare, Load::per_second), ratio);
         figure.bar = self.bar;
         sheet.note(&figure)?;
+        Ok((ours, bare))
+    }
+
+    async fn most(&self, scale: Scale, sheet: &mut Sheet) -> Result<()> {
+        let (ours, bare) = self.rounds(scale, sheet).await?;
         let p99 = |load: &Load| load.percentile_ms(0.99);
         let both = |of| (each(&ours, of), each(&bare, of));
         let (ours_p99, bare_p99) = both(p99);

@@ -1,5 +1,6 @@
 //! From `initialize` until the payment has succeeded, all over HTTP and every commit durable: the merchant's request, then the two forms
-//! that the payer sends, the second of which comes back when the test gateway has said yes. Beside bare axum that answers the same three.
+//! that the payer sends, the second of which comes back when the test gateway has said yes. Beside bare axum that answers the same three,
+//! and once beside bare axum that answers a single one.
 
 use std::net::SocketAddr;
 
@@ -19,6 +20,10 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
     let bench = subject::start(dir.path()).await?;
     let key = bench.keys.sandbox_secret_key.expose().clone();
+    let ours = Payer {
+        address: bare::serve(router(&bench)).await?,
+        key: key.clone(),
+    };
     let versus = Versus {
         what: "pay to success",
         bare: Payer {
@@ -26,14 +31,20 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
             key: key.clone(),
         },
         limit: "bare axum, the same requests",
-        ours: Payer {
-            address: bare::serve(router(&bench)).await?,
-            key,
-        },
+        ours: ours.clone(),
         bar: Some(Bar::RatioAtLeast(0.1)),
         rates: [100, 400],
     };
-    versus.measure(scale, sheet).await
+    versus.measure(scale, sheet).await?;
+    let versus = Versus {
+        what: "pay to success, beside one request",
+        bare: initialize::work(bare::serve(bare::initialize()).await?, &key),
+        limit: "bare axum, a single request",
+        ours,
+        bar: None,
+        rates: versus.rates,
+    };
+    versus.only_the_most(scale, sheet).await
 }
 
 /// The routes of the merchant API and of the checkout.

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 pub use receivers::serve;
-use switchyard_engine::clock::Timestamp;
+use switchyard_engine::access::RetryProfile;
+use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::webhook::WebhookSettings;
 use tokio::time::Instant;
 
@@ -22,7 +23,10 @@ use crate::subject;
 
 /// Events offered a second.
 const OFFERED: u64 = 1_000;
-const OFFERING: Duration = Duration::from_secs(30);
+const OFFERING: Duration = Duration::from_secs(60);
+/// Pauses between attempts in seconds: the shortest that a merchant may choose, as many as there are by default. So all the retries of
+/// nearly every event at a dead receiver come while others are offered.
+const SHORTEST: [u32; 3] = [1; 3];
 /// Between two attempts, where retries are measured.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Longer than anything here should take.
@@ -41,7 +45,8 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
 async fn backlog(count: usize, scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let manner = |number| if number % 10 == 9 { DEAD } else { GOOD };
     let dir = subject::folder()?;
-    let mut world = World::start(dir.path(), count, WebhookSettings::default(), manner).await?;
+    let (settings, retry) = (WebhookSettings::default(), RetryProfile::Spec);
+    let mut world = World::start(dir.path(), count, settings, retry, manner).await?;
     let events = usize::try_from(scale.count(10_000, 100))?;
     let (mut ours, mut limits, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..scale.count(3, 1) {
@@ -85,9 +90,11 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         _ => GOOD,
     };
     let dir = subject::folder()?;
-    let mut world = World::start(dir.path(), count, WebhookSettings::default(), manner).await?;
-    let begun = Instant::now();
-    let mut expected = 0;
+    let (settings, delays) = (WebhookSettings::default(), SHORTEST.to_vec());
+    let retry = RetryProfile::Custom { delays };
+    let mut world = World::start(dir.path(), count, settings, retry, manner).await?;
+    let (begun, begun_at) = (Instant::now(), Clock::wall().now());
+    let (mut due, mut at_dead) = (BTreeMap::new(), 0);
     let together = TOGETHER as u64;
     let steps = scale.time(OFFERING).as_millis() as u64 * OFFERED / 1_000 / together;
     for step in 0..steps {
@@ -95,31 +102,50 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         tokio::time::sleep_until(begun + at).await;
         let put = world.put(TOGETHER).await?;
         world.bench.engine.webhooks.nudge(&put.queued);
-        expected += put.good;
+        at_dead += put.dead;
+        // When it was to be made, not when it was: a commit before it that takes long makes it late.
+        let due_at = begun_at.plus(at);
+        due.extend(put.events.into_iter().map(|event| (event, due_at)));
     }
     let offered = (steps * together) as f64 / begun.elapsed().as_secs_f64();
-    let mut delays = Vec::with_capacity(expected);
-    while delays.len() < expected {
+    let retries = world.receivers.attempts_at_dead().saturating_sub(at_dead);
+    let mut delays = Vec::with_capacity(due.len());
+    while !due.is_empty() {
         let Some(arrival) = world.receivers.next(PATIENCE).await else {
             break;
         };
-        // The event's id knows the millisecond in which it was made, just before its commit.
-        let millis = i64::try_from(arrival.event.ulid().timestamp_ms())?;
-        let made = Timestamp::from_micros(millis.saturating_mul(1_000));
-        delays.push(arrival.at.since(made));
+        // What came before is a retry: its delay counts once.
+        if let Some(due_at) = due.remove(&arrival.event) {
+            delays.push(arrival.at.since(due_at));
+        }
     }
-    let lost = expected - delays.len();
-    ensure!(!delays.is_empty(), "nothing was delivered");
-    delays.sort_unstable();
     let what = format!(
         "webhooks to {} receivers, a tenth dead, a tenth slow",
         Unit::Count.show(count as f64)
     );
-    sheet.note(&Figure::new(
-        format!("{what}: offered"),
-        offered,
-        Unit::PerSecond,
-    ))?;
+    let retries = retries as f64 / (count as f64 / 10.0);
+    for (name, value, unit) in [
+        ("offered", offered, Unit::PerSecond),
+        (
+            "retries at each of the dead meanwhile",
+            retries,
+            Unit::Count,
+        ),
+    ] {
+        sheet.note(&Figure::new(format!("{what}: {name}"), value, unit))?;
+    }
+    shares(&what, delays, sheet)?;
+    let lost = Figure::new(
+        "healthy receivers' webhooks that never came",
+        due.len() as f64,
+        Unit::Count,
+    );
+    sheet.note(&lost.bar(Bar::AtMost(0.0)))
+}
+
+fn shares(what: &str, mut delays: Vec<Duration>, sheet: &mut Sheet) -> Result<()> {
+    ensure!(!delays.is_empty(), "nothing was delivered");
+    delays.sort_unstable();
     for (name, share, bar) in [
         ("p50", 0.5, None),
         ("p99", 0.99, Some(Bar::AtMost(1_000.0))),
@@ -131,12 +157,7 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         figure.bar = bar;
         sheet.note(&figure)?;
     }
-    let lost = Figure::new(
-        "healthy receivers' webhooks that never came",
-        lost as f64,
-        Unit::Count,
-    );
-    sheet.note(&lost.bar(Bar::AtMost(0.0)))
+    Ok(())
 }
 
 /// Whether the second attempt at a receiver that refuses comes before its time.
@@ -147,7 +168,8 @@ async fn retries(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         ..WebhookSettings::default()
     };
     let dir = subject::folder()?;
-    let mut world = World::start(dir.path(), 100, settings, |_| REFUSING).await?;
+    let retry = RetryProfile::Spec;
+    let mut world = World::start(dir.path(), 100, settings, retry, |_| REFUSING).await?;
     let events = usize::try_from(scale.count(2_000, 50))?;
     let put = world.put(events).await?;
     world.bench.engine.webhooks.nudge(&put.queued);

@@ -1,16 +1,19 @@
 //! The receivers of webhooks, all in one process of their own: 20,000 ends of connections are more than one process may have open.
 //!
 //! Each has an address of its own in 127.0.0.0/8, as merchants' servers have: no connection serves two of them. What a receiver does is
-//! in its path. What has arrived is told on the standard output, one line each: the moment in microseconds, and the event.
+//! in its path. What has arrived is told on the standard output, one line each: the moment in microseconds, and the event; of
+//! what came to a dead one, its path alone.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::ids::EventId;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -29,6 +32,8 @@ pub const REFUSING: &str = "/refusing";
 /// The process with all receivers. It ends with this.
 pub struct Receivers {
     pub port: u16,
+    /// Attempts at dead receivers so far.
+    at_dead: Arc<AtomicUsize>,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     _process: Child,
 }
@@ -52,8 +57,14 @@ impl Receivers {
         let mut lines = BufReader::new(said).lines();
         let port = lines.next_line().await?.context("the receivers ended")?;
         let (told, arrivals) = mpsc::unbounded_channel();
+        let at_dead = Arc::<AtomicUsize>::default();
+        let attempts = Arc::clone(&at_dead);
         tokio::spawn(async move {
             while let Some(line) = lines.next_line().await? {
+                if line == DEAD {
+                    attempts.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
                 let (at, event) = line.split_once(' ').context("a moment and an event")?;
                 let arrival = Arrival {
                     at: Timestamp::from_micros(at.parse()?),
@@ -67,9 +78,15 @@ impl Receivers {
         });
         Ok(Self {
             port: port.parse()?,
+            at_dead,
             arrivals,
             _process: process,
         })
+    }
+
+    /// How many attempts at dead receivers there were so far.
+    pub fn attempts_at_dead(&self) -> usize {
+        self.at_dead.load(Ordering::Relaxed)
     }
 
     /// The next arrival; `None` when there was none for `patience`.
@@ -118,7 +135,11 @@ async fn answer(mut stream: TcpStream, told: mpsc::UnboundedSender<String>) -> R
         let path = head.split(' ').nth(1).unwrap_or_default();
         let said = match path {
             DEAD => {
-                tokio::time::sleep(Duration::from_secs(60)).await;
+                let _ = told.send(format!("{DEAD}\n"));
+                // Until the sender gives it up: with retries there would soon be more of these than one process may have.
+                let mut more = [0];
+                let gone = stream.read(&mut more);
+                let _ = tokio::time::timeout(Duration::from_secs(60), gone).await;
                 return Ok(());
             }
             SLOW => {

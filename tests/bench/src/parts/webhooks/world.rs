@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use switchyard_engine::access::{NewApp, NewWebhook, Webhook, WebhookOptions};
+use switchyard_engine::access::{NewApp, NewWebhook, RetryProfile, Webhook, WebhookOptions};
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::EngineSettings;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{CustomerId, Ids, PaymentId, TransactionId};
+use switchyard_engine::ids::{CustomerId, EventId, Ids, PaymentId, TransactionId};
 use switchyard_engine::limits::WEBHOOKS_PER_APP;
 use switchyard_engine::store::Batch;
 use switchyard_engine::testing::{Bench, amount};
@@ -20,7 +20,7 @@ use switchyard_engine::transaction::{
 };
 use switchyard_engine::webhook::{self, WebhookSettings};
 
-use super::receivers::{GOOD, Receivers};
+use super::receivers::{DEAD, GOOD, Receivers};
 use crate::subject;
 
 /// Events written in one commit, as the engine's group commit writes them under load.
@@ -38,8 +38,11 @@ pub struct World {
 #[derive(Default)]
 pub struct Put {
     pub queued: Vec<webhook::Queued>,
-    /// How many go to good receivers.
+    /// Those that go to good receivers.
+    pub events: Vec<EventId>,
     pub good: usize,
+    /// How many go to dead ones.
+    pub dead: usize,
 }
 
 impl World {
@@ -48,6 +51,7 @@ impl World {
         dir: &Path,
         count: usize,
         settings: WebhookSettings,
+        retry: RetryProfile,
         manner: fn(usize) -> &'static str,
     ) -> Result<Self> {
         let settings = EngineSettings {
@@ -78,7 +82,10 @@ impl World {
                 app,
                 url: format!("http://{host}:{}{}", receivers.port, manner(number)),
                 secret: None,
-                options: WebhookOptions::default(),
+                options: WebhookOptions {
+                    retry: retry.clone(),
+                    ..WebhookOptions::default()
+                },
             };
             webhooks.push(bench.engine.access.create_webhook(new).await?);
         }
@@ -113,10 +120,13 @@ impl World {
         for event in 1..=events {
             let webhook = &self.webhooks[self.next % self.webhooks.len()];
             self.next += 1;
-            put.good += usize::from(webhook.url.ends_with(GOOD));
+            let is_good = webhook.url.ends_with(GOOD);
+            put.good += usize::from(is_good);
+            put.dead += usize::from(webhook.url.ends_with(DEAD));
             let tx = payment(webhook, &self.ids, now);
             let name = EventName::PaymentInitiated;
             let id = webhook::event_id(tx.id, name, now);
+            put.events.extend(is_good.then_some(id));
             let to = std::slice::from_ref(webhook);
             let queued = webhook::enqueue(&mut batch, to, &tx, name, id, now);
             put.queued.extend(queued);
