@@ -29,8 +29,10 @@ pub struct Figures {
     pub resumed: Vec<Duration>,
     /// Lives that lasted until everything that was open at the kill before was at work again.
     pub whole: u32,
-    /// Open at a kill in front of such a life with a question behind it, and due for the next one by the schedule.
-    pub asked_before: usize,
+    /// The same of what was open with a question behind it, counted from when the next one was due, sorted; in whole lives only.
+    pub asked_again: Vec<Duration>,
+    /// Of those, the ones whose next question was due later than such a life lasts.
+    pub not_yet: usize,
     /// What waited for a time of the schedule when all else had ended, and for how long.
     pub scheduled: (usize, Duration),
     /// Payments that the payer was asked to pay again.
@@ -79,7 +81,8 @@ impl Figures {
             ready: sorted(lives.ready),
             resumed: sorted(lives.resumed),
             whole: lives.whole,
-            asked_before: lives.asked_before,
+            asked_again: sorted(lives.asked.resumed),
+            not_yet: lives.asked.not_yet,
             scheduled: (rested.scheduled.len(), rested.slept),
             paid_again: rested.paid_again.len(),
             never_sent: evidence.never_sent.len(),
@@ -157,8 +160,13 @@ impl Figures {
                 ),
             ),
             (
-                "open at a kill, asked before, due later",
-                self.asked_before.to_string(),
+                "asked before, at work again after it was due",
+                format!(
+                    "{}; {} times, and {} were due later",
+                    spread(&self.asked_again),
+                    self.asked_again.len(),
+                    self.not_yet
+                ),
             ),
             (
                 "left to the schedule at the end",

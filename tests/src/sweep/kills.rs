@@ -8,6 +8,7 @@ use serde_json::Value;
 use switchyard_engine::clock::Timestamp;
 use tokio::time::Instant;
 
+use super::asked::Asked;
 use super::figures::Figures;
 use super::load::Fate;
 use super::promises::kind;
@@ -113,9 +114,8 @@ pub(super) struct Lives {
     pub(super) resumed: Vec<Duration>,
     /// Lives that lasted until everything was at work again.
     pub(super) whole: u32,
-    /// In whole lives: what the provider had been asked about before, perhaps by a question that died with the process. The next one has
-    /// its time.
-    pub(super) asked_before: usize,
+    /// What the provider had been asked about before, perhaps by a question that died with the process. The next one has its time.
+    pub(super) asked: Asked,
     /// In whole lives: what was at work too late, or not at all.
     pub(super) late: Vec<String>,
     pub(super) early: u32,
@@ -133,7 +133,7 @@ impl Default for Lives {
             ready: Vec::new(),
             resumed: Vec::new(),
             whole: 0,
-            asked_before: 0,
+            asked: Asked::default(),
             late: Vec::new(),
             early: 0,
         }
@@ -149,12 +149,16 @@ impl Lives {
     /// After the kill: what is open now.
     fn end(&mut self, site: &Site, load: &Load) {
         self.listen(site);
-        self.open = open(site, load);
+        let (open, asked) = open(site, load);
+        self.open = open;
+        self.asked.begin(asked);
     }
 
     /// Waits until all that was open is at work again.
     async fn last_whole(&mut self, site: &Site) -> anyhow::Result<()> {
         let (end, known) = (self.began + self.within + GRACE, self.resumed.len());
+        let life = (self.began, self.began_at);
+        self.asked.look(site, life, self.within).await?;
         loop {
             self.listen(site);
             // Of a few at a time: meanwhile the others are heard of by themselves.
@@ -162,11 +166,11 @@ impl Lives {
             let shown = operator::see_all(&site.server.operator(), &open).await?;
             for (id, shown) in shown {
                 let shown = shown.unwrap_or_default();
-                match self.taken_up(&shown) {
+                match taken_up(&shown, self.began_at) {
                     Taken::Not if Instant::now() < end => continue,
                     Taken::Not => self.late.push(format!("{id} is not at work: {shown:#}")),
                     Taken::After(time) => self.resumed.push(time),
-                    Taken::AskedBefore => self.asked_before += 1,
+                    Taken::AskedBefore => self.asked.add(id.clone(), &shown, self.began_at),
                     Taken::Ended => {}
                 }
                 self.open.remove(&id);
@@ -179,6 +183,8 @@ impl Lives {
             }
         }
         self.ask_about_the_late(site).await?;
+        self.asked.last(site, life, self.within).await?;
+        self.late.append(&mut self.asked.late);
         self.whole += 1;
         let too_late = self
             .resumed
@@ -198,10 +204,11 @@ impl Lives {
             let heard: BTreeMap<_, _> = late.iter().cloned().collect();
             for (id, shown) in shown {
                 let heard = heard.get(&id).copied().unwrap_or_default();
-                match self.taken_up(&shown.unwrap_or_default()) {
+                let shown = shown.unwrap_or_default();
+                match taken_up(&shown, self.began_at) {
                     Taken::After(time) => self.resumed.push(time.min(heard)),
                     Taken::Not => self.resumed.push(heard),
-                    Taken::AskedBefore => self.asked_before += 1,
+                    Taken::AskedBefore => self.asked.add(id, &shown, self.began_at),
                     Taken::Ended => {}
                 }
             }
@@ -227,28 +234,28 @@ impl Lives {
             }
         }
     }
+}
 
-    /// What the program's own timeline says of one that nobody outside has heard of in this life.
-    fn taken_up(&self, shown: &Value) -> Taken {
-        let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
-        let at = |event: &Value| Timestamp::parse(event["at"].as_str()?);
-        let events = timeline.iter().filter_map(|event| {
-            let name = event["event"]["type"].as_str()?;
-            Some((name, at(event)?))
-        });
-        let (before, since): (Vec<_>, Vec<_>) = events.partition(|(_, at)| *at < self.began_at);
-        let had = |names: &[&str]| before.iter().any(|(name, _)| names.contains(name));
-        match since.first() {
-            // Only the news of it was still on its way when the process died.
-            _ if had(&["succeeded", "failed"]) => Taken::Ended,
-            Some((_, at)) => Taken::After(at.since(self.began_at)),
-            None if had(&["query_started"]) => Taken::AskedBefore,
-            None => Taken::Not,
-        }
+/// What the program's own timeline says of one that nobody outside has heard of in this life.
+pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
+    let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
+    let at = |event: &Value| Timestamp::parse(event["at"].as_str()?);
+    let events = timeline.iter().filter_map(|event| {
+        let name = event["event"]["type"].as_str()?;
+        Some((name, at(event)?))
+    });
+    let (before, since): (Vec<_>, Vec<_>) = events.partition(|(_, at)| *at < began_at);
+    let had = |names: &[&str]| before.iter().any(|(name, _)| names.contains(name));
+    match since.first() {
+        // Only the news of it was still on its way when the process died.
+        _ if had(&["succeeded", "failed"]) => Taken::Ended,
+        Some((_, at)) => Taken::After(at.since(began_at)),
+        None if had(&["query_started"]) => Taken::AskedBefore,
+        None => Taken::Not,
     }
 }
 
-enum Taken {
+pub(super) enum Taken {
     Not,
     /// So long after the start.
     After(Duration),
@@ -256,9 +263,9 @@ enum Taken {
     Ended,
 }
 
-/// What the engine has to go on with after a start: it was accepted, its end was not heard, and nobody asked about it yet, so that
-/// the next question is not a later one of the schedule.
-fn open(site: &Site, load: &Load) -> BTreeSet<String> {
+/// What the engine has to go on with after a start: it was accepted, and its end was not heard. First what nobody asked about
+/// yet; then the rest, whose next question is a later one of the schedule.
+fn open(site: &Site, load: &Load) -> (BTreeSet<String>, BTreeSet<String>) {
     let books = site.provider.books();
     let asked: BTreeSet<_> = books
         .values()
@@ -281,7 +288,7 @@ fn open(site: &Site, load: &Load) -> BTreeSet<String> {
     };
     under_way
         .map(|(id, _)| id)
-        .filter(|id| !asked.contains(id.as_str()) && !heard_of_end(id))
+        .filter(|id| !heard_of_end(id))
         .cloned()
-        .collect()
+        .partition(|id| !asked.contains(id.as_str()))
 }

@@ -4,6 +4,7 @@
 //! provider, the merchants' inbox and the load live in this process, which nobody kills. What has to hold in the end is in
 //! [`promises`].
 
+mod asked;
 mod faults;
 mod figures;
 pub mod inbox;
