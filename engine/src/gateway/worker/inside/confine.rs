@@ -333,3 +333,20 @@ const LOADING: &[libc::c_long] = &[
     #[cfg(not(target_arch = "x86_64"))]
     libc::SYS_faccessat,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_that_the_system_refuses_is_told() {
+        // Neither of them exists.
+        for refused in [set(-1, 1), limit(99, 0)] {
+            let why = refused.as_ref().map_err(io::Error::raw_os_error).err();
+            assert_eq!(why, Some(Some(libc::EINVAL)));
+            let told = unbuilt(("a wall", refused)).unwrap();
+            assert!(told.starts_with("a wall (Invalid argument"), "{told}");
+        }
+        assert_eq!(unbuilt(("a wall", Ok(()))), None);
+    }
+}
