@@ -6,6 +6,8 @@
 pub enum Fault {
     /// A request that can move money leaves without a row in the journal.
     JournalSkipped,
+    /// A provider's answer is not written into the journal.
+    AnswerUnwritten,
     /// The caller is answered before its commit is durable.
     AnsweredEarly,
     /// A commit that a crash cut short is found half made.
@@ -62,6 +64,8 @@ pub enum Fault {
     AcknowledgmentForgotten,
     /// The code that a payer typed is journaled as it is.
     CodeKept,
+    /// What a connection signs in with is journaled as it is.
+    SecretKept,
     /// What a receiver that is gone did not take counts as delivered.
     GoneForgotten,
     /// The end of a transaction is not counted.
@@ -69,8 +73,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::JournalSkipped,
+        Self::AnswerUnwritten,
         Self::AnsweredEarly,
         Self::CommitTorn,
         Self::UnknownRetried,
@@ -99,6 +104,7 @@ impl Fault {
         Self::MailRepeated,
         Self::AcknowledgmentForgotten,
         Self::CodeKept,
+        Self::SecretKept,
         Self::GoneForgotten,
         Self::CountForgotten,
     ];

@@ -273,7 +273,7 @@ impl<'c> Scribe<'c> {
             self.desk().maybe_sent -= 1;
         }
         self.desk().out -= 1;
-        if is_planted(Fault::JournalSkipped) {
+        if is_planted(Fault::JournalSkipped) || is_planted(Fault::AnswerUnwritten) {
             return;
         }
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {

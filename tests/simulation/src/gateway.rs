@@ -122,6 +122,7 @@ async fn submit(
     let (config, version): (Config, _) = (cx.config()?, version());
     stumble(cx, &config).await?;
     let ask = json!({
+        "account": config.secret,
         "reference": reference,
         "transaction": transaction,
         "minor": amount.minor,

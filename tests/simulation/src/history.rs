@@ -251,6 +251,10 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
                 started_at: since_start(attempt.started_at),
                 ended_at: attempt.ended_at.map(since_start),
                 journaled: rows.iter().filter(|row| row.mutates).count(),
+                answers: rows
+                    .iter()
+                    .filter_map(|row| Some((row.method.clone(), row.status?)))
+                    .collect(),
             });
         }
         stored.push(told(&tx, attempts, &timeline, timers.contains(&key)));
@@ -259,14 +263,15 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     let posted = posted(engine).await;
     let gateways = in_force(engine).await;
     let totals = totals(disk, engine).await;
-    let codes = world.lock().evidence.codes.clone();
+    let mut secrets = world.lock().evidence.codes.clone();
+    secrets.push(image::CALLBACK_SECRET.to_owned());
     let rows = disk.rows();
     let outbox = rows
         .iter()
         .filter(|(table, ..)| *table == Table::Outbox)
         .count();
-    let kept_codes = codes.into_iter().filter(|code| is_kept(&rows, code));
-    let kept_codes = kept_codes.collect();
+    let kept_in_clear = secrets.into_iter().filter(|secret| is_kept(&rows, secret));
+    let kept_in_clear = kept_in_clear.collect();
     let mut world = world.lock();
     let at = world.now();
     for stored in &stored {
@@ -280,7 +285,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     }
     world.evidence.posted = posted;
     world.evidence.gateways = gateways;
-    world.evidence.kept_codes = kept_codes;
+    world.evidence.kept_in_clear = kept_in_clear;
     world.evidence.peace = peace(&world.plan);
     world.evidence.webhooks.clone_from(&image.webhooks);
     world.evidence.stored = stored;

@@ -29,9 +29,10 @@ pub struct Evidence {
     pub posted: Vec<Posted>,
     /// What payers were shown that they pay, before they said yes.
     pub agreed: Vec<Agreed>,
-    /// The codes that payers typed, and those of them that lie on the disk at the end.
+    /// The codes that payers typed.
     pub codes: Vec<String>,
-    pub kept_codes: Vec<String>,
+    /// Those of them, and of the connections' secrets, that lie on the disk in clear at the end.
+    pub kept_in_clear: Vec<String>,
     /// Who was told that no gateway can serve them.
     pub turned_away: Vec<String>,
     /// Changes of gateways that an operator was told of, in order.
@@ -176,6 +177,7 @@ pub struct Answered {
     pub reference: String,
     /// Of the request.
     pub method: String,
+    pub status: u16,
     /// The provider's word: `paid`, `pending`, `declined`, `busy`. `None`: it failed, does not know the reference, or talks nonsense.
     pub word: Option<String>,
 }
@@ -256,6 +258,8 @@ pub struct StoredAttempt {
     pub ended_at: Option<i64>,
     /// Requests of it in the journal that can have moved money.
     pub journaled: usize,
+    /// The answers in its journal: the request's method and the answer's status.
+    pub answers: Vec<(String, u16)>,
 }
 
 /// The total of one list.

@@ -10,13 +10,13 @@
 //! | P5 | whatever is not final has a time at which it is looked at again, and comes to an end or to a person |
 //! | P6 | a gateway that hangs, panics or faults delays no call and no news of another one |
 //! | P7 | webhooks: at least once or visibly given up, one id and one body, in order, of what happened only |
-//! | P8 | every request that can have moved money is in the journal; an operator's order is on the timeline with a name |
+//! | P8 | every request that can have moved money is in the journal, and every answer; an operator's order is on the timeline, signed |
 //! | P9 | sandbox never touches live |
 //! | P10 | a change of a gateway holds once it was told of, turns nobody away, and an attempt ends on the version that it began on |
 //! | price | a provider is asked for what the payer agreed to, at the rate that was fixed then |
 //! | mail | one mail about each end to whom it concerns, twice only where the first one's acknowledgment was lost |
 //! | total | a list tells of exactly as many transactions as there are |
-//! | secret | a code that a payer typed is on no disk |
+//! | secret | a code that a payer typed, and the secret of a connection, is on no disk in clear |
 
 mod deliveries;
 mod evidence;
@@ -58,6 +58,7 @@ const PROMISES: &[Promise] = &[
     ("P7", deliveries::of_what_happened_only),
     ("P7", deliveries::once_acknowledged_never_again),
     ("P8", money::everything_sent_is_in_the_journal),
+    ("P8", money::everything_answered_is_in_the_journal),
     ("P8", states::orders_are_signed),
     ("P9", money::sandbox_never_touches_live),
     ("P10", gateways::a_change_that_was_told_of_holds),
@@ -68,7 +69,7 @@ const PROMISES: &[Promise] = &[
     ("mail", mails::one_about_each_end),
     ("mail", mails::once_acknowledged_never_again),
     ("total", states::totals_are_exact),
-    ("secret", states::codes_are_on_no_disk),
+    ("secret", states::secrets_are_on_no_disk),
 ];
 
 /// Everything that `evidence` breaks.

@@ -253,6 +253,27 @@ pub fn everything_sent_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<S
     }
 }
 
+/// What a provider answered, to whatever request, is on the timeline with its status. Only what surely was written down counts.
+pub fn everything_answered_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut read: BTreeMap<(&str, (String, u16)), usize> = BTreeMap::new();
+    let answers = evidence.answered.iter();
+    for answer in answers.filter(|answer| evidence.was_dealt_with(answer.at)) {
+        let kind = (answer.method.clone(), answer.status);
+        *read.entry((&answer.reference, kind)).or_default() += 1;
+    }
+    for ((reference, kind), times) in read {
+        let rows = about(evidence, reference).map_or(0, |(_, attempt)| {
+            attempt.answers.iter().filter(|row| **row == kind).count()
+        });
+        if rows < times {
+            let (method, status) = kind;
+            broken.push(format!(
+                "{times} answers {status} to {method} about {reference} were read, and the journal has {rows}"
+            ));
+        }
+    }
+}
+
 /// The environment of a transaction is that of every request about it.
 pub fn sandbox_never_touches_live(evidence: &Evidence, broken: &mut Vec<String>) {
     for sent in &evidence.sent {

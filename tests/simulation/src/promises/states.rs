@@ -114,10 +114,10 @@ pub fn orders_are_signed(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// What a payer types passes through to the provider, and stays nowhere.
-pub fn codes_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
-    for code in &evidence.kept_codes {
-        broken.push(format!("the code {code} lies on the disk"));
+/// What a payer types, and what a connection signs in with, passes through to the provider, and lies nowhere in clear.
+pub fn secrets_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
+    for secret in &evidence.kept_in_clear {
+        broken.push(format!("the secret {secret} lies on the disk"));
     }
 }
 

@@ -126,6 +126,7 @@ impl World {
                 at,
                 reference: of.to_owned(),
                 method: method.to_owned(),
+                status: answer.status,
                 word: word(answer),
             });
         }
