@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use switchyard_engine::access::NewConnection;
+use switchyard_engine::access::{DevelopmentKeys, NewConnection};
+use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{By, Call, Operation, State, Version};
 use switchyard_engine::records::Kind;
-use switchyard_engine::store::{Batch, Direction, Table};
-use switchyard_engine::testing::Wanted;
-use switchyard_engine::transaction::Outcome;
-use switchyard_tests::misbehaving_gateway;
+use switchyard_engine::store::{Batch, Death, Direction, MemoryDisk, Mortal, Store, Table};
+use switchyard_engine::testing::{Bench as Started, START, Wanted};
+use switchyard_engine::transaction::{AttemptState, Outcome};
+use switchyard_tests::{eventually, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, Try, collection};
-use crate::engine::{choice, payment};
+use crate::engine::{choice, payment, payment_for};
 use crate::provider::Provider;
 
 async fn misbehaving(bench: &Bench) -> Arc<Version> {
@@ -186,6 +187,86 @@ async fn not_found_proves_nothing_when_a_row_of_the_journal_cannot_be_read() {
     assert!(matches!(outcome, Outcome::NotSent { .. }), "{outcome:?}");
 }
 
+/// An engine that begins when it is `at`, on this store.
+async fn begun(
+    bench: &Bench,
+    store: &Store,
+    keys: Option<DevelopmentKeys>,
+    at: Timestamp,
+) -> Started {
+    let wanted = Wanted {
+        store: store.clone(),
+        clock: Clock::manual(at),
+        keys,
+        ..Wanted::with(bench.gateways.clone())
+    };
+    wanted.start().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    misbehaving(&bench).await;
+    let disk = MemoryDisk::default();
+    let process = Mortal::new(&disk, Death::Never);
+    let first = begun(&bench, &process.store(), None, START).await;
+    let connection = NewConnection {
+        app: first.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "misbehaving".into(),
+        account_name: "Main".into(),
+        methods: None,
+        config: json!({ "url": provider.in_mood("ok"), "key": KEY }),
+    };
+    let made = first.engine.access.create_connection(connection).await;
+    made.unwrap();
+    let id = payment_for(&first, "USD", "write and never").await.id;
+    let choice = choice("misbehaving_usd", "4149518161");
+    first.engine.confirm(id, choice).await.unwrap();
+    let (key, state) = eventually("its state is kept", NET, async || {
+        let rows = first
+            .engine
+            .store
+            .scan(Table::Journal, b"p", b"q", Direction::Forward, 100);
+        let mut rows = rows.await?.into_iter();
+        Ok(rows.find(|(key, _)| key.ends_with(b"/state")))
+    })
+    .await
+    .unwrap();
+    // While the call is away.
+    process.kill();
+    let store = Mortal::new(&disk, Death::Never).store();
+    let put = async |row: &[u8]| {
+        let mut batch = Batch::new();
+        batch.put(Table::Journal, &key, row);
+        store.commit(batch).await.unwrap();
+    };
+    put(b"rubbish").await;
+    let later = START.plus(Duration::from_secs(3_600));
+    let next = begun(&bench, &store, Some(first.keys.clone()), later).await;
+    let attempt = async || {
+        let tx = next.engine.transaction(id).await.unwrap().unwrap();
+        assert_eq!(tx.attempts.len(), 1);
+        tx.attempts[0].clone()
+    };
+    eventually("it was woken a few times", NET, async || {
+        next.clock.advance(Duration::from_secs(1));
+        let wakes = next.engine.scheduler().await.map_or(0, |now| now.wakes);
+        Ok((wakes >= 3).then_some(()))
+    })
+    .await
+    .unwrap();
+    assert_eq!(attempt().await.state, AttemptState::Started);
+    put(&state).await;
+    eventually("it is in doubt", NET, async || {
+        next.clock.advance(Duration::from_secs(1));
+        Ok((attempt().await.state != AttemptState::Started).then_some(()))
+    })
+    .await
+    .unwrap();
+    assert!(attempt().await.gateway_state["began"].is_string());
+}
+
 #[tokio::test]
 async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answer_comes() {
     let (bench, provider) = (Bench::new(), Provider::start().await);
@@ -216,3 +297,6 @@ async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answe
         (false, true)
     );
 }
+
+/// A net, and no measure.
+const NET: Duration = Duration::from_secs(60);
