@@ -174,14 +174,18 @@ impl Hands {
         }
     }
 
-    /// Lets days pass until everything is final and told, or a person has it.
+    /// Lets days pass until everything is final and told, or a person has it: at two looks, since a process that was just started has not
+    /// taken up yet what was left.
     async fn settle(&self, clock: &Clock) {
         let began = self.world.lock().now();
+        let mut was_settled = false;
         loop {
             let now = self.world.lock().now();
-            if now - began > DAYS || crate::history::is_settled(&self.engine).await {
+            let is_settled = crate::history::is_settled(&self.engine).await;
+            if now - began > DAYS || (was_settled && is_settled) {
                 return;
             }
+            was_settled = is_settled;
             let grain = grain(now);
             clock.set_grain(grain);
             // What providers say meanwhile is on the agenda again.
