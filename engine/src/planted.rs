@@ -26,8 +26,16 @@ pub enum Fault {
     ContradictionIgnored,
     /// That a provider takes back what succeeded is dropped without a case.
     ReversalIgnored,
+    /// The end of a transaction is told before its beginning.
+    OrderForgotten,
+    /// A webhook that is tried again goes by another id.
+    EventRenamed,
     /// Webhooks leave before what they tell of is durable.
     AnnouncedEarly,
+    /// Less money than was asked counts as a success.
+    LessIsEnough,
+    /// A payer may pay once more while nobody knows the end of an attempt.
+    ConfirmedInDoubt,
     /// A request without an answer in time counts as declined.
     TimeoutDeclined,
     /// The answer kept for an idempotency key is not found again.
@@ -56,6 +64,8 @@ pub enum Fault {
     WordAgainstProvider,
     /// A payer who agreed to one price is asked for another, because the rate moved meanwhile.
     RateMoved,
+    /// The price stays as it was agreed, and the rate beside it is the one of that moment.
+    RateReadAnew,
     /// The end of a transaction writes no mail.
     MailForgotten,
     /// A mail that was sent stays in the outbox.
@@ -73,7 +83,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 38] = [
         Self::JournalSkipped,
         Self::AnswerUnwritten,
         Self::AnsweredEarly,
@@ -85,7 +95,11 @@ impl Fault {
         Self::EndChanged,
         Self::ContradictionIgnored,
         Self::ReversalIgnored,
+        Self::OrderForgotten,
+        Self::EventRenamed,
         Self::AnnouncedEarly,
+        Self::LessIsEnough,
+        Self::ConfirmedInDoubt,
         Self::TimeoutDeclined,
         Self::KeyForgotten,
         Self::ForgeryBelieved,
@@ -100,6 +114,7 @@ impl Fault {
         Self::OrderUnsigned,
         Self::WordAgainstProvider,
         Self::RateMoved,
+        Self::RateReadAnew,
         Self::MailForgotten,
         Self::MailRepeated,
         Self::AcknowledgmentForgotten,

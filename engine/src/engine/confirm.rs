@@ -50,9 +50,12 @@ impl Engine {
         tx: Arc<Transaction>,
         choice: Choice,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let price = self
+        let mut price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;
+        if is_planted(Fault::RateReadAnew) {
+            price.amount = choice.agreed.unwrap_or(price.amount);
+        }
         let differs = choice.agreed.is_some_and(|agreed| agreed != price.amount);
         if differs && !is_planted(Fault::RateMoved) {
             return Err(EngineError::PriceChanged);

@@ -2,12 +2,14 @@
 //! happened goes unannounced.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::payload;
 use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::ids::{DeliveryId, EventId, WebhookId};
+use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Table};
 use crate::transaction::{EventName, Transaction};
 
@@ -80,7 +82,12 @@ pub(super) fn row(
 /// whatever the clock said between decision and commit.
 pub(super) fn due(name: EventName, initiated_at: Timestamp, now: Timestamp) -> Timestamp {
     if payload::sequence(name) == 1 {
-        initiated_at
+        let late = Duration::from_secs(if is_planted(Fault::OrderForgotten) {
+            600
+        } else {
+            0
+        });
+        initiated_at.plus(late)
     } else {
         now
     }

@@ -82,6 +82,7 @@ pub fn run(plan: Plan, options: Options) -> History {
     let mut world = world.lock();
     found.extend(panics::noted().into_iter().map(|why| Broken {
         promise: "no panic",
+        rule: "no panic",
         why,
     }));
     found.extend(broken(&world.evidence));
@@ -183,6 +184,7 @@ fn without_timer(disk: &Disk) -> Vec<Broken> {
     stuck
         .map(|(_, tx)| Broken {
             promise: "P5",
+            rule: "a timer at every death",
             why: format!(
                 "{} is {} on the disk, and its timer is not as that wants",
                 tx.id,

@@ -1,21 +1,33 @@
-//! A simulation that finds nothing proves nothing: every fault that is planted in the engine is found.
+//! A simulation that finds nothing proves nothing: every fault that is planted in the engine is found, and every promise can be broken.
+
+use std::collections::BTreeSet;
 
 use switchyard_engine::simulation::Fault;
 use switchyard_simulation::plan::Plan;
+use switchyard_simulation::promises::{breaks, rules};
 use switchyard_simulation::{Options, run};
 
 #[test]
-fn every_planted_fault_is_found_within_a_thousand_seeds() {
+fn every_planted_fault_breaks_its_promise_within_a_thousand_seeds() {
     for fault in Fault::ALL {
-        let options = Options {
-            fault: Some(fault),
-            keeps_log: false,
-        };
+        let (rule, options) = (
+            breaks(fault),
+            Options {
+                fault: Some(fault),
+                keeps_log: false,
+            },
+        );
         let found = (1..=1_000).find_map(|seed| {
-            let broken = run(Plan::of(seed), options).broken;
-            Some((seed, broken.first()?.to_string()))
+            let mut broken = run(Plan::of(seed), options).broken.into_iter();
+            Some((seed, broken.find(|broken| broken.rule == rule)?))
         });
-        let (seed, broken) = found.unwrap_or_else(|| panic!("{fault:?} is not found"));
+        let (seed, broken) = found.unwrap_or_else(|| panic!("{fault:?} does not break {rule}"));
         println!("{fault:?} is found with seed {seed}: {broken}");
     }
+}
+
+#[test]
+fn every_promise_is_broken_by_a_planted_fault() {
+    let broken: BTreeSet<_> = Fault::ALL.into_iter().map(breaks).collect();
+    assert_eq!(broken, rules().collect());
 }

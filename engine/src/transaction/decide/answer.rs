@@ -5,6 +5,7 @@ use super::recover::RESUMES;
 use crate::ids::AttemptId;
 use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::money::Amount;
+use crate::planted::{Fault, is_planted};
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
@@ -292,7 +293,8 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
 }
 
 pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
-    captured.currency() == asked.currency() && captured.minor() >= asked.minor()
+    let is_enough = captured.minor() >= asked.minor() || is_planted(Fault::LessIsEnough);
+    captured.currency() == asked.currency() && is_enough
 }
 
 /// Whether the provider has already said that some money moved. Then nothing but a person, or the right amount, ends the attempt.

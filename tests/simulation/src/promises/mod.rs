@@ -20,6 +20,7 @@
 
 mod deliveries;
 mod evidence;
+mod faults;
 mod gateways;
 mod mails;
 mod money;
@@ -29,56 +30,89 @@ pub use self::evidence::{
     Accepted, Agreed, Answered, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail,
     OrderedByHand, Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt, Total,
 };
+pub use self::faults::breaks;
 
 /// A promise that was broken, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
+    /// Its number: `P7`.
     pub promise: &'static str,
+    /// Which part of it: `deliveries::in_order`.
+    pub rule: &'static str,
     pub why: String,
 }
 
-type Promise = (&'static str, fn(&Evidence, &mut Vec<String>));
+struct Promise {
+    number: &'static str,
+    rule: &'static str,
+    holds: fn(&Evidence, &mut Vec<String>),
+}
+
+/// Each with the function that holds evidence against it, and that function's name.
+macro_rules! promises {
+    ($($number:literal: $home:ident::$rule:ident,)*) => {
+        &[$(Promise {
+            number: $number,
+            rule: concat!(stringify!($home), "::", stringify!($rule)),
+            holds: $home::$rule,
+        }),*]
+    };
+}
 
 /// Every promise and the functions that hold evidence against it.
-const PROMISES: &[Promise] = &[
-    ("P1", money::charged_once),
-    ("P1", money::submitted_once),
-    ("P2", states::nothing_accepted_is_lost),
-    ("P2", states::one_key_makes_one_transaction),
-    ("P3", states::final_states_never_change),
-    ("P3", money::contradictions_open_cases),
-    ("P3", money::a_success_that_is_taken_back_opens_a_case),
-    ("P4", money::unknown_is_never_shown_as_failed),
-    ("P4", money::success_is_in_the_books),
-    ("P5", states::everything_comes_to_an_end),
-    ("P6", gateways::a_sick_one_delays_no_other),
-    ("P7", deliveries::at_least_once),
-    ("P7", deliveries::one_id_and_one_body),
-    ("P7", deliveries::in_order),
-    ("P7", deliveries::of_what_happened_only),
-    ("P7", deliveries::once_acknowledged_never_again),
-    ("P8", money::everything_sent_is_in_the_journal),
-    ("P8", money::everything_answered_is_in_the_journal),
-    ("P8", states::orders_are_signed),
-    ("P9", money::sandbox_never_touches_live),
-    ("P10", gateways::a_change_that_was_told_of_holds),
-    ("P10", gateways::a_change_turns_nobody_away),
-    ("P10", gateways::an_attempt_ends_on_the_version_it_began_on),
-    ("price", money::asked_as_agreed),
-    ("price", money::the_rate_is_the_one_that_was_fixed),
-    ("mail", mails::one_about_each_end),
-    ("mail", mails::once_acknowledged_never_again),
-    ("total", states::totals_are_exact),
-    ("secret", states::secrets_are_on_no_disk),
+const PROMISES: &[Promise] = promises![
+    "P1": money::charged_once,
+    "P1": money::submitted_once,
+    "P2": states::nothing_accepted_is_lost,
+    "P2": states::one_key_makes_one_transaction,
+    "P3": states::final_states_never_change,
+    "P3": money::contradictions_open_cases,
+    "P3": money::a_success_that_is_taken_back_opens_a_case,
+    "P4": money::unknown_is_never_shown_as_failed,
+    "P4": money::success_is_in_the_books,
+    "P5": states::everything_comes_to_an_end,
+    "P6": gateways::a_sick_one_delays_no_other,
+    "P7": deliveries::at_least_once,
+    "P7": deliveries::one_id_and_one_body,
+    "P7": deliveries::in_order,
+    "P7": deliveries::of_what_happened_only,
+    "P7": deliveries::once_acknowledged_never_again,
+    "P8": money::everything_sent_is_in_the_journal,
+    "P8": money::everything_answered_is_in_the_journal,
+    "P8": states::orders_are_signed,
+    "P9": money::sandbox_never_touches_live,
+    "P10": gateways::a_change_that_was_told_of_holds,
+    "P10": gateways::a_change_turns_nobody_away,
+    "P10": gateways::an_attempt_ends_on_the_version_it_began_on,
+    "price": money::asked_as_agreed,
+    "price": money::the_rate_is_the_one_that_was_fixed,
+    "mail": mails::one_about_each_end,
+    "mail": mails::once_acknowledged_never_again,
+    "total": states::totals_are_exact,
+    "secret": states::secrets_are_on_no_disk,
 ];
+
+/// The rules that there are.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    PROMISES.iter().map(|promise| promise.rule)
+}
 
 /// Everything that `evidence` breaks.
 pub fn broken(evidence: &Evidence) -> Vec<Broken> {
     let mut broken = Vec::new();
-    for (promise, holds) in PROMISES {
+    for Promise {
+        number,
+        rule,
+        holds,
+    } in PROMISES
+    {
         let mut sentences = Vec::new();
         holds(evidence, &mut sentences);
-        broken.extend(sentences.into_iter().map(|why| Broken { promise, why }));
+        broken.extend(sentences.into_iter().map(|why| Broken {
+            promise: number,
+            rule,
+            why,
+        }));
     }
     broken
 }
