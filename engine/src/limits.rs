@@ -206,6 +206,9 @@ pub const CALLBACKS_UNDER_WAY: usize = 8;
 /// Callbacks that wait in memory for the end of our own call about their attempt. What goes beyond is read once more after that call
 /// must have ended.
 pub const CALLBACKS_AFTER_OUR_CALL: usize = 10_000;
+/// Attempts that have ended of which is remembered when their provider was asked about them once more; beyond that all are forgotten, which
+/// costs a query each.
+pub const CALLBACKS_HEARD: usize = 10_000;
 /// Callbacks of one connection that are kept although they belong to nothing, that were refused, and that meant nothing. The oldest go
 /// first; they are counted for ever, and whatever a lost one said is learnt from the next query.
 pub const CALLBACKS_UNMATCHED: usize = 2_000;

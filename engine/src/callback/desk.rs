@@ -9,10 +9,10 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::row::{CallbackState, Which};
 use crate::clock::Timestamp;
-use crate::ids::ConnectionId;
+use crate::ids::{AttemptId, ConnectionId};
 use crate::limits::{
-    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_UNDER_WAY,
-    CALLBACKS_WAITING_BYTES,
+    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
+    CALLBACKS_UNDER_WAY, CALLBACKS_WAITING_BYTES,
 };
 
 pub(crate) struct Callbacks {
@@ -25,6 +25,8 @@ pub(crate) struct Callbacks {
     put_aside: AtomicU64,
     /// At the start none was aside.
     none_at_start: AtomicBool,
+    /// When providers were last asked about attempts that had ended, as far as what they said has been dealt with.
+    heard: Mutex<HashMap<AttemptId, Timestamp>>,
 }
 
 #[derive(Default)]
@@ -51,6 +53,7 @@ impl Default for Callbacks {
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
             put_aside: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
+            heard: Mutex::default(),
         }
     }
 }
@@ -87,6 +90,21 @@ impl Callbacks {
         if let Some(gauge) = self.gauges().get_mut(&connection) {
             gauge.waiting_bytes = gauge.waiting_bytes.saturating_sub(bytes.into());
         }
+    }
+
+    /// Notes that a provider was asked at `at` about an attempt that had ended, and that what it said is kept.
+    pub(super) fn heard(&self, attempt: AttemptId, at: Timestamp) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if heard.len() >= CALLBACKS_HEARD {
+            heard.clear();
+        }
+        heard.insert(attempt, at);
+    }
+
+    /// Whether a provider was asked at `since` or later, by this process, and what it said is kept.
+    pub(super) fn was_heard_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
     /// How many more of a connection's may be taken up now.
@@ -194,5 +212,25 @@ mod tests {
         assert_eq!(desk.enter(one, 1, now), Err(Full::TooManyWait));
         desk.out(one, half);
         assert_eq!(desk.enter(one, 1, now), Ok(()));
+    }
+
+    #[test]
+    fn a_question_counts_for_what_came_before_it_and_is_forgotten_with_too_many_others() {
+        let desk = Callbacks::default();
+        let attempt = |number| AttemptId::new(ulid::Ulid::from_parts(1, number));
+        let asked = Timestamp::from_seconds(1_000);
+        let before = asked.minus(Duration::from_secs(1));
+        let after = asked.plus(Duration::from_secs(1));
+        desk.heard(attempt(0), asked);
+        assert!(desk.was_heard_since(attempt(0), before));
+        assert!(!desk.was_heard_since(attempt(0), after), "it is news");
+        assert!(!desk.was_heard_since(attempt(1), before), "of another one");
+        for number in 1..=CALLBACKS_HEARD as u128 {
+            desk.heard(attempt(number), asked);
+        }
+        assert!(
+            !desk.was_heard_since(attempt(0), before),
+            "one query too many"
+        );
     }
 }

@@ -4,9 +4,7 @@
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, apply, matched};
 use crate::actors;
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::{Operation, exchanges};
 use crate::limits::{CALLBACK_HINT_AGE, CALLBACK_PATIENCE};
 use crate::transaction::{Attempt, AttemptState, Outcome, Transaction};
 
@@ -28,35 +26,30 @@ pub(super) async fn ask(
     if engine.running.contains(attempt.id) {
         return Ok(None);
     }
-    // Of a success only the provider itself hints, which is seldom, and a query that was made for it may have been heard by nobody.
-    if !has_succeeded && was_asked_since(engine, tx, attempt, callback.received_at).await? {
+    // Who sends many hints gets one query for them. That the timeline has a query proves nothing: whoever made it may have died, or found
+    // the store closed, before what it brought was kept.
+    if engine
+        .callbacks
+        .was_heard_since(attempt.id, callback.received_at)
+    {
         return end("The attempt has ended, and the provider was asked since.");
     }
-    match actors::query(engine, tx, attempt).await {
+    let asked_at = engine.clock.now();
+    let verdict = match actors::query(engine, tx, attempt).await {
         declined @ Outcome::Declined(_) if has_succeeded => {
             apply(engine, tx, attempt, declined).await
         }
-        Outcome::Unknown { .. } => Ok(Some(later(engine, callback, why))),
+        Outcome::Unknown { .. } => return Ok(Some(later(engine, callback, why))),
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
         success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
         Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Pending { .. } => {
             end("The attempt has ended, and the provider knows of no money.")
         }
+    }?;
+    if verdict.is_some() {
+        engine.callbacks.heard(attempt.id, asked_at);
     }
-}
-
-/// Who sends many hints gets one query for them.
-async fn was_asked_since(
-    engine: &Engine,
-    tx: &Transaction,
-    attempt: &Attempt,
-    since: Timestamp,
-) -> Result<bool, EngineError> {
-    let rows = exchanges(&engine.store, tx.id, attempt.id).await?;
-    let query = Operation::Query.as_str();
-    Ok(rows
-        .iter()
-        .any(|row| row.operation == query && row.status.is_some() && row.at >= since))
+    Ok(verdict)
 }
 
 /// The provider could not say. It is asked again after as long as the callback has waited already, for a day.
