@@ -226,7 +226,9 @@ async fn meet(
             transaction: found.transaction,
             attempt: found.attempt,
         };
-        journal.add(exchanges).await?;
+        // The end of its id is chance.
+        let call = callback.id.ulid().random() as u32;
+        journal.add(call, exchanges).await?;
     }
     let provider_id = said.provider_id();
     let is_another = attempt.provider_id.is_some()

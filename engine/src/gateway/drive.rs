@@ -158,6 +158,8 @@ impl Drive<'_> {
         let mut random = [0; 48];
         self.inner.ids.fill(&mut random);
         let (call, seed) = random.split_at(16);
+        self.scribe
+            .is_call(u32::from_be_bytes([call[0], call[1], call[2], call[3]]));
         self.write(&Begin {
             op: self.operation,
             call: Cow::Owned(format!("c_{}", hex(call))),

@@ -4,8 +4,8 @@
 //! crash the rows of an attempt prove what cannot have happened: no such row, nothing sent. Requests that only read are written
 //! after the call, all at once. A call without requests writes nothing.
 //!
-//! Calls of one attempt overlap: a query and a callback, say. Each counts its exchanges by itself, so a row's key says besides its
-//! number when the exchange began and of which operation, and no call writes over another's rows.
+//! Calls of one attempt overlap: a query and a callback, say, or two queries at one moment. Each counts its exchanges by itself, so a row's
+//! key says besides its number when the exchange began, of which operation and of which call, and no call writes over another's rows.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -146,6 +146,8 @@ pub(super) struct Scribe<'c> {
 #[derive(Default)]
 struct Desk {
     next: Option<u32>,
+    /// Tells this call's rows from those of another one at the same moment.
+    call: u32,
     /// Requests that can have moved money and are not proven to have stayed.
     maybe_sent: usize,
     /// Those of them that are being sent now.
@@ -192,6 +194,11 @@ impl<'c> Scribe<'c> {
     /// Is a request that can move money being sent now?
     pub(super) fn is_out(&self) -> bool {
         self.desk().out > 0
+    }
+
+    /// Which call this is, by anything that another one of the attempt has not.
+    pub(super) fn is_call(&self, call: u32) {
+        self.desk().call = call;
     }
 
     /// The attempt's state has changed; it is durable before the next request that can move money.
@@ -320,13 +327,14 @@ impl<'c> Scribe<'c> {
         journal: &Journal,
         row: Option<(u32, &Exchange)>,
     ) -> Result<(), CommitError> {
-        let (later, state) = {
+        let (later, state, call) = {
             let mut desk = self.desk();
-            (std::mem::take(&mut desk.later), desk.state.take())
+            let later = std::mem::take(&mut desk.later);
+            (later, desk.state.take(), desk.call)
         };
         let mut batch = Batch::new();
         for (number, exchange) in row.into_iter().chain(later.iter().map(|(n, e)| (*n, e))) {
-            let key = row_key(journal, number, exchange);
+            let key = row_key(journal, number, call, exchange);
             batch.put(Table::Journal, key, written(exchange));
         }
         if let Some(state) = &state {
@@ -348,15 +356,15 @@ impl<'c> Scribe<'c> {
 }
 
 impl Journal {
-    /// Adds exchanges that only read and were made before it was known what they were about.
-    pub(crate) async fn add(&self, exchanges: &[Exchange]) -> Result<(), CommitError> {
+    /// Adds exchanges that only read and were made before it was known what they were about. `call`: as for [`Scribe::is_call`].
+    pub(crate) async fn add(&self, call: u32, exchanges: &[Exchange]) -> Result<(), CommitError> {
         let unavailable = |error: StoreError| CommitError::Unavailable {
             reason: error.to_string(),
         };
         let first = self.next().await.map_err(unavailable)?;
         let mut batch = Batch::new();
         for (number, exchange) in (first..).zip(exchanges) {
-            let key = row_key(self, number, exchange);
+            let key = row_key(self, number, call, exchange);
             batch.put(Table::Journal, key, written(exchange));
         }
         self.store.commit(batch).await
@@ -398,15 +406,15 @@ pub(super) enum JournalError {
     Store(#[from] StoreError),
 }
 
-/// The number comes first: rows sort as they began, those of before this key had a moment in it included.
-fn row_key(journal: &Journal, number: u32, exchange: &Exchange) -> String {
+/// The number comes first: rows sort as they began, those of before this key had a moment or a call in it included.
+fn row_key(journal: &Journal, number: u32, call: u32, exchange: &Exchange) -> String {
     let Journal {
         transaction,
         attempt,
         ..
     } = journal;
     let (at, operation) = (exchange.at.as_micros(), &exchange.operation);
-    format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-{operation}")
+    format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-{operation}-{call:08x}")
 }
 
 fn rows_begin(transaction: TransactionId, attempt: AttemptId) -> String {
@@ -507,6 +515,29 @@ mod tests {
         let told: Vec<_> = rows.iter().map(|row| row.operation.as_str()).collect();
         assert_eq!(told, ["query", "submit_input"]);
         assert_eq!(journal.next().await.unwrap(), 1);
+    }
+
+    /// The schedule and a merchant who verifies may have asked at the same moment.
+    #[tokio::test]
+    async fn two_calls_of_one_operation_at_one_moment_are_two_rows() {
+        let (journal, redactor) = (journal(), Redactor::default());
+        let now = Timestamp::from_seconds(1_000);
+        let scribes = [1, 2].map(|call| {
+            let scribe = Scribe::new(Some(&journal), &redactor, "acme", "query");
+            scribe.is_call(call);
+            scribe
+        });
+        let mut asking = Vec::new();
+        for scribe in &scribes {
+            asking.push(scribe.begin(&request(false), now).await.unwrap());
+        }
+        for (scribe, begun) in scribes.iter().zip(asking) {
+            scribe.end(begun, &answer()).await;
+            scribe.finish().await;
+        }
+        let (transaction, attempt) = (journal.transaction, journal.attempt);
+        let rows = exchanges(&journal.store, transaction, attempt).await;
+        assert_eq!(rows.unwrap().len(), 2);
     }
 
     #[tokio::test]
