@@ -159,7 +159,7 @@ impl Drive<'_> {
         self.inner.ids.fill(&mut random);
         let (call, seed) = random.split_at(16);
         self.scribe
-            .is_call(u32::from_be_bytes([call[0], call[1], call[2], call[3]]));
+            .name_call(u32::from_be_bytes([call[0], call[1], call[2], call[3]]));
         self.write(&Begin {
             op: self.operation,
             call: Cow::Owned(format!("c_{}", hex(call))),

@@ -196,8 +196,8 @@ impl<'c> Scribe<'c> {
         self.desk().out > 0
     }
 
-    /// Which call this is, by anything that another one of the attempt has not.
-    pub(super) fn is_call(&self, call: u32) {
+    /// Says which call this is, by anything that another one of the attempt has not.
+    pub(super) fn name_call(&self, call: u32) {
         self.desk().call = call;
     }
 
@@ -356,7 +356,7 @@ impl<'c> Scribe<'c> {
 }
 
 impl Journal {
-    /// Adds exchanges that only read and were made before it was known what they were about. `call`: as for [`Scribe::is_call`].
+    /// Adds exchanges that only read and were made before it was known what they were about. `call`: as for [`Scribe::name_call`].
     pub(crate) async fn add(&self, call: u32, exchanges: &[Exchange]) -> Result<(), CommitError> {
         let unavailable = |error: StoreError| CommitError::Unavailable {
             reason: error.to_string(),
@@ -524,7 +524,7 @@ mod tests {
         let now = Timestamp::from_seconds(1_000);
         let scribes = [1, 2].map(|call| {
             let scribe = Scribe::new(Some(&journal), &redactor, "acme", "query");
-            scribe.is_call(call);
+            scribe.name_call(call);
             scribe
         });
         let mut asking = Vec::new();
