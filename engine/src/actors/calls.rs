@@ -10,7 +10,7 @@ use super::commit::Step;
 use super::input;
 use super::running::Away;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::{self, Call, CallEnd, Journal, Operation, Recovered};
+use crate::gateway::{Call, CallEnd, Journal, Operation};
 use crate::ids::AttemptId;
 use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
@@ -99,7 +99,11 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
         Err(_) => {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "call").increment(1);
             tracing::error!(transaction.id = %tx.id, attempt.id = %id, "A gateway's call panicked in the host.");
-            (after_panic(&engine, &tx, id, operation).await, None)
+            if operation.submits() {
+                return recover(&engine, &tx, errand).await;
+            }
+            let why = "The gateway's call failed inside the engine.".to_owned();
+            (Outcome::Unknown { why }, None)
         }
     };
     metrics::counter!(
@@ -163,6 +167,8 @@ async fn ask_gateway(
     attempt: &Attempt,
     errand: &Errand,
 ) -> CallEnd {
+    #[cfg(test)]
+    engine.faults.strike("call");
     let operation = errand.operation;
     // Of what concerns an attempt that is out it only means that nobody was asked: the attempt stays as it is.
     let unsent = |why: String| CallEnd {
@@ -217,22 +223,12 @@ async fn ask_gateway(
     engine.gateways.call(call).await
 }
 
-async fn after_panic(
-    engine: &Engine,
-    tx: &Transaction,
-    attempt: AttemptId,
-    operation: Operation,
-) -> Outcome {
-    let nothing_sent = operation.submits()
-        && matches!(
-            gateway::recover(&engine.store, tx.id, attempt).await,
-            Ok(Recovered::NothingSent)
-        );
-    let why = "The gateway's call failed inside the engine.".to_owned();
-    match nothing_sent {
-        true => Outcome::NotSent { why },
-        false => Outcome::Unknown { why },
-    }
+/// What a submission came to that broke off is for the journal to say, as after a death of the whole process: nothing is out any more, and
+/// the actor looks.
+async fn recover(engine: &Engine, tx: &Transaction, errand: Errand) {
+    drop(errand.away);
+    tell(engine, tx, Command::Wake).await;
+    engine.watchers.answered(tx.id);
 }
 
 /// Tells the actor until the answer is stored. An answer is never dropped while the process lives; when it dies, the journal remains.

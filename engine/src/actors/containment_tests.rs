@@ -10,12 +10,19 @@ use std::time::Duration;
 use metrics::{
     Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
+use serde_json::json;
 
+use super::calls;
+use super::commit::{Step, commit};
+use crate::clock::Clock;
 use crate::engine::{EngineError, EngineSettings, NewPayment};
 use crate::gateway::Gateways;
 use crate::ids::TransactionId;
+use crate::records;
+use crate::store::{Batch, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
-use crate::transaction::{ClientContext, Refusal, Status};
+use crate::transaction::tests::fixtures::{self, World};
+use crate::transaction::{ClientContext, Refusal, State, Status};
 
 async fn payment(bench: &Bench) -> TransactionId {
     let payment = NewPayment {
@@ -106,6 +113,51 @@ async fn a_panic_in_any_part_of_the_scheduler_delays_that_part_and_stops_nothing
             status(&bench, late).await == Status::Cancelled
         })
         .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
+    for was_sent in [true, false] {
+        let mut wanted = Wanted::with(Gateways::default());
+        wanted.clock = Clock::manual(fixtures::START);
+        let bench = wanted.start().await;
+        let mut world = World::payment();
+        let before = Arc::new(world.tx.clone());
+        let mut batch = Batch::new();
+        let begin = records::Step {
+            before: None,
+            after: &before,
+            events: &[],
+        };
+        records::write(&mut batch, &begin).unwrap();
+        bench.engine.store.commit(batch).await.unwrap();
+        world.apply(fixtures::confirm(1)).unwrap();
+        let (id, attempt) = (world.tx.id, world.current());
+        let mut batch = Batch::new();
+        if was_sent {
+            // A row that cannot be read counts as sent.
+            let row = |name| format!("{id}/{attempt}/{name}");
+            batch.put(Table::Journal, row("0000000001"), "{");
+            batch.put(Table::Journal, row("state"), r#"{"account":7}"#);
+        }
+        let step = Step::of(before, world.events, world.now);
+        let away = calls::announce(&bench.engine, &step);
+        assert!(commit(&bench.engine, batch, &step).await.is_ok());
+        bench.engine.faults.panic_at("call", 1);
+        calls::begin(&bench.engine, &step, away, None);
+        as_time_goes_by(&bench, "the actor looked", async || {
+            let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+            tx.version > step.after.version
+        })
+        .await;
+        let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+        let attempt = tx.attempt(attempt).unwrap();
+        let expected = match was_sent {
+            true => (State::InDoubt, json!({ "account": 7 })),
+            false => (State::AwaitingCustomer, json!(null)),
+        };
+        assert_eq!((tx.state.clone(), attempt.gateway_state.clone()), expected);
     }
 }
 

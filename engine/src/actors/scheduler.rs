@@ -21,7 +21,7 @@ use crate::engine::{Engine, EngineError};
 use crate::idempotency;
 use crate::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use crate::mail;
-use crate::records::{self, Due};
+use crate::records::{self, Due, TimerPlace};
 use crate::transaction::Command;
 
 /// How often due timers are looked for.
@@ -157,7 +157,7 @@ async fn look(
     #[cfg(test)]
     engine.faults.strike("timers");
     let now = engine.clock.now();
-    let mut from = {
+    let from = {
         let mut state = lock(state);
         state.asked.retain(|_, again| now < *again);
         let from = state.reach(now);
@@ -166,29 +166,26 @@ async fn look(
         }
         from
     };
-    loop {
-        let due = records::due(&engine.store, from, now, CHUNK).await?;
-        for timer in &due {
-            if lock(state).asked.insert(*timer, now.plus(RETRY)).is_some() {
+    let mut place = Some(TimerPlace::at(from));
+    while let Some(from) = place {
+        let page = records::due(&engine.store, &from, now, CHUNK).await?;
+        for timer in page.timers {
+            if lock(state).asked.insert(timer, now.plus(RETRY)).is_some() {
                 continue;
             }
             // Closed never: nobody closes this semaphore.
             let Ok(permit) = permits.clone().acquire_owned().await else {
                 return Ok(());
             };
-            let (engine, state, timer) = (engine.clone(), state.clone(), *timer);
+            let (engine, state) = (engine.clone(), state.clone());
             actix::spawn(async move {
                 contained(wake(&engine, &state, timer)).await;
                 drop(permit);
             });
         }
-        match due.last() {
-            Some(last) if due.len() == CHUNK => {
-                from = Timestamp::from_micros(last.at.as_micros() + 1)
-            }
-            _ => return Ok(()),
-        }
+        place = page.next;
     }
+    Ok(())
 }
 
 /// Says so when somebody has set the machine's clock.

@@ -1,9 +1,9 @@
 //! The timers: which transactions have to be looked at, in the order in which they are due.
 
-use super::{RecordError, keys};
+use super::keys;
 use crate::clock::Timestamp;
 use crate::ids::TransactionId;
-use crate::store::{Direction, Store, Table};
+use crate::store::{Direction, Store, StoreError, Table};
 
 /// One timer that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,28 +12,55 @@ pub struct Due {
     pub transaction: TransactionId,
 }
 
-/// The timers due from `from` until `until`, both included, at most `limit` of them, earliest first.
+/// Some of the timers that are due.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DuePage {
+    /// Earliest first.
+    pub timers: Vec<Due>,
+    /// There may be more: from here on.
+    pub next: Option<TimerPlace>,
+}
+
+/// Where among the timers a look begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimerPlace(Vec<u8>);
+
+impl TimerPlace {
+    /// At the first timer that is due at `at` or later.
+    pub fn at(at: Timestamp) -> Self {
+        Self(keys::moment(at).to_vec())
+    }
+}
+
+/// The timers due from `from` until `until`, which is included. It looks at `limit` rows at most. A row that cannot be read is told in the
+/// log and stepped over: it would hold up every timer behind it.
+///
+/// # Errors
+/// When the store cannot be read.
 pub async fn due(
     store: &Store,
-    from: Timestamp,
+    from: &TimerPlace,
     until: Timestamp,
     limit: usize,
-) -> Result<Vec<Due>, RecordError> {
+) -> Result<DuePage, StoreError> {
     let end = keys::moment(Timestamp::from_micros(until.as_micros().saturating_add(1)));
     let rows = store
-        .scan(
-            Table::Timer,
-            &keys::moment(from),
-            &end,
-            Direction::Forward,
-            limit,
-        )
+        .scan(Table::Timer, &from.0, &end, Direction::Forward, limit)
         .await?;
-    rows.iter()
-        .map(|(key, _)| {
-            read(key).ok_or_else(|| RecordError::damaged("timer", format!("{key:02x?}")))
-        })
-        .collect()
+    let is_full = rows.len() == limit;
+    let last = rows.last().filter(|_| is_full);
+    let next = last.map(|(key, _)| TimerPlace([&key[..], &[0]].concat()));
+    let mut timers = Vec::with_capacity(rows.len());
+    for (key, _) in &rows {
+        match read(key) {
+            Some(timer) => timers.push(timer),
+            None => tracing::error!(
+                timer = %format_args!("{key:02x?}"),
+                "A timer cannot be read and is skipped: the store was written by a newer program or is damaged. Restore a backup."
+            ),
+        }
+    }
+    Ok(DuePage { timers, next })
 }
 
 pub(super) fn read(key: &[u8]) -> Option<Due> {
@@ -43,4 +70,69 @@ pub(super) fn read(key: &[u8]) -> Option<Due> {
         at: Timestamp::from_micros(i64::try_from(micros).ok()?),
         transaction: keys::read_transaction(transaction)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::PaymentId;
+    use crate::store::Batch;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_000);
+
+    fn transaction(number: u128) -> TransactionId {
+        TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, number)))
+    }
+
+    async fn store(keys: impl IntoIterator<Item = Vec<u8>>) -> Store {
+        let store = Store::memory();
+        let mut batch = Batch::new();
+        for key in keys {
+            batch.put(Table::Timer, key, []);
+        }
+        store.commit(batch).await.unwrap();
+        store
+    }
+
+    /// All that is due, read in pages of `limit` rows.
+    async fn walked(store: &Store, limit: usize) -> Vec<Due> {
+        let (mut from, mut found) = (TimerPlace::at(Timestamp::from_micros(0)), Vec::new());
+        loop {
+            let page = due(store, &from, NOW, limit).await.unwrap();
+            found.extend(page.timers);
+            match page.next {
+                Some(next) => from = next,
+                None => return found,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_cannot_be_read_holds_up_none_behind_it() {
+        let cut = keys::timer(NOW, transaction(1))[..20].to_vec();
+        let mut strange = keys::timer(NOW, transaction(2));
+        strange[8] = b'?';
+        let store = store([cut, strange, keys::timer(NOW, transaction(3))]).await;
+        for limit in 1..4 {
+            let found = walked(&store, limit).await;
+            let at = NOW;
+            let transaction = transaction(3);
+            assert_eq!(found, [Due { at, transaction }], "pages of {limit}");
+        }
+    }
+
+    #[tokio::test]
+    async fn timers_of_one_moment_are_all_found_however_few_a_look_takes() {
+        let all: Vec<_> = (1..=7)
+            .map(|number| Due {
+                at: NOW,
+                transaction: transaction(number),
+            })
+            .collect();
+        let key = |timer: &Due| keys::timer(timer.at, timer.transaction);
+        let store = store(all.iter().map(key)).await;
+        for limit in 1..9 {
+            assert_eq!(walked(&store, limit).await, all, "pages of {limit}");
+        }
+    }
 }

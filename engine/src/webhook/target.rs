@@ -202,8 +202,11 @@ impl Target {
             let first_attempt_at = *at;
             return Ok((Predecessor::Tried { first_attempt_at }, None));
         }
-        Ok(match store.get(Table::Outbox, &key).await? {
-            Some(value) => (Predecessor::Unsent, Row::read(&key, &value).ok()),
+        let waiting = store.get(Table::Outbox, &key).await?;
+        // One that cannot be read is skipped, and told in the log where the queue is read: who waited for it would wait for ever.
+        let first = waiting.and_then(|value| Row::read(&key, &value).ok());
+        Ok(match first {
+            Some(first) => (Predecessor::Unsent, Some(first)),
             None => (Predecessor::Settled, None),
         })
     }

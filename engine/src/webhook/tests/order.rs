@@ -121,6 +121,29 @@ async fn a_webhook_that_was_made_after_the_beginning_gets_the_end_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_that_cannot_be_read_holds_up_no_end() {
+    let room = Room::new().await;
+    let receiver = Receiver::good().await;
+    let webhook = room.webhook(&receiver).await;
+    let tx = room.payment();
+    room.store_only(&tx, EventName::PaymentInitiated).await;
+    let (start, end) = crate::webhook::row::of_webhook(webhook.id, Timestamp::from_micros(0));
+    let rows = room
+        .store
+        .scan(Table::Outbox, &start, &end, Direction::Forward, 2);
+    let rows = rows.await.unwrap();
+    let [(key, value)] = rows.as_slice() else {
+        panic!("one event waits, and not {}", rows.len());
+    };
+    let mut batch = Batch::new();
+    batch.put(Table::Outbox, key, &value[..9]);
+    room.store.commit(batch).await.unwrap();
+    room.end(&tx).await;
+    receiver.received(1).await;
+    assert_eq!(receiver.events(), ["payment.cancelled"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn beginnings_that_lie_ahead_because_the_clock_was_set_back_stop_no_queue() {
     let store = Store::memory();
     let (later, receiver) = (
