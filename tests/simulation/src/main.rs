@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use switchyard_engine::simulation::Fault;
 use switchyard_simulation::plan::Plan;
+use switchyard_simulation::promises::{breaks, found};
 use switchyard_simulation::{CORPUS, History, Options, run};
 
 #[global_allocator]
@@ -266,7 +267,7 @@ impl Total {
     }
 }
 
-/// A simulation that finds nothing proves nothing: each fault that is planted has to be found.
+/// A simulation that finds nothing proves nothing: each fault that is planted has to be found by the rule that it breaks.
 fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
     let next = AtomicU64::new(0);
     let missed = AtomicBool::new(false);
@@ -274,19 +275,11 @@ fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
         while let Ok(turn) = usize::try_from(next.fetch_add(1, Ordering::Relaxed))
             && let Some(fault) = Fault::ALL.get(turn).copied()
         {
-            let options = Options {
-                fault: Some(fault),
-                keeps_log: false,
-            };
-            let mut seeds = arguments.from..arguments.from + seeds;
-            let found = seeds.find_map(|seed| {
-                let history = run(Plan::of(seed), options);
-                history.broken.first().map(|broken| (seed, broken.clone()))
-            });
-            match found {
+            match found(fault, arguments.from..arguments.from + seeds) {
                 Some((seed, broken)) => println!("{fault:?} is found with seed {seed}: {broken}"),
                 None => {
-                    println!("{fault:?} IS NOT FOUND within {seeds:?} seeds");
+                    let rule = breaks(fault);
+                    println!("{fault:?} IS NOT FOUND within {seeds} seeds: it breaks {rule}");
                     missed.store(true, Ordering::Relaxed);
                 }
             }

@@ -3,25 +3,13 @@
 use std::collections::BTreeSet;
 
 use switchyard_engine::simulation::Fault;
-use switchyard_simulation::plan::Plan;
-use switchyard_simulation::promises::{breaks, rules};
-use switchyard_simulation::{Options, run};
+use switchyard_simulation::promises::{breaks, found, rules};
 
 #[test]
 fn every_planted_fault_breaks_its_promise_within_a_thousand_seeds() {
     for fault in Fault::ALL {
-        let (rule, options) = (
-            breaks(fault),
-            Options {
-                fault: Some(fault),
-                keeps_log: false,
-            },
-        );
-        let found = (1..=1_000).find_map(|seed| {
-            let mut broken = run(Plan::of(seed), options).broken.into_iter();
-            Some((seed, broken.find(|broken| broken.rule == rule)?))
-        });
-        let (seed, broken) = found.unwrap_or_else(|| panic!("{fault:?} does not break {rule}"));
+        let (seed, broken) = found(fault, 1..1_001)
+            .unwrap_or_else(|| panic!("{fault:?} does not break {}", breaks(fault)));
         println!("{fault:?} is found with seed {seed}: {broken}");
     }
 }

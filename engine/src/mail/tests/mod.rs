@@ -506,8 +506,8 @@ async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
     tx.id = TransactionId::Payment(PaymentId::new(room.ids.ulid(START)));
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
     assert_eq!(room.posted(1).await.len(), 1);
-    // A mail leaves the outbox once it was posted.
-    while room.waiting().await > 1 {
+    // A mail leaves the outbox once it was posted, and is told to be back a moment later.
+    while room.waiting().await > 1 || room.mails.snapshot().await.unwrap().in_flight > 1 {
         tokio::task::yield_now().await;
     }
     // The one that broke rests, and waits there for its next time.

@@ -1,6 +1,12 @@
-//! Which rule each planted fault breaks.
+//! Which rule each planted fault breaks, and in which history.
+
+use std::ops::Range;
 
 use switchyard_engine::simulation::Fault;
+
+use super::Broken;
+use crate::plan::Plan;
+use crate::{Options, run};
 
 /// The rule that a fault breaks.
 pub const fn breaks(fault: Fault) -> &'static str {
@@ -44,4 +50,19 @@ pub const fn breaks(fault: Fault) -> &'static str {
         Fault::GoneForgotten => "deliveries::at_least_once",
         Fault::CountForgotten => "states::totals_are_exact",
     }
+}
+
+/// Plants a fault in each of these histories until one breaks the rule that the fault breaks: its seed, and what it broke.
+pub fn found(fault: Fault, mut seeds: Range<u64>) -> Option<(u64, Broken)> {
+    let (rule, options) = (
+        breaks(fault),
+        Options {
+            fault: Some(fault),
+            keeps_log: false,
+        },
+    );
+    seeds.find_map(|seed| {
+        let mut broken = run(Plan::of(seed), options).broken.into_iter();
+        Some((seed, broken.find(|broken| broken.rule == rule)?))
+    })
 }

@@ -30,7 +30,7 @@ pub use self::evidence::{
     Accepted, Agreed, Answered, Calling, Changed, Charge, Delivery, Evidence, GivenUp, Mail,
     OrderedByHand, Peace, Posted, Said, Sent, Sighting, Stored, StoredAttempt, Total,
 };
-pub use self::faults::breaks;
+pub use self::faults::{breaks, found};
 
 /// A promise that was broken, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
