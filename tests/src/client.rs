@@ -66,6 +66,21 @@ impl Client {
         self.send(self.http.post(self.url(path)).body(file)).await
     }
 
+    /// Bytes as a provider sends them, with their signature or none.
+    pub async fn post_signed(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        signature: Option<String>,
+    ) -> anyhow::Result<Answer> {
+        let request = self.http.post(self.url(path)).body(body);
+        let signed = signature.into_iter();
+        self.send(signed.fold(request, |request, signature| {
+            request.header("x-signature", signature)
+        }))
+        .await
+    }
+
     /// A form, as a browser without script sends it; redirects are not followed.
     pub async fn post_form(
         &self,

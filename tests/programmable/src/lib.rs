@@ -4,13 +4,19 @@
 //! |---|---|
 //! | `refused` | nobody listens where it connects to |
 //! | any other | the provider is sent the word, and does it |
+//!
+//! Its callbacks name a reference and say that it is paid. Those with the right signature in `x-signature` are believed, those with none
+//! are hints, and a wrong one is refused.
 
 use std::time::Duration;
 
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use serde_json::json;
+use sha2::Sha256;
 use switchyard_gateway::{
-    Collect, Context, DeclineReason, Fault, Gateway, Money, Outcome, Payout, Query, gateway,
+    Amount, Callback, CallbackResult, Collect, Context, DeclineReason, Fault, Gateway, Money,
+    Outcome, Payout, Query, gateway,
 };
 
 #[derive(Default)]
@@ -22,6 +28,7 @@ struct Config {
     nowhere: String,
     slot: usize,
     patience_ms: Option<u64>,
+    key: Option<String>,
 }
 
 impl Config {
@@ -33,6 +40,15 @@ impl Config {
 #[derive(Deserialize)]
 struct Answer {
     status: String,
+}
+
+/// The body of a callback: what it is about is paid.
+#[derive(Deserialize)]
+struct News {
+    reference: String,
+    /// In the currency's smallest unit.
+    minor: i64,
+    currency: String,
 }
 
 /// What a payment and a payout have in common here.
@@ -58,6 +74,8 @@ impl Order<'_> {
             "transaction": self.transaction,
             "slot": config.slot,
             "word": word,
+            "minor": self.amount.minor,
+            "currency": self.amount.currency,
         });
         let answer = cx
             .post(format!("{base}/charges"))
@@ -116,6 +134,34 @@ impl Gateway for Programmable {
             },
         })
     }
+
+    async fn callback(&self, cx: &Context, callback: Callback) -> Result<CallbackResult, Fault> {
+        let config: Config = cx.config()?;
+        let body = callback.body.bytes()?;
+        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+            return Ok(CallbackResult::refused("this is no news of this provider"));
+        };
+        let result = match callback.header("x-signature") {
+            None => CallbackResult::hint(),
+            Some(signature) if Some(signature) == signed(config.key, &body).as_deref() => {
+                let paid = Amount::minor(news.minor, &news.currency);
+                CallbackResult::trusted(Outcome::succeeded(paid))
+            }
+            Some(_) => return Ok(CallbackResult::refused("the signature does not fit")),
+        };
+        Ok(CallbackResult {
+            reference: Some(news.reference),
+            ..result
+        })
+    }
+}
+
+/// The signature of a body in hexadecimal: HMAC-SHA256. None without a key.
+fn signed(key: Option<String>, body: &[u8]) -> Option<String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key?.as_bytes()).ok()?;
+    mac.update(body);
+    let bytes = mac.finalize().into_bytes();
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 gateway!(Programmable);

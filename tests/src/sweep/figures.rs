@@ -1,8 +1,12 @@
 //! What a sweep came to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use switchyard_engine::clock::Timestamp;
+
+use super::callbacks::Stored;
 use super::kills::Lives;
 use super::load::Counts;
 use super::promises::Evidence;
@@ -41,6 +45,71 @@ pub struct Figures {
     pub never_sent: usize,
     pub deliveries: usize,
     pub events: usize,
+    pub callbacks: Callbacks,
+}
+
+/// What became of the provider's callbacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Callbacks {
+    /// Transactions that the provider called about.
+    pub transactions: usize,
+    /// Requests, and those of them that were acknowledged, and that were signed.
+    pub sent: u32,
+    pub acknowledged: u32,
+    pub signed: u32,
+    /// Stored ones, acknowledged or not.
+    pub stored: usize,
+    /// Of those, the ones that were received in one life and dealt with in a later one.
+    pub in_a_later_life: usize,
+    /// Transactions that ended without a question to the provider: by their callback alone.
+    pub ended: usize,
+}
+
+impl Callbacks {
+    fn of(evidence: &Evidence, starts: &[Timestamp]) -> Self {
+        let calls = || evidence.calls.values();
+        let about: BTreeSet<&str> = calls().map(|called| called.transaction.as_str()).collect();
+        let stored = || evidence.callbacks.values().flatten();
+        let is_later = |one: &&Stored| {
+            let dealt_with = one.dealt_with_at.unwrap_or(one.received_at);
+            let mut starts = starts.iter();
+            starts.any(|start| one.received_at < *start && *start <= dealt_with)
+        };
+        let signed = calls().filter(|called| called.is_signed);
+        let ended = evidence.calls.iter().filter(|(reference, called)| {
+            let entry = evidence.books.get(*reference);
+            let status = evidence.statuses.get(&called.transaction);
+            entry.is_some_and(|entry| entry.queries == 0)
+                && status.and_then(Option::as_deref) == Some("success")
+        });
+        Self {
+            transactions: about.len(),
+            sent: calls().map(|called| called.sent).sum(),
+            acknowledged: calls().map(|called| called.acknowledged).sum(),
+            signed: signed.map(|called| called.sent).sum(),
+            stored: stored().count(),
+            in_a_later_life: stored().filter(is_later).count(),
+            ended: ended.count(),
+        }
+    }
+}
+
+impl fmt::Display for Callbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            sent,
+            acknowledged,
+            signed,
+            stored,
+            ..
+        } = self;
+        let repeated = sent.saturating_sub(*acknowledged);
+        write!(
+            f,
+            "{sent} sent, {signed} of them signed; {acknowledged} acknowledged, {repeated} repeated; {stored} stored, {} of them dealt with in a later life",
+            self.in_a_later_life
+        )
+    }
 }
 
 impl Figures {
@@ -88,6 +157,7 @@ impl Figures {
             never_sent: evidence.never_sent.len(),
             deliveries,
             events: evidence.letters.len(),
+            callbacks: Callbacks::of(evidence, &lives.starts),
         }
     }
 
@@ -148,6 +218,14 @@ impl Figures {
             (
                 "webhooks",
                 format!("{} events in {} deliveries", self.events, self.deliveries),
+            ),
+            ("callbacks", self.callbacks.to_string()),
+            (
+                "called about",
+                format!(
+                    "{} transactions, {} of them ended by the callback alone",
+                    self.callbacks.transactions, self.callbacks.ended
+                ),
             ),
             ("ready after a start", spread(&self.ready)),
             (

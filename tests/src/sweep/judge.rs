@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::callbacks;
 use super::figures::Figures;
 use super::inbox::Letters;
 use super::kills::Lives;
@@ -30,7 +31,11 @@ pub(super) async fn judge(
     took: Duration,
 ) -> anyhow::Result<Figures> {
     let made = load.told().made.clone();
+    callbacks::all_sent(site).await?;
     let rested = rests(site, load, &made).await?;
+    // About what was paid again.
+    callbacks::all_sent(site).await?;
+    let callbacks = callbacks::dealt_with(site).await?;
     let (counts, wrong_answers) = {
         let told = load.told();
         (told.counts, told.broken.clone())
@@ -44,6 +49,8 @@ pub(super) async fn judge(
             listed(site, "/v1/payouts").await?,
         ),
         books: site.provider.books(),
+        calls: site.provider.calls(),
+        callbacks,
         unsigned: site.inbox.deliveries().1,
         end_may_come_first: end_may_come_first(site, &made, &letters).await?,
         late: lives.late.clone(),

@@ -102,6 +102,8 @@ fn life(kill: u32) -> Duration {
 /// What was seen of the program's lives.
 pub(super) struct Lives {
     pub(super) first: Instant,
+    /// When each life began.
+    pub(super) starts: Vec<Timestamp>,
     began: Instant,
     began_at: Timestamp,
     /// How soon after a start everything has to be at work.
@@ -125,6 +127,7 @@ impl Default for Lives {
     fn default() -> Self {
         Self {
             first: Instant::now(),
+            starts: Vec::new(),
             began: Instant::now(),
             began_at: Timestamp::default(),
             within: Duration::ZERO,
@@ -144,6 +147,7 @@ impl Lives {
     fn begin(&mut self, site: &Site) {
         self.began = Instant::now();
         self.began_at = site.now();
+        self.starts.push(self.began_at);
     }
 
     /// After the kill: what is open now.

@@ -21,13 +21,13 @@ const AT_ONCE: usize = 400;
 /// What the provider does at each of the two connections, for ten orders in turn. Whichever connection comes first, the end is the same.
 const WORDS: [&str; 10] = [
     "ok ok",
-    "ok ok",
+    "signed signed",
     "refused ok",
     "ok ok",
     "lost_done ok",
     "ok ok",
     "no no",
-    "ok ok",
+    "hint hint",
     "busy ok",
     "ok ok",
 ];

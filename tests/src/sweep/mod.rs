@@ -5,6 +5,7 @@
 //! [`promises`].
 
 mod asked;
+mod callbacks;
 mod faults;
 mod figures;
 pub mod inbox;

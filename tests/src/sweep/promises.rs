@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::callbacks::{self, StoredCallbacks};
 use super::inbox::Letters;
 use super::load::{Fate, Promise};
-use crate::provider::Books;
+use crate::provider::{Books, Calls};
 
 /// What was seen from outside: by the clients, by the provider, by the merchant's inbox.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,10 @@ pub struct Evidence {
     /// How many payments, and how many payouts the merchant's lists have.
     pub listed: (u64, u64),
     pub books: Books,
+    /// The callbacks of the provider, as it saw them.
+    pub calls: Calls,
+    /// The same, as the program stored them.
+    pub callbacks: StoredCallbacks,
     pub letters: Letters,
     /// Webhooks without the right signature.
     pub unsigned: usize,
@@ -66,6 +71,12 @@ pub enum Rule {
     /// Events of one transaction come in their order.
     WebhookInOrder,
     WebhookSigned,
+    /// Each callback that was acknowledged is stored, and none is that was not sent.
+    CallbackKept,
+    /// Each that is stored was dealt with as news of its own transaction, and believed if it was signed.
+    CallbackDealtWith,
+    /// What an acknowledged callback was about has ended as it says.
+    CallbackCounts,
     /// Clients see no answer that the contract has not.
     AnswersRight,
     NoPanic,
@@ -124,6 +135,7 @@ pub fn broken(evidence: &Evidence) -> Vec<Break> {
         }
     }
     names_of_events(evidence, &mut breaks);
+    callbacks::hold(evidence, &mut breaks);
     if evidence.unsigned > 0 {
         let what = format!("{} webhooks are not signed", evidence.unsigned);
         breaks.push(found_broken(Rule::WebhookSigned, what));
@@ -131,7 +143,7 @@ pub fn broken(evidence: &Evidence) -> Vec<Break> {
     breaks
 }
 
-fn found_broken(rule: Rule, what: String) -> Break {
+pub(super) fn found_broken(rule: Rule, what: String) -> Break {
     Break { rule, what }
 }
 

@@ -18,12 +18,17 @@ pub struct Site {
     pub provider: Provider,
     pub inbox: Inbox,
     pub world: World,
+    /// The ids of its two connections, by slot.
+    pub(super) connections: Vec<String>,
     _folder: TempDir,
 }
 
 /// How much older than the first transaction the connections are, in seconds: what a provider does not know proves nothing about
 /// a request that went out under credentials that are as new as it.
 const CONNECTIONS_ARE_OLDER: i64 = 3_600;
+
+/// What the provider signs its callbacks with.
+const KEY: &str = "key_of_these_tests";
 
 impl Site {
     /// `programmable`: the library of that gateway. `change`: what is to be otherwise than [`setup`] has it.
@@ -40,13 +45,15 @@ impl Site {
         world.set_clock(-CONNECTIONS_ARE_OLDER)?;
         let mut server = Server::start(setup).await?;
         server.add_webhook(&by_name(&inbox.url), SECRET).await?;
+        let mut connections = Vec::new();
         for (slot, url) in [by_name(&provider.url), provider.url.clone()]
             .iter()
             .enumerate()
         {
-            let config = json!({ "url": url, "nowhere": NOWHERE, "slot": slot });
-            connect(&server, &format!("Account {slot}"), config).await?;
+            let config = json!({ "url": url, "nowhere": NOWHERE, "slot": slot, "key": KEY });
+            connections.push(connect(&server, &format!("Account {slot}"), config).await?);
         }
+        provider.call_back(server.stranger(), connections.clone(), KEY);
         server.stop().await?;
         world.set_clock(0)?;
         server.up().await?;
@@ -55,6 +62,7 @@ impl Site {
             provider,
             inbox,
             world,
+            connections,
             _folder: folder,
         })
     }

@@ -20,5 +20,9 @@ async fn kills_under_load_lose_nothing_and_double_nothing() -> anyhow::Result<()
         "there was too little load"
     );
     anyhow::ensure!(!figures.resumed.is_empty(), "nothing was open at any kill");
+    anyhow::ensure!(
+        figures.callbacks.acknowledged > 20 && figures.callbacks.ended > 0,
+        "there were too few callbacks"
+    );
     Ok(())
 }

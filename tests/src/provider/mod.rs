@@ -9,6 +9,10 @@
 //! | `silent`, `silent_done` | takes the request and never answers |
 //! | `held` | moves the money, and says so once [`Provider::let_go`] was called |
 //! | `waits` | takes it, and moves the money when [`Provider::pay`] is called |
+//! | `signed`, `hint` | takes it, moves the money a little later, and then sends a callback, signed or not, until that is acknowledged, |
+//! | | once [`Provider::call_back`] has told where to |
+
+mod calls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +26,10 @@ use serde_json::{Value, json};
 use switchyard_testkit::Loopback;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+pub use self::calls::{Called, Calls};
+use self::calls::{Callee, Charge, follow_up, is_called_about};
+use crate::client::Client;
 
 /// What one request for a charge or a payout came to, whatever was answered.
 #[derive(Clone, Debug)]
@@ -65,6 +73,9 @@ struct Desk {
     waiting: BTreeSet<String>,
     /// Answers that are held may go.
     is_let_go: watch::Sender<bool>,
+    /// Where callbacks go; none: there are none.
+    callee: Option<Callee>,
+    calls: Calls,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -122,12 +133,28 @@ impl Provider {
     /// Moves the money of a transaction that waits for it, as if its payer had paid now.
     pub fn pay(&self, transaction: &str) {
         let mut desk = lock(&self.desk);
-        let Desk { books, waiting, .. } = &mut *desk;
-        for (reference, entry) in books {
-            if entry.transaction == transaction && waiting.remove(reference) {
-                entry.charges += 1;
-            }
+        let about = desk
+            .books
+            .iter()
+            .filter(|(_, entry)| entry.transaction == transaction);
+        let about: Vec<String> = about.map(|(reference, _)| reference.clone()).collect();
+        for reference in about {
+            desk.is_paid(&reference);
         }
+    }
+
+    /// From now on it calls back: to these connections of this server, by slot, those that are signed with this key.
+    pub fn call_back(&self, server: Client, connections: Vec<String>, key: &'static str) {
+        lock(&self.desk).callee = Some(Callee {
+            server,
+            connections,
+            key,
+        });
+    }
+
+    /// What became of its callbacks.
+    pub fn calls(&self) -> Calls {
+        lock(&self.desk).calls.clone()
     }
 
     /// The references that it was asked about before they were submitted, if they ever were.
@@ -141,6 +168,17 @@ impl Provider {
     }
 }
 
+impl Desk {
+    /// The money of a charge that waits for it moves, once.
+    fn is_paid(&mut self, reference: &str) {
+        if self.waiting.remove(reference)
+            && let Some(entry) = self.books.get_mut(reference)
+        {
+            entry.charges += 1;
+        }
+    }
+}
+
 async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Response {
     let text = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
     let word = text("word");
@@ -148,7 +186,7 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
         let mut desk = lock(&desk);
         let transaction = text("transaction");
         desk.heard.push((Instant::now(), transaction.clone()));
-        if word == "waits" {
+        if word == "waits" || is_called_about(&word) {
             desk.waiting.insert(text("reference"));
         }
         let times = 1 + u32::from(word == "ok" && std::mem::take(&mut desk.doubles));
@@ -166,11 +204,16 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
         let hangs = desk.hangs.is_some() && desk.hangs == request["slot"].as_u64();
         (hangs, desk.is_let_go.subscribe())
     };
+    if is_called_about(&word) {
+        let reference = text("reference");
+        follow_up(&desk, Charge { reference, request }).await;
+    }
     if hangs {
         return std::future::pending().await;
     }
     match word.as_str() {
         "ok" => said("paid"),
+        "signed" | "hint" => said("waits"),
         "held" => {
             let _ = is_let_go.wait_for(|may_go| *may_go).await; // the desk is gone when the test is over
             said("paid")
