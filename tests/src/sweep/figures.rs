@@ -103,11 +103,12 @@ impl fmt::Display for Callbacks {
             stored,
             ..
         } = self;
-        let repeated = sent.saturating_sub(*acknowledged);
+        let (repeated, later) = (sent.saturating_sub(*acknowledged), self.in_a_later_life);
+        write!(f, "{sent} sent, {signed} of them signed; ")?;
+        write!(f, "{acknowledged} acknowledged, {repeated} repeated; ")?;
         write!(
             f,
-            "{sent} sent, {signed} of them signed; {acknowledged} acknowledged, {repeated} repeated; {stored} stored, {} of them dealt with in a later life",
-            self.in_a_later_life
+            "{stored} stored, {later} of them dealt with in a later life"
         )
     }
 }

@@ -44,7 +44,7 @@ struct Desk {
     heard: Vec<(Instant, String)>,
     deliveries: usize,
     unsigned: usize,
-    /// The next delivery of this event is acknowledged and thrown away.
+    /// The next delivery of this event that was never acknowledged is acknowledged and thrown away.
     loses: Option<&'static str>,
 }
 
@@ -96,7 +96,8 @@ impl Inbox {
         self.lock().letters.clone()
     }
 
-    /// Acknowledges the next delivery of this event, and throws it away: a webhook that is lost.
+    /// Acknowledges the next delivery of this event, and throws it away: a webhook that is lost. It is one that has not come before: what
+    /// came under another id already would not be missed.
     pub fn lose_next(&self, event: &'static str) {
         self.lock().loses = Some(event);
     }
@@ -130,11 +131,16 @@ async fn receive(State(desk): State<Shared>, headers: HeaderMap, body: Bytes) ->
         desk.unsigned += 1;
     }
     let (id, name) = (text(&event["data"]["id"]), text(&event["event"]));
-    if desk.loses.take_if(|lost| **lost == *name).is_some() {
+    let number = desk.deliveries;
+    let key = (id.clone(), name.clone());
+    let is_new = desk
+        .letters
+        .get(&key)
+        .is_none_or(|letter| letter.ids.is_empty());
+    if is_new && desk.loses.take_if(|lost| **lost == *name).is_some() {
         return StatusCode::OK;
     }
-    let number = desk.deliveries;
-    let letter = desk.letters.entry((id.clone(), name.clone())).or_default();
+    let letter = desk.letters.entry(key).or_default();
     if letter.first == 0 {
         letter.first = number;
     }
