@@ -22,16 +22,18 @@ pub enum Survives {
     Pages,
 }
 
-/// Builds the shim in a directory and gives its path.
+/// Builds the shim in a directory and gives its path. Under another name first: a process of another test may be loading it.
 pub fn build_shim(directory: &Path) -> io::Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("power_cut/shim.c");
     let library = directory.join("power_cut.so");
+    let draft = directory.join(format!("power_cut.{}.so", std::process::id()));
     let compiled = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
-        .arg(&library)
+        .arg(&draft)
         .arg(&source)
         .status()?;
     if compiled.success() {
+        fs::rename(&draft, &library)?;
         Ok(library)
     } else {
         Err(io::Error::other(
@@ -41,13 +43,14 @@ pub fn build_shim(directory: &Path) -> io::Result<PathBuf> {
 }
 
 /// The files below a directory by their inode, as they are before the child starts. All of it counts as durable.
-pub struct Before(BTreeMap<u64, Vec<u8>>);
+pub struct Before(BTreeMap<u64, (PathBuf, Vec<u8>)>);
 
 impl Before {
     pub fn of(root: &Path) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         for path in files_below(root)? {
-            files.insert(fs::metadata(&path)?.ino(), fs::read(&path)?);
+            let content = fs::read(&path)?;
+            files.insert(fs::metadata(&path)?.ino(), (path, content));
         }
         Ok(Self(files))
     }
@@ -81,6 +84,9 @@ pub fn cut(
                 path.display()
             ));
         };
+        if now.is_empty() && file.is_another(&path) {
+            continue; // the same, and its inode was that of a file which is no more
+        }
         file.compare(&now)
             .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
         at_stake += file.pending.iter().map(Event::size).sum::<usize>();
@@ -99,12 +105,14 @@ pub fn cut(
 /// A file as it is known to be on the disk, and what was done to it since.
 #[derive(Default)]
 struct Content {
+    /// Under which name it was found or created, if the log tells.
+    name: PathBuf,
     durable: Vec<u8>,
     pending: Vec<Event>,
     /// How many events are durable and no longer pending.
     done: usize,
-    /// Where it was created and when, if it was during the log and nothing of it was synced.
-    unsynced_since: Option<(PathBuf, usize)>,
+    /// When it was created, if it was during the log and nothing of it was synced.
+    unsynced_since: Option<usize>,
 }
 
 enum Event {
@@ -122,7 +130,8 @@ struct History {
 }
 
 fn replay(before: Before, log: &[u8]) -> Result<History, String> {
-    let durable = |durable| Content {
+    let durable = |(name, durable)| Content {
+        name,
         durable,
         ..Content::default()
     };
@@ -130,7 +139,7 @@ fn replay(before: Before, log: &[u8]) -> Result<History, String> {
         files: before
             .0
             .into_iter()
-            .map(|(inode, bytes)| (inode, durable(bytes)))
+            .map(|(inode, file)| (inode, durable(file)))
             .collect(),
         ..History::default()
     };
@@ -143,9 +152,9 @@ fn replay(before: Before, log: &[u8]) -> Result<History, String> {
         let file = history.files.entry(record.inode);
         match record.kind {
             b'C' => {
-                let path = PathBuf::from(String::from_utf8_lossy(record.bytes).into_owned());
                 let created = Content {
-                    unsynced_since: Some((path, moment)),
+                    name: PathBuf::from(String::from_utf8_lossy(record.bytes).into_owned()),
+                    unsynced_since: Some(moment),
                     ..Content::default()
                 };
                 *file.or_default() = created; // the inode may have been another file's
@@ -270,16 +279,21 @@ impl Content {
         ))
     }
 
+    /// Whether the log speaks of a file that had another name: this one may have got its inode after that was removed.
+    fn is_another(&self, path: &Path) -> bool {
+        self.name != path
+    }
+
     fn may_be_gone(&self, path: &Path, synced: &BTreeSet<(u64, usize)>) -> bool {
-        let Some((created, moment)) = &self.unsynced_since else {
+        let Some(moment) = self.unsynced_since else {
             return false;
         };
         let Some(directory) = path.parent().and_then(|parent| fs::metadata(parent).ok()) else {
             return false;
         };
-        created == path
+        self.name == path
             && synced
-                .range((directory.ino(), *moment)..=(directory.ino(), usize::MAX))
+                .range((directory.ino(), moment)..=(directory.ino(), usize::MAX))
                 .next()
                 .is_none()
     }
