@@ -101,7 +101,7 @@ pub(crate) async fn commit(
             _ => None,
         });
     let opened: Vec<CaseReason> = opened.collect();
-    let mut early = Batch::new();
+    let mut early = Batch::default();
     let told = match is_planted(Fault::AnnouncedEarly) {
         true => put_into_outbox(engine, &mut early, step),
         false => put_into_outbox(engine, &mut batch, step),

@@ -141,6 +141,11 @@ impl Batch {
         self.steps.is_empty()
     }
 
+    /// How many changes and checks there are.
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
     pub(super) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
         self.steps.iter().filter_map(|step| {
             let value = match step.kind {

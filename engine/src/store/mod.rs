@@ -220,7 +220,9 @@ impl Store {
         if let Some(nudge) = &self.0.nudge {
             nudge.notify_one();
         }
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+        answer
+            .await
+            .map_or_else(|_| Err(stopped()), |reply| reply.verdict)
     }
 
     /// The value of a row.

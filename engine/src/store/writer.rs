@@ -34,7 +34,13 @@ pub(super) enum Message {
 
 pub(super) struct Request {
     pub batch: Batch,
-    pub reply: oneshot::Sender<Result<(), CommitError>>,
+    pub reply: oneshot::Sender<Reply>,
+}
+
+pub(super) struct Reply {
+    pub verdict: Result<(), CommitError>,
+    /// Goes back to be freed where it was made: memory that one thread takes and another gives back costs both several times as much.
+    pub _batch: Batch,
 }
 
 /// How to open the engine again after it has failed.
@@ -63,7 +69,6 @@ struct Failure {
 type Verdicts = Vec<Result<(), CommitError>>;
 
 /// The rows that a group changes, each once, as its last commit leaves them.
-#[derive(Default)]
 struct Rows<'a> {
     changes: Vec<Change<'a>>,
     /// Where in `changes` a row stands.
@@ -117,8 +122,11 @@ impl Writer {
         let verdicts = self.decide(&group);
         self.crowd.saw(self.shared.waiting());
         self.shared.queue.add_permits(group.len());
-        for (request, verdict) in group.drain(..).zip(verdicts) {
-            let _ = request.reply.send(verdict); // whoever asked may have stopped waiting
+        for (Request { batch, reply }, verdict) in group.drain(..).zip(verdicts) {
+            let _ = reply.send(Reply {
+                verdict,
+                _batch: batch,
+            }); // whoever asked may have stopped waiting
         }
         self.group = group;
     }
@@ -319,7 +327,7 @@ fn close(kv: Box<dyn Kv>) {
 
 /// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
 fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<'a>), KvError> {
-    let mut rows = Rows::default();
+    let mut rows = Rows::with_capacity(requests.iter().map(|request| request.batch.len()).sum());
     let mut verdicts = Vec::with_capacity(requests.len());
     for Request { batch, .. } in requests {
         let mut verdict = Ok(());
@@ -345,6 +353,14 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<
 }
 
 impl<'a> Rows<'a> {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            changes: Vec::with_capacity(rows),
+            latest: HashMap::with_capacity_and_hasher(rows, Quick::default()),
+            sums: BTreeMap::new(),
+        }
+    }
+
     fn value(&self, at: usize) -> Option<&[u8]> {
         match self.sums.get(&at) {
             Some(sum) => sum.iter().any(|&byte| byte != 0).then_some(sum),
