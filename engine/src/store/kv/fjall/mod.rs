@@ -143,7 +143,7 @@ impl Fjall {
         }
         let mut runway = self.runway.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runway) = runway.as_mut() {
-            runway.lay();
+            runway.lay(bytes);
         }
         // Nobody commits while the runway is laid.
         batch.commit()?;

@@ -27,6 +27,8 @@ pub(super) struct Runway {
     length: u64,
     /// Where the zeros end; none are laid yet while it is 0.
     end: u64,
+    /// How many bytes were written at most since they were laid.
+    used: usize,
     zeros: Vec<u8>,
 }
 
@@ -42,16 +44,20 @@ impl Runway {
             journal,
             length,
             end: 0,
+            used: 0,
             zeros: vec![0; PIECE],
         })
     }
 
-    /// Lays the next piece when the last was used up. To be called before a commit, while none is being written.
-    pub(super) fn lay(&mut self) {
-        if let Err(error) = self.follow().and_then(|()| self.fill()) {
+    /// Lays the next piece when the last was used up. To be called before a commit of at most `bytes`, while none is being written.
+    pub(super) fn lay(&mut self, bytes: usize) {
+        // The file system is not asked while the last piece is sure to last.
+        let may_end = self.end == 0 || self.used + bytes > PIECE;
+        if may_end && let Err(error) = self.follow().and_then(|()| self.fill()) {
             tracing::debug!(%error, "the store's journal has no runway before the next one");
             self.end = self.length;
         }
+        self.used += bytes;
     }
 
     /// Goes over to the next journal when fjall has.
@@ -87,6 +93,7 @@ impl Runway {
         let piece = self.zeros.len().min((hole_end - hole) as usize);
         self.journal.write_all_at(&self.zeros[..piece], hole)?;
         self.end = hole + piece as u64;
+        self.used = 0;
         Ok(())
     }
 }
@@ -147,13 +154,13 @@ mod tests {
     fn a_piece_is_laid_ahead_and_the_next_when_it_is_used_up() {
         let mut room = Room::new();
         let mut runway = Runway::of(room.folder.path()).unwrap();
-        runway.lay();
+        runway.lay(PIECE);
         assert_eq!(room.hole(0), PIECE as u64);
         room.journal.write_all(&[7; PIECE]).unwrap();
-        runway.lay();
+        runway.lay(5);
         assert_eq!(room.hole(0), PIECE as u64, "it was used to its very end");
         room.journal.write_all(&[8; 5]).unwrap();
-        runway.lay();
+        runway.lay(1);
         assert!(room.hole(0) > 2 * PIECE as u64);
     }
 
@@ -167,12 +174,12 @@ mod tests {
             .into_iter()
             .enumerate()
         {
-            runway.lay();
+            runway.lay(bytes);
             let batch = vec![round as u8 + 1; bytes];
             room.journal.write_all(&batch).unwrap();
             written.extend(batch);
         }
-        runway.lay();
+        runway.lay(PIECE);
         assert!(room.bytes(0) == written);
     }
 
@@ -181,11 +188,17 @@ mod tests {
         let mut room = Room::new();
         let mut runway = Runway::of(room.folder.path()).unwrap();
         room.journal.write_all(&[7; 100]).unwrap();
-        runway.lay();
+        runway.lay(100);
         let before = room.bytes(0);
         room.journal = made(room.folder.path(), 1);
         room.journal.write_all(&[9; 100]).unwrap();
-        runway.lay();
+        runway.lay(100);
+        assert_eq!(
+            room.hole(1),
+            4096,
+            "the piece in the journal before could have lasted"
+        );
+        runway.lay(PIECE);
         assert!(room.hole(1) > PIECE as u64);
         assert_eq!(room.bytes(1)[..101], [&[9; 100][..], &[0]].concat());
         assert!(room.bytes(0) == before);
@@ -199,7 +212,7 @@ mod tests {
         room.journal.set_len(5_000).unwrap();
         let mut runway = Runway::of(room.folder.path()).unwrap();
         for _ in 0..3 {
-            runway.lay();
+            runway.lay(PIECE);
             room.journal.write_all(&[7; 5_000]).unwrap();
         }
         assert!(room.bytes(0) == vec![7; 20_000]);
