@@ -65,7 +65,8 @@ pub async fn initialize<R: Initialization>(
     let key = idempotency_key(&parts.headers)?;
     let new = R::read(&body, engine, caller, context)?;
     if let Some(key) = key {
-        return once(state, caller, new, key).await;
+        // Few requests have one: its room is taken when it is needed, not with every request.
+        return Box::pin(once(state, caller, new, key)).await;
     }
     new.check(engine, caller)?;
     let id = new.carry_out(engine, caller, None).await?;

@@ -108,7 +108,8 @@ impl Engine {
             details,
             context: new.context,
         };
-        self.bear(caller, birth, once).await
+        // A large state machine that is moved from call to call would be copied each time.
+        Box::pin(self.bear(caller, birth, once)).await
     }
 
     /// Stores a payout and returns it; it is durable then, and is sent in the background.
@@ -139,7 +140,7 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = self.bear(caller, birth, once).await?;
+        let tx = Box::pin(self.bear(caller, birth, once)).await?;
         let (engine, id) = (self.clone(), tx.id);
         self.runtime.spawn(async move {
             // Should this fail, the payout's timer wakes it again.
