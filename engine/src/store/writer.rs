@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Shared;
@@ -119,8 +120,9 @@ impl Writer {
     /// Commits the group, and answers each of it.
     fn serve(&mut self) {
         let mut group = std::mem::take(&mut self.group);
+        let begun = Instant::now();
         let verdicts = self.decide(&group);
-        self.crowd.saw(self.shared.waiting());
+        self.crowd.saw(self.shared.waiting(), begun.elapsed());
         self.shared.queue.add_permits(group.len());
         for (Request { batch, reply }, verdict) in group.drain(..).zip(verdicts) {
             let _ = reply.send(Reply {
@@ -164,7 +166,8 @@ impl Writer {
         // Under load more commits are on their way: a moment's patience lets them share the flush, which costs more than the wait.
         if let Some(wanted) = self.crowd.wanted() {
             let shared = &self.shared;
-            shared.company.wait(wanted, || shared.waiting());
+            let patience = self.crowd.patience();
+            shared.company.wait(wanted, patience, || shared.waiting());
         }
         loop {
             match next? {
