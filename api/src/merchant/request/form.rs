@@ -74,8 +74,8 @@ impl<'f, 'a> Form<'f, 'a> {
 
     /// The value of an optional field; null is as good as absent. A field given twice is refused: nobody knows which one counts.
     pub fn optional(&mut self, name: &str) -> Option<Value<'a>> {
-        let value = self.object.get(name);
-        if self.object.has_twice(name) {
+        let (value, is_repeated) = self.object.look_up(name);
+        if is_repeated {
             self.refuse(name, ErrorCode::FieldDuplicated, "is given more than once");
             return None;
         }

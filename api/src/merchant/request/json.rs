@@ -63,19 +63,20 @@ pub struct Object<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Object<'a> {
     /// The value of `key`; none when it is not there or null. Of a key that was given twice, the first.
     pub fn get(&self, key: &str) -> Option<Value<'a>> {
-        let (_, raw) = self.0.iter().find(|(name, _)| name == key)?;
-        match Value::of(raw) {
-            Value::Null => None,
-            value => Some(value),
-        }
+        self.look_up(key).0
     }
 
-    pub fn has_twice(&self, key: &str) -> bool {
-        self.0
-            .iter()
-            .filter(|(name, _)| name == key)
-            .nth(1)
-            .is_some()
+    /// The same, and whether the key was given more than once.
+    pub fn look_up(&self, key: &str) -> (Option<Value<'a>>, bool) {
+        let mut given = self.0.iter().filter(|(name, _)| name == key);
+        let Some((_, raw)) = given.next() else {
+            return (None, false);
+        };
+        let value = match Value::of(raw) {
+            Value::Null => None,
+            value => Some(value),
+        };
+        (value, given.next().is_some())
     }
 }
 

@@ -65,9 +65,10 @@ fn members(form: &mut Form<'_, '_>, object: &Object<'_>) -> BTreeMap<String, Str
 }
 
 fn value(key: &str, value: Value<'_>) -> Result<String, Problem> {
-    let field = format!("metadata.{key}");
-    let refused =
-        |code, says: String| Err(Problem::new(code, format!("{field} {says}")).at(field.clone()));
+    let refused = |code, says: String| {
+        let field = format!("metadata.{key}");
+        Err(Problem::new(code, format!("{field} {says}")).at(field))
+    };
     match value {
         Value::Text(text) if has_control_characters(&text, true) => refused(
             ErrorCode::FieldHasControlCharacters,
