@@ -161,7 +161,7 @@ impl<'a> PaymentRetrieved<'a> {
 
 /// The hosted payment page. Clients take its last path part as the id (decisions 1).
 pub fn checkout_url(public_url: &str, id: TransactionId) -> String {
-    format!("{public_url}/checkout/{id}")
+    [public_url, "/checkout/", &id.to_string()].concat()
 }
 
 fn shown_return_url(tx: &Transaction) -> String {

@@ -80,10 +80,9 @@ fn is_email(text: &str) -> bool {
     let Some((local, host)) = text.rsplit_once('@') else {
         return false;
     };
-    let is_plain = |part: &str| {
-        !part.contains(['@', ' ', ',', ';', '<', '>', '"', '\\'])
-            && !part.contains(char::is_whitespace)
-    };
+    let is_odd =
+        |c: char| matches!(c, '@' | ',' | ';' | '<' | '>' | '"' | '\\') || c.is_whitespace();
+    let is_plain = |part: &str| !part.contains(is_odd);
     let labels = || host.split('.');
     (1..=64).contains(&local.len())
         && is_plain(local)
