@@ -121,7 +121,7 @@ pub(crate) async fn commit(
     }
     engine.webhooks.nudge(&told.webhooks);
     if told.by_mail {
-        engine.mails.nudge();
+        engine.mails.nudge(step.now);
     }
     engine.watchers.committed(after);
     callback::appeared(engine, step.before.as_deref(), after);

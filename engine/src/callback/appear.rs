@@ -120,7 +120,9 @@ pub(super) async fn change(
         if after.state != before.state {
             engine.callbacks.keep(which.connection, before.state, false);
             engine.callbacks.wait(which.connection, after.bytes);
-            engine.callbacks.nudge.notify_one();
+        }
+        if let Some(at) = after.next_try_at {
+            engine.callbacks.queued(which.connection, at);
         }
         return Ok(Some(after));
     }

@@ -1,7 +1,7 @@
 //! What the room remembers while the process lives: how much each connection sends, and what is being dealt with. All of it can be found
 //! again in the store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,9 @@ use crate::limits::{
 
 pub(crate) struct Callbacks {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,
+    /// The connections in whose queues something waits that nobody deals with, and a time before which nothing does: where reading begins,
+    /// since a store steps slowly over rows that are gone.
+    queues: Mutex<BTreeMap<ConnectionId, Timestamp>>,
     /// There is something to do before the next look.
     pub(super) nudge: Notify,
     /// Places for callbacks that were read and wait for the end of our own call.
@@ -49,6 +52,7 @@ impl Default for Callbacks {
     fn default() -> Self {
         Self {
             gauges: Mutex::default(),
+            queues: Mutex::default(),
             nudge: Notify::new(),
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
             put_aside: AtomicU64::new(0),
@@ -107,6 +111,29 @@ impl Callbacks {
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
+    /// Notes, after the commit, that something waits in a connection's queue since `at`, or until then.
+    pub(super) fn queued(&self, connection: ConnectionId, at: Timestamp) {
+        self.left(connection, at);
+        self.nudge.notify_one();
+    }
+
+    /// The same after a look, which found it and left it there: the next one comes to it by itself.
+    pub(super) fn left(&self, connection: ConnectionId, at: Timestamp) {
+        let mut queues = self.queues();
+        let from = queues.entry(connection).or_insert(at);
+        *from = at.min(*from);
+    }
+
+    /// The queues in which something may be due at `now` that there is a place for, and from when on each is to be read. Whoever reads
+    /// one says what is left in it.
+    pub(super) fn take_due(&self, now: Timestamp) -> Vec<(ConnectionId, Timestamp)> {
+        let mut queues = self.queues();
+        let is_worth_a_look = |connection: &ConnectionId, from: &mut Timestamp| {
+            *from <= now && self.places(*connection) > 0
+        };
+        queues.extract_if(.., is_worth_a_look).collect()
+    }
+
     /// How many more of a connection's may be taken up now.
     pub(super) fn places(&self, connection: ConnectionId) -> usize {
         let gauges = self.gauges();
@@ -126,11 +153,12 @@ impl Callbacks {
             .insert(which)
     }
 
-    pub(super) fn lay_down(&self, which: Which) {
+    /// It was dealt with, or is to be taken up again; `at`: its time in the queue. If it is still there, that is where it lies, or later.
+    pub(super) fn lay_down(&self, which: Which, at: Timestamp) {
         if let Some(gauge) = self.gauges().get_mut(&which.connection) {
             gauge.under_way.remove(&which);
         }
-        self.nudge.notify_one();
+        self.queued(which.connection, at);
     }
 
     /// Counts one more (or fewer) that is kept in `state`; how many there are then. `None`: count them first, by [`Self::counted`].
@@ -173,6 +201,10 @@ impl Callbacks {
         !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
     }
 
+    fn queues(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Timestamp>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn gauges(&self) -> MutexGuard<'_, HashMap<ConnectionId, Gauge>> {
         self.gauges.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,6 +244,38 @@ mod tests {
         assert_eq!(desk.enter(one, 1, now), Err(Full::TooManyWait));
         desk.out(one, half);
         assert_eq!(desk.enter(one, 1, now), Ok(()));
+    }
+
+    /// A store steps slowly over rows that are gone: a look that begins before them costs more with each callback that was dealt with.
+    #[test]
+    fn a_queue_is_read_from_where_something_waits_and_only_when_that_may_be_taken_up() {
+        let desk = Callbacks::default();
+        let [one, other] =
+            [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
+        let at = Timestamp::from_seconds;
+        desk.queued(one, at(1_000));
+        desk.queued(one, at(1_001));
+        desk.queued(other, at(1_005));
+        assert_eq!(desk.take_due(at(1_002)), [(one, at(1_000))]);
+        assert_eq!(desk.take_due(at(1_002)), [], "nothing was left in it");
+        desk.left(one, at(1_001));
+        assert_eq!(
+            desk.take_due(at(1_005)),
+            [(one, at(1_001)), (other, at(1_005))]
+        );
+        let taken = |number: usize| Which {
+            connection: one,
+            callback: crate::ids::CallbackId::new(ulid::Ulid::from_parts(1, number as u128)),
+        };
+        (0..CALLBACKS_UNDER_WAY).for_each(|number| assert!(desk.take_up(taken(number))));
+        desk.queued(one, at(1_003));
+        assert_eq!(desk.take_due(at(1_005)), [], "there is no place");
+        desk.lay_down(taken(0), at(1_001));
+        assert_eq!(
+            desk.take_due(at(1_005)),
+            [(one, at(1_001))],
+            "it may be there still"
+        );
     }
 
     #[test]

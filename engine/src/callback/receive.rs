@@ -118,11 +118,11 @@ impl Engine {
             if !is_planted(Fault::CallbackDropped) {
                 self.store.commit(batch).await?;
             }
-            Ok::<_, EngineError>(())
+            Ok::<_, EngineError>(callback.received_at)
         };
         match stored.await {
-            Ok(()) => {
-                self.callbacks.nudge.notify_one();
+            Ok(at) => {
+                self.callbacks.queued(connection, at);
                 Ok(())
             }
             Err(error) => {

@@ -267,15 +267,16 @@ fn queue_key(which: Which, at: Timestamp) -> Vec<u8> {
     key
 }
 
-/// Of a connection's callbacks that are due at `at` or before: from, to.
-pub(super) fn due(connection: ConnectionId, at: Timestamp) -> (Vec<u8>, Vec<u8>) {
-    let from = of_connection(QUEUE, connection);
-    let to = [
-        &from[..],
-        &moment(Timestamp::from_micros(at.as_micros().saturating_add(1))),
-    ];
-    let to = to.concat();
-    (from, to)
+/// Of a connection's callbacks that are due at `at` or later: from, to.
+pub(super) fn queue(connection: ConnectionId, at: Timestamp) -> (Vec<u8>, Vec<u8>) {
+    let queue = of_connection(QUEUE, connection);
+    ([&queue[..], &moment(at)].concat(), prefix_end(&queue))
+}
+
+/// When what lies under a key of the kind `q` is due.
+pub(super) fn due_in(key: &[u8]) -> Option<Timestamp> {
+    let micros = u64::from_be_bytes(*key.get(17..)?.first_chunk()?);
+    i64::try_from(micros).ok().map(Timestamp::from_micros)
 }
 
 /// All rows of one kind from a connection on: from, to.

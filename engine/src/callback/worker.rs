@@ -8,16 +8,22 @@ use futures_util::FutureExt as _;
 use super::row::{self, Callback, CallbackState, QUEUE, Which};
 use super::verdict::Heard;
 use super::{appear, deal, reread};
+use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
+use crate::limits::{CALLBACKS_UNDER_WAY, STORE_SCAN_INLINE};
 use crate::store::{Batch, CommitError, Direction, Table};
 
 /// How often is looked for what is due, when nothing new comes.
 const TICK: Duration = Duration::from_millis(200);
+/// How often all queues are looked at from their beginning.
+const FULL_LOOK: Duration = Duration::from_secs(60);
 /// How long after the store failed, or a defect of ours, a callback is taken up again.
 const AFTER_A_FAILURE: Duration = Duration::from_secs(5);
 /// Rows read at once at the start.
 const PAGE: usize = 250;
+/// Rows read at once when all queues are looked at: too many to be read on the thread that others wait for.
+const CHUNK: usize = STORE_SCAN_INLINE + 1;
 
 /// Starts dealing with what is stored, first with what an earlier process left.
 pub(crate) fn start(engine: &Engine) {
@@ -32,6 +38,7 @@ pub(crate) fn start(engine: &Engine) {
 
 async fn run(engine: Engine) {
     let mut is_counted = false;
+    let mut next_full_look = Timestamp::default();
     let mut readers = reread::Readers::default();
     while !engine.is_stopping() {
         let next = engine.clock.now().plus(TICK);
@@ -47,7 +54,7 @@ async fn run(engine: Engine) {
         if is_counted && let Err(error) = readers.look(&engine).await {
             tracing::error!(%error, "What gateways stumbled over could not be read; trying again.");
         }
-        if let Err(error) = look(&engine).await {
+        if let Err(error) = look_through(&engine, &mut next_full_look).await {
             tracing::error!(%error, "The callbacks that are due could not be read; trying again.");
         }
         tokio::select! {
@@ -105,67 +112,108 @@ async fn bring_forward(engine: &Engine, which: Which) -> Result<(), EngineError>
         return Ok(());
     };
     if before.state == CallbackState::Waiting {
+        let now = engine.clock.now();
         let after = Callback {
-            next_try_at: Some(engine.clock.now()),
+            next_try_at: Some(now),
             ..before.clone()
         };
         let mut batch = Batch::new();
         row::write(&mut batch, Some(&before), &after);
         match engine.store.commit(batch).await {
+            Ok(()) => engine.callbacks.queued(which.connection, now),
             // It is being dealt with.
-            Ok(()) | Err(CommitError::Conflict) => {}
+            Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
+/// Takes up what is due; once in a while what nobody told of, too.
+async fn look_through(engine: &Engine, next_full_look: &mut Timestamp) -> Result<(), EngineError> {
+    if engine.clock.now() >= *next_full_look {
+        find_all(engine).await?;
+        *next_full_look = engine.clock.now().plus(FULL_LOOK);
+    }
+    look(engine).await
+}
+
 /// Takes up what is due, connection by connection.
 async fn look(engine: &Engine) -> Result<(), EngineError> {
-    let store = &engine.store;
-    let mut last: Option<ConnectionId> = None;
+    let now = engine.clock.now();
+    let mut looked = Ok(());
+    for (connection, from) in engine.callbacks.take_due(now) {
+        if let Err(error) = look_at(engine, connection, from, now).await {
+            engine.callbacks.left(connection, from);
+            looked = Err(error);
+        }
+    }
+    looked
+}
+
+/// Takes up what is due of one connection's, as far as there are places, and notes from when on something is left.
+async fn look_at(
+    engine: &Engine,
+    connection: ConnectionId,
+    from: Timestamp,
+    now: Timestamp,
+) -> Result<(), EngineError> {
+    // Those that are under way are still in the queue.
+    let limit = 2 * CALLBACKS_UNDER_WAY;
+    let (from, to) = row::queue(connection, from);
+    let rows = engine
+        .store
+        .scan(Table::Callback, &from, &to, Direction::Forward, limit)
+        .await?;
+    let mut places = engine.callbacks.places(connection);
+    let mut left = rows.last().filter(|_| rows.len() == limit);
+    for row in &rows {
+        let (Some(callback), Some(at)) = (row::callback_in(&row.0), row::due_in(&row.0)) else {
+            continue;
+        };
+        let which = Which {
+            connection,
+            callback,
+        };
+        if at > now || places == 0 {
+            left = Some(row);
+            break;
+        }
+        if engine.callbacks.take_up(which) {
+            places -= 1;
+            engine.runtime.spawn(take(engine.clone(), which, at));
+        }
+    }
+    if let Some(at) = left.and_then(|(key, _)| row::due_in(key)) {
+        engine.callbacks.left(connection, at);
+    }
+    Ok(())
+}
+
+/// Notes every connection in whose queue there is something, whoever put it there and told nobody.
+async fn find_all(engine: &Engine) -> Result<(), EngineError> {
+    let mut last = None;
     loop {
         let (from, to) = row::from_connection(QUEUE, last);
-        let first = store
-            .scan(Table::Callback, &from, &to, Direction::Forward, 1)
+        let rows = engine
+            .store
+            .scan(Table::Callback, &from, &to, Direction::Forward, CHUNK)
             .await?;
-        let Some(connection) = first.first().and_then(|(key, _)| row::connection_in(key)) else {
-            return Ok(());
-        };
-        last = Some(connection);
-        let places = engine.callbacks.places(connection);
-        if places == 0 {
-            continue;
-        }
-        let (from, to) = row::due(connection, engine.clock.now());
-        // Those that are under way are still in the queue, before the others.
-        let due = store
-            .scan(
-                Table::Callback,
-                &from,
-                &to,
-                Direction::Forward,
-                2 * crate::limits::CALLBACKS_UNDER_WAY,
-            )
-            .await?;
-        let due = due.iter().filter_map(|(key, _)| row::callback_in(key));
-        let mut left = places;
-        for callback in due {
-            let which = Which {
-                connection,
-                callback,
-            };
-            if left > 0 && engine.callbacks.take_up(which) {
-                left -= 1;
-                engine.runtime.spawn(take(engine.clone(), which));
+        for (key, _) in &rows {
+            if let (Some(connection), Some(at)) = (row::connection_in(key), row::due_in(key)) {
+                engine.callbacks.left(connection, at);
+                last = Some(connection);
             }
+        }
+        if rows.len() < CHUNK {
+            return Ok(());
         }
     }
 }
 
 /// Deals with one. What has to wait for the end of our own call leaves its place to others meanwhile.
-async fn take(engine: Engine, which: Which) {
-    let mut heard = deal_with(&engine, which, deal::with(&engine, which)).await;
+async fn take(engine: Engine, which: Which, at: Timestamp) {
+    let mut heard = deal_with(&engine, which, at, deal::with(&engine, which)).await;
     while let Some(waits) = heard.take() {
         // Beyond the limit it is read again a little later.
         let Ok(_place) = engine.callbacks.patience.try_acquire() else {
@@ -174,7 +222,7 @@ async fn take(engine: Engine, which: Which) {
         engine.running.back(waits.attempt()).await;
         if engine.callbacks.take_up(which) {
             let dealt = deal::after_our_call(&engine, which, waits);
-            heard = deal_with(&engine, which, dealt).await;
+            heard = deal_with(&engine, which, at, dealt).await;
         }
     }
 }
@@ -183,6 +231,7 @@ async fn take(engine: Engine, which: Which) {
 async fn deal_with(
     engine: &Engine,
     which: Which,
+    at: Timestamp,
     dealing: impl Future<Output = Result<Option<Heard>, EngineError>>,
 ) -> Option<Heard> {
     let dealt = AssertUnwindSafe(dealing).catch_unwind().await;
@@ -206,6 +255,6 @@ async fn deal_with(
     if went_wrong {
         engine.clock.sleep(AFTER_A_FAILURE).await;
     }
-    engine.callbacks.lay_down(which);
+    engine.callbacks.lay_down(which, at);
     heard
 }

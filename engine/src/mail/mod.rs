@@ -18,8 +18,7 @@ mod transport;
 mod words;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
@@ -83,7 +82,8 @@ struct Shared {
     sender: Mailbox,
     transport: Transport,
     runtime: Handle,
-    is_told: AtomicBool,
+    /// The earliest time of a mail that was added and that the actor has not heard of: a look is in its mailbox.
+    told: Mutex<Option<Timestamp>>,
     /// Held while the queue is being counted.
     measuring: tokio::sync::Mutex<()>,
     away: Away,
@@ -129,7 +129,7 @@ impl Mails {
             service: with.service,
             transport,
             runtime: Handle::current(),
-            is_told: AtomicBool::new(false),
+            told: Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
             away: Away::default(),
             stopping: watch::channel(false).0,
@@ -152,13 +152,10 @@ impl Mails {
         self.0.is_some()
     }
 
-    /// Says that there is a new mail in the outbox, after the commit.
-    pub fn nudge(&self) {
-        let Some(shared) = &self.0 else { return };
-        if let Some(desk) = shared.desk.get()
-            && !shared.is_told.swap(true, Ordering::SeqCst)
-        {
-            desk.look();
+    /// Says that there is a new mail in the outbox, due at `due`; after the commit.
+    pub fn nudge(&self, due: Timestamp) {
+        if let Some(shared) = &self.0 {
+            shared.nudge(due);
         }
     }
 
@@ -172,6 +169,24 @@ impl Mails {
         let Some(shared) = &self.0 else { return };
         shared.stopping.send_replace(true);
         shared.away.all_back(grace).await;
+    }
+}
+
+impl Shared {
+    fn nudge(&self, due: Timestamp) {
+        let Some(desk) = self.desk.get() else { return };
+        let before = {
+            let mut told = self.told();
+            let earliest = told.map_or(due, |before| before.min(due));
+            told.replace(earliest)
+        };
+        if before.is_none() {
+            desk.look();
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Option<Timestamp>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -34,9 +33,10 @@ pub(super) struct Post {
     in_flight: BTreeSet<Vec<u8>>,
     /// Rows that cannot be read. They stay where they are, for whoever repairs the store.
     unreadable: BTreeSet<Vec<u8>>,
-    /// Nothing lies before this time, as far as is known.
+    /// Nothing that is not on its way lies before this time, as far as we were told: where reading begins, since a store steps slowly over
+    /// rows that are gone. Whoever measures the queue tells of what nobody else told us of.
     low: Timestamp,
-    last_full_look: Option<Timestamp>,
+    last_measured: Option<Timestamp>,
     started: u64,
 }
 
@@ -46,6 +46,8 @@ pub struct MailSnapshot {
     pub in_flight: usize,
     /// Attempts begun since the start.
     pub started: u64,
+    /// Where the next look at the queue begins.
+    pub reads_from: Timestamp,
 }
 
 impl Post {
@@ -56,7 +58,7 @@ impl Post {
             in_flight: BTreeSet::new(),
             unreadable: BTreeSet::new(),
             low: Timestamp::default(),
-            last_full_look: None,
+            last_measured: None,
             started: 0,
         }
     }
@@ -83,21 +85,23 @@ impl Post {
                 return Some(now.plus(REST));
             }
         };
-        let mut low = now.minus(COMMIT_TIME);
+        let seen_to = rows.last().filter(|_| rows.len() == limit);
+        self.low = seen_to.and_then(|(key, _)| letter::due(key)).unwrap_or(now);
         let mut next_due = None;
         for (key, value) in rows {
             let Some(due) = letter::due(&key) else {
                 continue;
             };
-            low = low.min(due);
             if due > now {
                 next_due = Some(due);
+                self.low = self.low.min(due);
                 break;
             }
             if self.in_flight.contains(&key) || self.unreadable.contains(&key) {
                 continue;
             }
             if self.in_flight.len() >= ROOM {
+                self.low = self.low.min(due);
                 break; // whatever comes back makes room and looks again
             }
             match Letter::read(&value) {
@@ -108,7 +112,6 @@ impl Post {
                 }
             }
         }
-        self.low = low;
         next_due
     }
 
@@ -146,39 +149,42 @@ impl Work for Post {
         MailSnapshot {
             in_flight: self.in_flight.len(),
             started: self.started,
+            reads_from: self.low,
         }
     }
 
     async fn take_in(&mut self, news: News) -> Option<Timestamp> {
-        self.shared.is_told.store(false, Ordering::SeqCst);
+        let mut told = self.shared.told().take();
         if let News::Ended { key } = news {
             self.in_flight.remove(&key);
+            // It may still be there: then it is tried again. Its next try is later than this one in any case.
+            told = told.into_iter().chain(letter::due(&key)).min();
         }
+        self.low = told.map_or(self.low, |told| self.low.min(told));
         let now = self.shared.clock.now();
         if self.shared.is_stopping() {
             return None;
         }
         if self
-            .last_full_look
-            .is_none_or(|last| now.since(last) >= FULL_LOOK)
+            .last_measured
+            .is_none_or(|last| now.since(last) >= MEASURE)
         {
-            self.last_full_look = Some(now);
-            self.low = Timestamp::default();
+            self.last_measured = Some(now);
             self.shared.runtime.spawn(measure(self.shared.clone()));
         }
         let next_due = self.send_due(now).await;
-        let next_look = now.plus(FULL_LOOK);
+        let next_look = now.plus(MEASURE);
         Some(next_due.map_or(next_look, |due| due.min(next_look)))
     }
 }
 
-/// Counts the mails that wait, and measures the age of the oldest.
+/// Counts the mails that wait, measures the age of the oldest, and tells the post where they begin.
 async fn measure(shared: Arc<Shared>) {
     let Ok(_only) = shared.measuring.try_lock() else {
         return; // an earlier walk through a long queue is still under way
     };
     let (mut from, end) = (letter::from(Timestamp::default()), letter::end());
-    let (mut depth, mut oldest) = (0_u32, None::<Timestamp>);
+    let (mut depth, mut oldest, mut first) = (0_u32, None::<Timestamp>, None);
     loop {
         let rows = shared
             .store
@@ -194,6 +200,7 @@ async fn measure(shared: Arc<Shared>) {
                 oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
             }
         }
+        first = first.or_else(|| rows.first().and_then(|(key, _)| letter::due(key)));
         match rows.last() {
             Some((last, _)) if rows.len() == CHUNK => from = [&last[..], &[0]].concat(),
             _ => break,
@@ -202,6 +209,9 @@ async fn measure(shared: Arc<Shared>) {
     let age = oldest.map_or(Duration::ZERO, |at| shared.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_depth", "kind" => "mail").set(f64::from(depth));
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "mail").set(age.as_secs_f64());
+    if let Some(first) = first {
+        shared.nudge(first);
+    }
 }
 
 /// The letter with the method as people call it, not as programs do.
@@ -305,10 +315,8 @@ fn count(attempted: Attempted) {
 const ROOM: usize = 8;
 /// Mails read at once when they are counted.
 const CHUNK: usize = 1_000;
-/// How often the whole queue is looked at from its beginning.
-const FULL_LOOK: Duration = Duration::from_secs(60);
-/// A row may become visible so long after the time in its key: longer than any commit takes.
-const COMMIT_TIME: Duration = Duration::from_secs(60);
+/// How often the whole queue is walked through.
+const MEASURE: Duration = Duration::from_secs(60);
 /// How long a mail rests whose sending broke, or a queue that cannot be read.
 const REST: Duration = Duration::from_secs(30);
 /// How long an outcome waits before it is written again to a store that takes no writes.

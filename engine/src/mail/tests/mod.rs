@@ -66,9 +66,10 @@ impl Room {
 
     async fn send(&self, app: &App, tx: &Transaction, to: MailTo) -> bool {
         let mut batch = Batch::new();
-        let is_wanted = enqueue(&mut batch, app, tx, to, self.clock.now(), &self.ids);
+        let now = self.clock.now();
+        let is_wanted = enqueue(&mut batch, app, tx, to, now, &self.ids);
         self.store.commit(batch).await.unwrap();
-        self.mails.nudge();
+        self.mails.nudge(now);
         is_wanted
     }
 
@@ -448,6 +449,39 @@ async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
     let posted = room.posted(1).await.remove(0);
     assert!(posted.is_sent);
     assert_eq!(posted.letter.attempts, 3);
+}
+
+/// A store steps slowly over rows that are gone: a look that begins before them costs more with each mail that was sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_the_queue_begins_behind_the_mails_that_were_sent_and_never_behind_one_that_waits()
+ {
+    let mut server = SmtpServer::start();
+    let room = Room::through(&server);
+    let (app, tx) = (
+        app(AppSettings::default()),
+        succeeded(Environment::Live, true),
+    );
+    for sent in 1..=3 {
+        room.clock.advance(Duration::from_secs(1));
+        room.send(&app, &tx, MailTo::Merchant).await;
+        room.posted(sent).await;
+        room.attempted(sent as u64).await;
+    }
+    let reads_from = async || room.mails.snapshot().await.unwrap().reads_from;
+    assert!(reads_from().await >= room.clock.now());
+    server.behave("451 Later").await;
+    let waits_since = room.clock.now();
+    room.send(&app, &tx, MailTo::Merchant).await;
+    room.attempted(4).await;
+    room.clock.advance(Duration::from_secs(10));
+    server.behave("accept").await;
+    room.send(&app, &tx, MailTo::Merchant).await;
+    room.posted(4).await;
+    room.attempted(5).await;
+    let waits_until = waits_since.plus(Duration::from_secs(60));
+    assert!(reads_from().await <= waits_until);
+    room.clock.advance(Duration::from_secs(51));
+    room.posted(5).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
