@@ -1,4 +1,8 @@
 //! What was open at a kill with a question behind it: its next one has a time of its own, by the schedule, and has to come soon after it.
+//!
+//! The provider tells by itself whom it was asked about. The program is asked about the others, a few at a time and only when that can
+//! show something: there may be thousands, and whoever asks about all of them again and again takes the machine that the program needs to
+//! go to work on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,11 +11,11 @@ use serde_json::Value;
 use switchyard_engine::clock::Timestamp;
 use tokio::time::Instant;
 
-use super::kills::{Taken, taken_up};
+use super::kills::{Taken, story, taken_up};
 use super::{Site, operator};
 
-/// How often it is looked whether everything is at work.
-const LOOK: Duration = Duration::from_millis(500);
+/// As many are asked about at once.
+const FEW: usize = 100;
 /// How much longer than promised is waited for what is late, so that it is known how late it was.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -20,8 +24,10 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) struct Asked {
     /// By id, when the program itself says that it is due; none: it was not looked at yet.
     open: BTreeMap<String, Option<Duration>>,
-    /// How long after it was due each was at work again.
+    /// How long after it was due each was at work again, of those of which it is known when that was.
     pub(super) resumed: Vec<Duration>,
+    /// At work again so soon after the start that they were in time, whenever they were due.
+    pub(super) soon: usize,
     /// Due later than a life can be waited for.
     pub(super) not_yet: usize,
     /// At work too late, or not at all.
@@ -34,41 +40,59 @@ impl Asked {
         self.open = open.into_iter().map(|id| (id, None)).collect();
     }
 
-    pub(super) fn add(&mut self, id: String, shown: &Value, began_at: Timestamp) {
-        self.open.insert(id, Some(due(shown, began_at)));
-    }
-
-    /// Waits until all that is due in this life is at work again.
-    pub(super) async fn last(
-        &mut self,
-        site: &Site,
-        (began, began_at): (Instant, Timestamp),
-        within: Duration,
-    ) -> anyhow::Result<()> {
-        while !self.open.is_empty() {
-            self.look(site, (began, began_at), within).await?;
-            if !self.open.is_empty() {
-                tokio::time::sleep(LOOK).await;
-            }
+    /// One that is due so long after the start, and not at work yet.
+    pub(super) fn add(&mut self, id: String, due: Duration, within: Duration) {
+        match due > within {
+            true => self.not_yet += 1,
+            false => drop(self.open.insert(id, Some(due))),
         }
-        Ok(())
     }
 
-    /// Asks the program about each.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// The provider was asked about it `after` the start.
+    pub(super) fn heard(&mut self, id: &str, after: Duration, within: Duration) {
+        let due = match self.open.get(id) {
+            Some(Some(due)) => *due,
+            Some(None) if after <= within => {
+                self.open.remove(id);
+                self.soon += 1;
+                return;
+            }
+            // The program says when it was due.
+            Some(None) | None => return,
+        };
+        self.open.remove(id);
+        self.is_back(id, after.saturating_sub(due), within, "by its provider");
+    }
+
+    /// Asks the program about a few of those of which it says something new.
     pub(super) async fn look(
         &mut self,
         site: &Site,
         (began, began_at): (Instant, Timestamp),
         within: Duration,
     ) -> anyhow::Result<()> {
-        let ids: Vec<String> = self.open.keys().cloned().collect();
         // Before the answers: nothing that they do not have yet is held against them.
         let now = began.elapsed();
+        let ids = self.worth_a_look(now, within);
         for (id, shown) in operator::see_all(&site.server.operator(), &ids).await? {
             // One that is gone is found in the end, with all others.
             self.hear(id, &shown.unwrap_or_default(), (now, began_at), within);
         }
         Ok(())
+    }
+
+    /// Of what the provider did not hear of: what nobody knows the time of, when all that was due at the start has to be at work; the others
+    /// when they are late.
+    fn worth_a_look(&self, now: Duration, within: Duration) -> Vec<String> {
+        let is_worth_it = |(_, due): &(&String, &Option<Duration>)| {
+            due.map_or(now > within, |due| now > due + within)
+        };
+        let ids = self.open.iter().filter(is_worth_it);
+        ids.map(|(id, _)| id.clone()).take(FEW).collect()
     }
 
     /// What the program says of one, asked `now`.
@@ -79,40 +103,29 @@ impl Asked {
         (now, began_at): (Duration, Timestamp),
         within: Duration,
     ) {
-        let known = self.open.remove(&id).flatten();
+        self.open.remove(&id);
         match taken_up(shown, began_at) {
             Taken::Ended => {}
-            Taken::After(at) => {
-                // One that was at work before anybody could see when it was due was due at some time since the start.
-                let after = at.saturating_sub(known.unwrap_or_default());
-                self.resumed.push(after);
-                if after > within && known.is_some() {
-                    let late = format!("{id} was at work {after:.2?} after it was due");
-                    self.late.push(late);
-                }
+            Taken::At { due, at } => {
+                let story = story(shown, began_at);
+                self.is_back(&id, at.saturating_sub(due), within, &story);
             }
-            Taken::Not | Taken::AskedBefore => {
-                match known.unwrap_or_else(|| due(shown, began_at)) {
-                    due if due > within => self.not_yet += 1,
-                    due if now > due + within + GRACE => {
-                        let due = format!("{id} was due {due:.1?} after the start");
-                        self.late
-                            .push(format!("{due}, and is not at work: {shown:#}"));
-                    }
-                    due => drop(self.open.insert(id, Some(due))),
-                }
+            Taken::Not { due } if now > due + within + GRACE => {
+                let due = format!("{id} was due {due:.1?} after the start");
+                self.late
+                    .push(format!("{due}, and is not at work: {shown:#}"));
             }
+            Taken::Not { due } => self.add(id, due, within),
         }
     }
-}
 
-/// When it is the turn of one that is open: at once, if it has been already.
-fn due(shown: &Value, began_at: Timestamp) -> Duration {
-    let next = shown["next_action_at"].as_str().and_then(Timestamp::parse);
-    match shown["state"].as_str() {
-        // Its call died with the process; the time stands for how long a call may take.
-        Some("awaiting_gateway") => Duration::ZERO,
-        _ => next.map_or(Duration::ZERO, |next| next.since(began_at)),
+    /// It is at work `after` it was due.
+    pub(super) fn is_back(&mut self, id: &str, after: Duration, within: Duration, story: &str) {
+        self.resumed.push(after);
+        if after > within {
+            let late = format!("{id} was at work {after:.2?} after it was due: {story}");
+            self.late.push(late);
+        }
     }
 }
 
@@ -122,59 +135,96 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn one_that_waits_is_due_at_its_time_and_one_whose_call_died_at_once() {
-        let began = Timestamp::parse("2026-11-20T10:00:00Z").unwrap();
-        let of = |state: &str, next: &str| {
-            due(&json!({ "state": state, "next_action_at": next }), began)
-        };
-        let soon = "2026-11-20T10:00:07Z";
-        assert_eq!(of("in_doubt", soon), Duration::from_secs(7));
-        assert_eq!(
-            of("awaiting_provider", "2026-11-20T09:00:00Z"),
-            Duration::ZERO
-        );
-        assert_eq!(of("awaiting_gateway", soon), Duration::ZERO);
+    const WITHIN: Duration = seconds(10);
+
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
     }
+
+    fn began() -> Timestamp {
+        Timestamp::parse("2026-11-20T10:00:00Z").unwrap()
+    }
+
+    /// A transaction to which this has happened: what, when, and when the provider is asked next.
+    fn shown(events: &[(&str, &str, Option<&str>)]) -> Value {
+        let at = |time: &str| format!("2026-11-20T{time}Z");
+        let timeline: Vec<Value> = events
+            .iter()
+            .map(|(name, time, next)| {
+                let event = json!({ "type": name, "next_query_at": next.map(at) });
+                json!({ "at": at(time), "event": event })
+            })
+            .collect();
+        json!({ "state": "in_doubt", "timeline": timeline })
+    }
+
+    #[test]
+    fn what_is_open_is_due_at_once_and_after_a_question_at_the_time_of_the_next_one() {
+        let started = ("attempt_started", "09:59:40", None);
+        let doubtful = ("attempt_in_doubt", "09:59:45", Some("10:00:02"));
+        let asked = ("query_started", "09:59:50", Some("10:00:05"));
+        let planned = ("query_planned", "09:59:51", Some("10:00:07"));
+        let again = ("query_started", "10:00:09", Some("10:00:39"));
+        let not = |due| Taken::Not { due: seconds(due) };
+        let at = |due| Taken::At {
+            due: seconds(due),
+            at: seconds(9),
+        };
+        for (events, taken) in [
+            (&[started][..], not(0)),
+            (&[started, doubtful], not(0)),
+            (&[started, doubtful, again], at(0)),
+            (&[started, asked], not(5)),
+            (&[started, asked, planned], not(7)),
+            (&[started, asked, planned, again], at(7)),
+            (
+                &[started, asked, ("submission_resumed", "09:59:55", None)],
+                not(0),
+            ),
+            (
+                &[started, ("failed", "09:59:59", None), again],
+                Taken::Ended,
+            ),
+        ] {
+            assert_eq!(taken_up(&shown(events), began()), taken, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn the_program_is_asked_only_about_what_may_be_late_and_was_not_heard_of() {
+        let mut asked = Asked::default();
+        asked.begin(["po_1", "po_2", "po_3"].map(str::to_owned).into());
+        asked.add("po_3".to_owned(), seconds(7), WITHIN);
+        assert_eq!(asked.worth_a_look(seconds(10), WITHIN), [""; 0]);
+        asked.heard("po_1", seconds(9), WITHIN);
+        asked.heard("po_2", seconds(11), WITHIN);
+        assert_eq!((asked.soon, asked.resumed.len()), (1, 0));
+        assert_eq!(asked.worth_a_look(seconds(11), WITHIN), ["po_2"]);
+        assert_eq!(asked.worth_a_look(seconds(18), WITHIN), ["po_2", "po_3"]);
+        asked.heard("po_3", seconds(18), WITHIN);
+        assert_eq!((asked.resumed[0], asked.late.len()), (seconds(11), 1));
+    }
+
     #[test]
     fn what_is_at_work_long_after_it_was_due_is_late_and_what_is_due_much_later_is_let_be() {
-        let began = Timestamp::parse("2026-11-20T10:00:00Z").unwrap();
-        let shown = |next: &str, again: Option<&str>| {
-            let asked = |at: &str| json!({ "at": at, "event": { "type": "query_started" } });
-            let timeline: Vec<_> = ["2026-11-20T09:59:50Z"]
-                .into_iter()
-                .chain(again)
-                .map(asked)
-                .collect();
-            json!({ "state": "in_doubt", "next_action_at": next, "timeline": timeline })
-        };
-        let (soon, within) = ("2026-11-20T10:00:03Z", Duration::from_secs(10));
-        for (again, now, late) in [
-            (Some("2026-11-20T10:00:12Z"), 13, 0),
-            (Some("2026-11-20T10:00:14Z"), 15, 1),
-            (None, 17, 0),
-            (None, 19, 1),
-        ] {
+        let hear = |next, again, now| {
+            let first = ("query_started", "09:59:50", Some(next));
+            let again = Some(again).filter(|again| *again != "never");
+            let again = again.map(|again| ("query_started", again, None));
+            let events: Vec<_> = [first].into_iter().chain(again).collect();
             let mut asked = Asked::default();
-            asked.add("po_x".to_owned(), &shown(soon, None), began);
-            let now = (Duration::from_secs(now), began);
-            asked.hear("po_x".to_owned(), &shown(soon, again), now, within);
-            assert_eq!(
-                asked.late.len(),
-                late,
-                "{again:?}, {now:?}: {:?}",
-                asked.late
+            asked.hear(
+                "po_x".to_owned(),
+                &shown(&events),
+                (seconds(now), began()),
+                WITHIN,
             );
-            assert_eq!(asked.open.is_empty(), again.is_some() || late == 1);
-        }
-        let mut asked = Asked::default();
-        let later = shown("2026-11-20T10:05:00Z", None);
-        asked.hear(
-            "po_x".to_owned(),
-            &later,
-            (Duration::from_secs(99), began),
-            within,
-        );
-        assert_eq!((asked.not_yet, asked.late.len()), (1, 0));
+            (asked.late.len(), asked.open.len(), asked.not_yet)
+        };
+        assert_eq!(hear("10:00:03", "10:00:12", 13), (0, 0, 0));
+        assert_eq!(hear("10:00:03", "10:00:14", 15), (1, 0, 0));
+        assert_eq!(hear("10:00:03", "never", 17), (0, 1, 0));
+        assert_eq!(hear("10:00:03", "never", 19), (1, 0, 0));
+        assert_eq!(hear("10:05:00", "never", 99), (0, 0, 1));
     }
 }

@@ -35,6 +35,8 @@ pub struct Figures {
     pub whole: u32,
     /// The same of what was open with a question behind it, counted from when the next one was due, sorted; in whole lives only.
     pub asked_again: Vec<Duration>,
+    /// The same, where nobody saw when it was due, and it was in time whenever that was.
+    pub soon: usize,
     /// Of those, the ones whose next question was due later than such a life lasts.
     pub not_yet: usize,
     /// What waited for a time of the schedule when all else had ended, and for how long.
@@ -152,6 +154,7 @@ impl Figures {
             resumed: sorted(lives.resumed),
             whole: lives.whole,
             asked_again: sorted(lives.asked.resumed),
+            soon: lives.asked.soon,
             not_yet: lives.asked.not_yet,
             scheduled: (rested.scheduled.len(), rested.slept),
             paid_again: rested.paid_again.len(),
@@ -241,9 +244,10 @@ impl Figures {
             (
                 "asked before, at work again after it was due",
                 format!(
-                    "{}; {} times, and {} were due later",
+                    "{}; {} times, {} more in time after the start, {} due later",
                     spread(&self.asked_again),
                     self.asked_again.len(),
+                    self.soon,
                     self.not_yet
                 ),
             ),

@@ -160,75 +160,98 @@ impl Lives {
 
     /// Waits until all that was open is at work again.
     async fn last_whole(&mut self, site: &Site) -> anyhow::Result<()> {
-        let (end, known) = (self.began + self.within + GRACE, self.resumed.len());
-        let life = (self.began, self.began_at);
-        self.asked.look(site, life, self.within).await?;
+        let (life, late) = ((self.began, self.began_at), self.late.len());
         loop {
             self.listen(site);
-            // Of a few at a time: meanwhile the others are heard of by themselves.
-            let open: Vec<String> = self.open.iter().take(FEW).cloned().collect();
-            let shown = operator::see_all(&site.server.operator(), &open).await?;
-            for (id, shown) in shown {
-                let shown = shown.unwrap_or_default();
-                match taken_up(&shown, self.began_at) {
-                    Taken::Not if Instant::now() < end => continue,
-                    Taken::Not => self.late.push(format!("{id} is not at work: {shown:#}")),
-                    Taken::After(time) => self.resumed.push(time),
-                    Taken::AskedBefore => self.asked.add(id.clone(), &shown, self.began_at),
-                    Taken::Ended => {}
-                }
-                self.open.remove(&id);
-            }
-            if self.open.is_empty() {
+            if self.open.is_empty() && self.heard_late.is_empty() && self.asked.is_empty() {
                 break;
             }
-            if Instant::now() < end {
-                tokio::time::sleep(LOOK).await;
+            // Who is not heard of by then may be at work all the same.
+            if self.began.elapsed() > self.within {
+                self.look(site).await?;
             }
+            self.asked.look(site, life, self.within).await?;
+            tokio::time::sleep(LOOK).await;
         }
-        self.ask_about_the_late(site).await?;
-        self.asked.last(site, life, self.within).await?;
         self.late.append(&mut self.asked.late);
         self.whole += 1;
-        let too_late = self
-            .resumed
-            .iter()
-            .skip(known)
-            .filter(|time| **time > self.within);
-        self.late
-            .extend(too_late.map(|time| format!("something was at work after {time:.2?}")));
+        eprintln!("{}", self.whole_life());
+        for late in self.late.iter().skip(late) {
+            eprintln!("too late: {late}");
+        }
         Ok(())
     }
 
-    /// Of what was heard of late: when the program itself was at work on it, by its timeline.
-    async fn ask_about_the_late(&mut self, site: &Site) -> anyhow::Result<()> {
-        for late in std::mem::take(&mut self.heard_late).chunks(FEW) {
-            let ids: Vec<String> = late.iter().map(|(id, _)| id.clone()).collect();
-            let shown = operator::see_all(&site.server.operator(), &ids).await?;
-            let heard: BTreeMap<_, _> = late.iter().cloned().collect();
-            for (id, shown) in shown {
-                let heard = heard.get(&id).copied().unwrap_or_default();
-                let shown = shown.unwrap_or_default();
-                match taken_up(&shown, self.began_at) {
-                    Taken::After(time) => self.resumed.push(time.min(heard)),
-                    Taken::Not => self.resumed.push(heard),
-                    Taken::AskedBefore => self.asked.add(id, &shown, self.began_at),
-                    Taken::Ended => {}
+    /// Asks the program about a few of those that nobody outside has heard of in time.
+    async fn look(&mut self, site: &Site) -> anyhow::Result<()> {
+        let is_over = self.began.elapsed() > self.within + GRACE;
+        let heard: BTreeMap<_, _> = std::mem::take(&mut self.heard_late).into_iter().collect();
+        let unheard = self.open.iter().take(FEW).cloned();
+        let ids: Vec<String> = heard.keys().cloned().chain(unheard).collect();
+        for (id, shown) in operator::see_all(&site.server.operator(), &ids).await? {
+            let shown = shown.unwrap_or_default();
+            let heard = heard.get(&id).copied();
+            match (taken_up(&shown, self.began_at), heard) {
+                (Taken::Ended, _) => {}
+                (Taken::At { due, at }, heard) => {
+                    let at = heard.map_or(at, |heard| heard.min(at));
+                    self.is_back(&id, due, at, &shown);
+                }
+                (Taken::Not { due }, Some(heard)) => self.is_back(&id, due, heard, &shown),
+                (Taken::Not { due }, None) if due > Duration::ZERO => {
+                    self.asked.add(id.clone(), due, self.within);
+                }
+                (Taken::Not { .. }, None) if !is_over => continue,
+                (Taken::Not { .. }, None) => {
+                    self.late.push(format!("{id} is not at work: {shown:#}"));
                 }
             }
+            self.open.remove(&id);
         }
         Ok(())
+    }
+
+    /// It is at work `at` that time after the start, and was due at that.
+    fn is_back(&mut self, id: &str, due: Duration, at: Duration, shown: &Value) {
+        let story = story(shown, self.began_at);
+        if due > Duration::ZERO {
+            let after = at.saturating_sub(due);
+            return self.asked.is_back(id, after, self.within, &story);
+        }
+        self.resumed.push(at);
+        if at > self.within {
+            self.late
+                .push(format!("{id} was at work after {at:.2?}: {story}"));
+        }
+    }
+
+    /// A line for whoever watches.
+    fn whole_life(&self) -> String {
+        let (took, asked) = (self.began.elapsed(), &self.asked);
+        format!(
+            "a whole life: {took:.1?}; at work again so far {} times, {} times after a question before; {} too late",
+            self.resumed.len(),
+            asked.resumed.len() + asked.soon,
+            self.late.len()
+        )
     }
 
     /// Notes what the provider and the inbox have heard of in this life.
     fn listen(&mut self, site: &Site) {
         let mut signs: BTreeMap<String, Instant> = BTreeMap::new();
-        for (at, id) in site.provider.heard().into_iter().chain(site.inbox.heard()) {
+        let mut note = |at: Instant, id: String| {
+            let first = signs.entry(id).or_insert(at);
+            *first = at.min(*first);
+        };
+        for (at, id) in site.provider.heard() {
             if at >= self.began {
-                let first = signs.entry(id).or_insert(at);
-                *first = at.min(*first);
+                self.asked.heard(&id, at - self.began, self.within);
+                note(at, id);
             }
         }
+        let told = site.inbox.heard().into_iter();
+        told.filter(|(at, _)| *at >= self.began)
+            .for_each(|(at, id)| note(at, id));
         for (id, at) in signs {
             if self.open.remove(&id) {
                 match at - self.began {
@@ -240,31 +263,67 @@ impl Lives {
     }
 }
 
-/// What the program's own timeline says of one that nobody outside has heard of in this life.
-pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
+/// What became of one, by its own timeline: how long before or after the start.
+pub(super) fn story(shown: &Value, began_at: Timestamp) -> String {
     let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
-    let at = |event: &Value| Timestamp::parse(event["at"].as_str()?);
-    let events = timeline.iter().filter_map(|event| {
-        let name = event["event"]["type"].as_str()?;
-        Some((name, at(event)?))
+    let told = timeline.iter().filter_map(|event| {
+        let (name, at) = (event["event"]["type"].as_str()?, event["at"].as_str()?);
+        let at = Timestamp::parse(at)?;
+        let seconds = at.as_micros().saturating_sub(began_at.as_micros()) as f64 / 1e6;
+        Some(format!("{name} {seconds:+.2} s"))
     });
-    let (before, since): (Vec<_>, Vec<_>) = events.partition(|(_, at)| *at < began_at);
-    let had = |names: &[&str]| before.iter().any(|(name, _)| names.contains(name));
-    match since.first() {
-        // Only the news of it was still on its way when the process died.
-        _ if had(&["succeeded", "failed"]) => Taken::Ended,
-        Some((_, at)) => Taken::After(at.since(began_at)),
-        None if had(&["query_started"]) => Taken::AskedBefore,
-        None => Taken::Not,
-    }
+    let told: Vec<String> = told.collect();
+    format!("{}, now {}", told.join(", "), shown["state"])
 }
 
+/// Where one stands in this life, by the program's own timeline. Times count from its start.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    Not,
-    /// So long after the start.
-    After(Duration),
-    AskedBefore,
+    /// It had ended before: only the news of it was still on its way.
     Ended,
+    /// Due then, and at work at that time.
+    At { due: Duration, at: Duration },
+    /// Due then, and not at work.
+    Not { due: Duration },
+}
+
+/// What is open is due at once. Of one that the provider was being asked about, perhaps by a question that died with the process, the next
+/// question has a time of its own.
+pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
+    let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
+    let time = |at: &Value| Timestamp::parse(at.as_str()?);
+    let events = timeline
+        .iter()
+        .filter_map(|event| Some((&event["event"], time(&event["at"])?)));
+    let (before, since): (Vec<_>, Vec<_>) = events.partition(|(_, at)| *at < began_at);
+    let is = |event: &Value, names: &[&str]| {
+        let name = event["type"].as_str();
+        name.is_some_and(|name| names.contains(&name))
+    };
+    if before
+        .iter()
+        .any(|(event, _)| is(event, &["succeeded", "failed"]))
+    {
+        return Taken::Ended;
+    }
+    let mut last_try = before.iter().rev();
+    let last_try = last_try
+        .by_ref()
+        .take_while(|(event, _)| !is(event, &["attempt_started", "submission_resumed"]));
+    let last_try: Vec<&Value> = last_try.map(|(event, _)| *event).collect();
+    let was_asked = last_try.iter().any(|event| is(event, &["query_started"]));
+    let next = last_try
+        .iter()
+        .find_map(|event| time(&event["next_query_at"]));
+    let due = next.filter(|_| was_asked);
+    let due = due.map_or(Duration::ZERO, |next| next.since(began_at));
+    match since.first() {
+        Some((_, at)) => Taken::At {
+            due,
+            at: at.since(began_at),
+        },
+        None => Taken::Not { due },
+    }
 }
 
 /// What the engine has to go on with after a start: it was accepted, and its end was not heard. First what nobody asked about
