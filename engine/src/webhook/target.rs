@@ -23,8 +23,8 @@ pub struct Target {
     pub in_flight: BTreeMap<Vec<u8>, InFlight>,
     /// First events that were tried a moment ago without an acknowledgment, by transaction, and when their first attempt began.
     tried: BTreeMap<Ulid, Timestamp>,
-    /// No row lies before this time, as far as we were told: where reading begins, since a store steps slowly over rows that are gone.
-    /// A sweep forgets it.
+    /// No row that is not on its way lies before this time, as far as we were told: where reading begins, since a store steps slowly over
+    /// rows that are gone. A sweep forgets it.
     low: Option<Timestamp>,
     is_loaded: bool,
     /// Waits in a lane for its turn.
@@ -148,6 +148,8 @@ impl Target {
     /// the attempt began, not from when the row was taken: on a busy machine that is earlier.
     pub fn ended(&mut self, key: &[u8], retry: Option<Retried>) -> Option<InFlight> {
         let ended = self.in_flight.remove(key)?;
+        // It may still be there, if only at a later time.
+        self.low = self.low.map(|low| low.min(ended.row.due));
         let was_first = ended.row.attempts == 0 && ended.row.sequence() == 1;
         if let Some(retried) = retry.filter(|_| was_first) {
             self.tried
@@ -238,13 +240,13 @@ impl Target {
                     continue;
                 }
             };
-            low = low.min(row.due);
             if row.due > now {
                 next_due = Some(row.due);
                 self.has_more = false;
                 break;
             }
             if !self.in_flight.contains_key(&key) {
+                low = low.min(row.due);
                 self.window.push_back(row);
             }
         }
@@ -285,3 +287,55 @@ const WINDOW: usize = 16;
 const LATE_LOOK: Duration = Duration::from_millis(20);
 /// Attempts of the last seconds that are read when a queue is first looked at after a start.
 const TRIED_AT_START: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Environment;
+    use crate::ids::{AppId, DeliveryId, EventId, PaymentId, TransactionId};
+    use crate::store::Batch;
+    use crate::transaction::EventName;
+
+    /// The first event of a transaction of its own, due at `due`.
+    fn row(webhook: WebhookId, due: Timestamp) -> Row {
+        let id = Ulid::from_parts(1, due.as_seconds().unsigned_abs().into());
+        Row {
+            webhook,
+            due,
+            transaction: TransactionId::Payment(PaymentId::new(id)),
+            name: EventName::PaymentInitiated,
+            environment: Environment::Sandbox,
+            attempts: 0,
+            delivery: DeliveryId::new(id),
+            event: EventId::new(id),
+            app: AppId::new(id),
+            enqueued_at: due,
+            initiated_at: due,
+            first_attempt_at: None,
+            body: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_look_begins_behind_what_is_on_its_way_and_before_what_came_back() {
+        let (store, webhook) = (Store::memory(), WebhookId::new(Ulid::from_parts(1, 1)));
+        let [first, second, now] = [1, 2, 10].map(Timestamp::from_seconds);
+        let mut batch = Batch::new();
+        for due in [first, second] {
+            let row = row(webhook, due);
+            batch.put(Table::Outbox, row.key(), row.value());
+        }
+        store.commit(batch).await.unwrap();
+        let mut target = Target::default();
+        target.look_again(first);
+        let Ok(Next::Send(sent)) = target.next(&store, webhook, now).await else {
+            panic!("nothing is sent");
+        };
+        let key = sent.key();
+        target.started(*sent, Lane::Quick);
+        target.fill(&store, webhook, now).await.unwrap();
+        assert_eq!(target.low, Some(second), "a dead receiver holds up no look");
+        target.ended(&key, None).unwrap();
+        assert_eq!(target.low, Some(first), "its row may be there still");
+    }
+}
