@@ -85,8 +85,8 @@ impl Asked {
         Ok(())
     }
 
-    /// Of what the provider did not hear of: what nobody knows the time of, when all that was due at the start has to be at work; the others
-    /// when they are late.
+    /// Of what the provider did not hear of: what nobody knows the time of, once all that was due at the start has to be at work; the
+    /// others when they are late.
     fn worth_a_look(&self, now: Duration, within: Duration) -> Vec<String> {
         let is_worth_it = |(_, due): &(&String, &Option<Duration>)| {
             due.map_or(now > within, |due| now > due + within)
