@@ -166,9 +166,10 @@ async fn look_at(
         .scan(Table::Callback, &from, &to, Direction::Forward, limit)
         .await?;
     let mut places = engine.callbacks.places(connection);
-    let mut left = rows.last().filter(|_| rows.len() == limit);
-    for row in &rows {
-        let (Some(callback), Some(at)) = (row::callback_in(&row.0), row::due_in(&row.0)) else {
+    let seen_to = rows.last().filter(|_| rows.len() == limit);
+    let mut left = seen_to.and_then(|(key, _)| row::due_in(key));
+    for (key, _) in &rows {
+        let (Some(callback), Some(at)) = (row::callback_in(key), row::due_in(key)) else {
             continue;
         };
         let which = Which {
@@ -176,7 +177,7 @@ async fn look_at(
             callback,
         };
         if at > now || places == 0 {
-            left = Some(row);
+            left = Some(at);
             break;
         }
         if engine.callbacks.take_up(which) {
@@ -184,7 +185,7 @@ async fn look_at(
             engine.runtime.spawn(take(engine.clone(), which, at));
         }
     }
-    if let Some(at) = left.and_then(|(key, _)| row::due_in(key)) {
+    if let Some(at) = left {
         engine.callbacks.left(connection, at);
     }
     Ok(())

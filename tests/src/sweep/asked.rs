@@ -11,13 +11,8 @@ use serde_json::Value;
 use switchyard_engine::clock::Timestamp;
 use tokio::time::Instant;
 
-use super::kills::{Taken, story, taken_up};
+use super::kills::{FEW, GRACE, Taken, story, taken_up};
 use super::{Site, operator};
-
-/// As many are asked about at once.
-const FEW: usize = 100;
-/// How much longer than promised is waited for what is late, so that it is known how late it was.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Times count from the start of the life.
 #[derive(Default)]

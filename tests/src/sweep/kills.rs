@@ -35,9 +35,9 @@ const WORKER: u32 = 4;
 /// How often it is looked whether everything is at work.
 const LOOK: Duration = Duration::from_millis(250);
 /// As many are asked about at once.
-const FEW: usize = 100;
+pub(super) const FEW: usize = 100;
 /// How much longer than promised a life is at most in which not everything is at work again, so that it is known how late it was.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// Kills the server as often as wanted, and judges what is left. `programmable`: the library of that gateway.
 ///
@@ -306,9 +306,9 @@ pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
     {
         return Taken::Ended;
     }
-    let mut last_try = before.iter().rev();
-    let last_try = last_try
-        .by_ref()
+    let last_try = before
+        .iter()
+        .rev()
         .take_while(|(event, _)| !is(event, &["attempt_started", "submission_resumed"]));
     let last_try: Vec<&Value> = last_try.map(|(event, _)| *event).collect();
     let was_asked = last_try.iter().any(|event| is(event, &["query_started"]));
