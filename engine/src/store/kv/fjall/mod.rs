@@ -5,6 +5,7 @@
 
 mod basket;
 mod journal;
+mod recent;
 mod runway;
 
 #[cfg(feature = "fuzzing")]
@@ -23,6 +24,7 @@ use ::fjall::{
 };
 
 use self::basket::Basket;
+use self::recent::Recent;
 use self::runway::Runway;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
@@ -33,6 +35,8 @@ pub(in crate::store) struct Fjall {
     /// One tree a table, in the order of [`Table::ALL`]: a look-up or a scan never crosses another table's rows.
     keyspaces: Vec<Keyspace>,
     database: Database,
+    /// Rows of [`Table::Index`].
+    recent: Recent,
     /// None where it cannot be made: then fjall removes its journals in one go.
     basket: Option<Basket>,
     /// Bytes written since the basket looked.
@@ -60,7 +64,7 @@ impl Fjall {
 
     fn open_keyspaces(path: &Path, cache_bytes: u64) -> Result<Self, Error> {
         let database = Database::builder(path)
-            .cache_size(cache_bytes)
+            .cache_size(cache_bytes - cache_bytes / RECENT_SHARE)
             .max_journaling_size(JOURNAL_BYTES)
             .worker_threads(WORKERS)
             .manual_journal_persist(true)
@@ -84,6 +88,7 @@ impl Fjall {
         Ok(Self {
             keyspaces,
             database,
+            recent: Recent::new(cache_bytes / RECENT_SHARE),
             basket: basket.ok(),
             unseen: AtomicUsize::new(0),
             unchecked: AtomicUsize::new(SMALL_BATCH),
@@ -145,8 +150,12 @@ impl Fjall {
         if let Some(runway) = runway.as_mut() {
             runway.lay(bytes);
         }
+        let lines = changes
+            .iter()
+            .filter(|change| change.table == Table::Index)
+            .map(|change| change.key);
         // Nobody commits while the runway is laid.
-        batch.commit()?;
+        self.recent.change(lines, || batch.commit())?;
         drop(runway);
         self.note_written(bytes);
         Ok(())
@@ -163,7 +172,12 @@ impl Fjall {
 
 impl Kv for Fjall {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
-        Ok(self.keyspace(table).get(key)?.map(|value| value.to_vec()))
+        let read = || Ok(self.keyspace(table).get(key)?.map(|value| value.to_vec()));
+        match table {
+            // Customers come back: their lines are what is asked for again and again.
+            Table::Index => self.recent.get(key, read),
+            _ => read(),
+        }
     }
 
     fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
@@ -218,6 +232,8 @@ const fn memtable_bytes(table: Table, cache_bytes: u64) -> u64 {
     }
 }
 
+/// The share of the memory for what was read that goes to single rows; blocks of the tables have the rest.
+const RECENT_SHARE: u64 = 4;
 /// Journals on disk before their rows are forced into tables: what an opening after a crash has to read again.
 const JOURNAL_BYTES: u64 = 128 * 1024 * 1024;
 /// The basket looks for new journals whenever so much was written: several times while fjall fills one.
