@@ -4,6 +4,9 @@
 //! times a second; the last minute every few seconds, for timers that were stored after their time; and the whole table at the start and
 //! once in a while, for timers whose transaction could not be woken. The further a look reaches back, the more timers it steps over that
 //! are gone, which costs a store about as much as those that are there.
+//!
+//! The first look also reaches ahead: a submission that the process before left behind is nobody's any more, and need not wait until
+//! somebody would look whether it is still away.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +25,7 @@ use crate::idempotency;
 use crate::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use crate::mail;
 use crate::records::{self, Due, TimerPlace};
-use crate::transaction::Command;
+use crate::transaction::{Command, GATEWAY_WATCH};
 
 /// How often due timers are looked for.
 const TICK: Duration = Duration::from_millis(200);
@@ -79,6 +82,15 @@ impl State {
             return last_look.min(now.minus(LOOK_BACK));
         }
         last_look.minus(OVERLAP)
+    }
+
+    /// Until when the look at `now` reads; to be called before [`Self::reach`]. What is woken before its time does what it can do by then,
+    /// and nothing else.
+    fn until(&self, now: Timestamp) -> Timestamp {
+        match self.last_look {
+            None => now.plus(GATEWAY_WATCH),
+            Some(_) => now,
+        }
     }
 }
 
@@ -157,20 +169,26 @@ async fn look(
     #[cfg(test)]
     engine.faults.strike("timers");
     let now = engine.clock.now();
-    let from = {
+    let (from, until) = {
         let mut state = lock(state);
         state.asked.retain(|_, again| now < *again);
+        let until = state.until(now);
         let from = state.reach(now);
         if state.last_full_look == Some(now) {
             notice_set_clock(engine, &mut state);
         }
-        from
+        (from, until)
     };
     let mut place = Some(TimerPlace::at(from));
     while let Some(from) = place {
-        let page = records::due(&engine.store, &from, now, CHUNK).await?;
+        let page = records::due(&engine.store, &from, until, CHUNK).await?;
         for timer in page.timers {
-            if lock(state).asked.insert(timer, now.plus(RETRY)).is_some() {
+            let again = if timer.at > now {
+                timer.at
+            } else {
+                now.plus(RETRY)
+            };
+            if lock(state).asked.insert(timer, again).is_some() {
                 continue;
             }
             // Closed never: nobody closes this semaphore.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::engine::{EngineError, NewPayment, NewPayout};
 use crate::gateway::Gateways;
-use crate::records::{Kind, ListQuery};
-use crate::store::{Direction, Table};
+use crate::records::{self, Kind, ListQuery};
+use crate::store::{Batch, Direction, Store, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
-use crate::transaction::{Customer, Refusal, Status, Transaction};
+use crate::transaction::tests::fixtures::{World, confirm};
+use crate::transaction::{Customer, Refusal, State, Status, Transaction};
 
 fn payment() -> NewPayment {
     NewPayment {
@@ -103,6 +105,50 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
     bench.clock.advance(Duration::from_secs(2 * 60));
     let tx = until(&bench, tx.id, |tx| tx.status() == Status::Failed).await;
     assert!(tx.attempts.is_empty());
+}
+
+/// An engine that starts on what another left behind.
+async fn starts_on(left: &World) -> Bench {
+    let store = Store::memory();
+    let mut batch = Batch::new();
+    let step = records::Step {
+        before: None,
+        after: &left.tx,
+        events: &[],
+    };
+    records::write(&mut batch, &step).unwrap();
+    store.commit(batch).await.unwrap();
+    let wanted = Wanted {
+        store,
+        clock: Clock::manual(left.now),
+        ..Wanted::with(Gateways::default())
+    };
+    wanted.start().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_a_dead_process_left_is_taken_up_at_the_start() {
+    let mut left = World::payment();
+    left.apply(confirm(1)).unwrap();
+    assert_eq!(left.tx.state, State::AwaitingGateway);
+    left.wait(1);
+    let bench = starts_on(&left).await;
+    let id = left.tx.id;
+    until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
+    assert_eq!(bench.clock.now(), left.now, "nobody turned the clock");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_falls_due_soon_after_a_start_is_woken_at_its_time() {
+    let mut left = World::payment();
+    left.wait(30 * 60 - 3);
+    let bench = starts_on(&left).await;
+    let id = left.tx.id;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+    assert_eq!(tx.status(), Status::Initiated, "its payer has time left");
+    bench.clock.advance(Duration::from_secs(3));
+    until(&bench, id, |tx| tx.status() == Status::Cancelled).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -42,4 +42,5 @@ pub use model::{
 };
 pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
 pub use outcome::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+pub(crate) use schedule::GATEWAY_WATCH;
 pub use state::{Failure, State, Status};
