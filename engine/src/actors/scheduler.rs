@@ -5,8 +5,8 @@
 //! once in a while, for timers whose transaction could not be woken. The further a look reaches back, the more timers it steps over that
 //! are gone, which costs a store about as much as those that are there.
 //!
-//! The first look also reaches ahead: a submission that the process before left behind is nobody's any more, and need not wait until
-//! somebody would look whether it is still away.
+//! The first look also reaches ahead: a submission that the process before sent is nobody's any more, and need not wait until somebody
+//! would look whether it is still away.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;

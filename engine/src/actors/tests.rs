@@ -107,8 +107,8 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
     assert!(tx.attempts.is_empty());
 }
 
-/// An engine that starts on what another left behind.
-async fn starts_on(left: &World) -> Bench {
+/// An engine that starts on what another left behind. `was_sent`: the attempt's request may have left.
+async fn starts_on(left: &World, was_sent: bool) -> Bench {
     let store = Store::memory();
     let mut batch = Batch::new();
     let step = records::Step {
@@ -117,6 +117,11 @@ async fn starts_on(left: &World) -> Bench {
         events: &[],
     };
     records::write(&mut batch, &step).unwrap();
+    if was_sent {
+        // Nobody can read it, so it proves nothing.
+        let row = format!("{}/{}/0", left.tx.id, left.current());
+        batch.put(Table::Journal, row, b"?");
+    }
     store.commit(batch).await.unwrap();
     let wanted = Wanted {
         store,
@@ -126,23 +131,43 @@ async fn starts_on(left: &World) -> Bench {
     wanted.start().await
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_submission_that_a_dead_process_left_is_taken_up_at_the_start() {
+/// A payment of which a process died while it was being submitted, a second ago.
+fn interrupted() -> World {
     let mut left = World::payment();
     left.apply(confirm(1)).unwrap();
     assert_eq!(left.tx.state, State::AwaitingGateway);
     left.wait(1);
-    let bench = starts_on(&left).await;
+    left
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_a_dead_process_sent_is_taken_up_at_the_start() {
+    let left = interrupted();
+    let bench = starts_on(&left, true).await;
     let id = left.tx.id;
-    until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
+    let tx = until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
+    assert_eq!(tx.state, State::InDoubt);
     assert_eq!(bench.clock.now(), left.now, "nobody turned the clock");
+}
+
+/// It may be what ended the process before, and would end this one before it is ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_dead_process_had_not_sent_yet_begins_again_only_after_a_while() {
+    let left = interrupted();
+    let bench = starts_on(&left, false).await;
+    let id = left.tx.id;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+    assert_eq!(tx.version, left.tx.version, "{:?}", tx.state);
+    bench.clock.advance(Duration::from_secs(4));
+    until(&bench, id, |tx| tx.version > left.tx.version).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_falls_due_soon_after_a_start_is_woken_at_its_time() {
     let mut left = World::payment();
     left.wait(30 * 60 - 3);
-    let bench = starts_on(&left).await;
+    let bench = starts_on(&left, false).await;
     let id = left.tx.id;
     tokio::time::sleep(Duration::from_millis(100)).await;
     let tx = bench.engine.transaction(id).await.unwrap().unwrap();

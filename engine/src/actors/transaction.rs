@@ -275,6 +275,10 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
             let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
             let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent))
                 && !is_planted(Fault::RecoveryBlind);
+            // What has not been sent begins again, and may be what ended the process: never before the process has had a while.
+            if !maybe_sent && tx.wake_at().is_some_and(|at| at > engine.clock.now()) {
+                return Ok(None);
+            }
             // Without the state the provider is not asked: it may be the only place where the account stands that was paid into.
             let gateway_state = match maybe_sent {
                 true => gateway::recovered_state(&engine.store, tx.id, attempt.id).await?,
