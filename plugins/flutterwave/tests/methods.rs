@@ -167,3 +167,23 @@ fn an_amount_has_decimals_only_when_it_needs_them_and_the_currency_has_them() {
     );
     assert!(Method::of("barter").is_err());
 }
+
+#[test]
+fn the_banks_to_choose_from_are_those_that_have_a_code_to_dial() {
+    let manifest = manifest();
+    let row = manifest.methods.iter().find(|row| row.code == "ussd_ngn");
+    let field = &row.unwrap().fields[0];
+    let mut offered: Vec<_> = field
+        .options
+        .iter()
+        .map(|bank| bank.value.as_str())
+        .collect();
+    for bank in &field.options {
+        let label = bank.label("en");
+        let named = label.split_once(" (").map_or(label, |(name, _)| name);
+        assert_eq!(ussd_bank(named), Some(bank.value.as_str()), "{named}");
+    }
+    offered.sort_unstable();
+    let known: Vec<_> = USSD_BANKS.iter().map(|(code, _)| *code).collect();
+    assert_eq!(offered, known);
+}

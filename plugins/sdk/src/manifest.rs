@@ -11,8 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::abi::ABI_MAJOR;
 use crate::input::{Direction, Environment};
-use crate::outcome::{Prompt, Texts};
 use crate::wire::Operation;
+
+mod method;
+
+pub use self::method::{Field, FieldOption, Method};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -48,38 +51,6 @@ pub struct Manifest {
     /// JSON Schema of the connection's configuration: an object of strings, integers and booleans.
     #[serde(default)]
     pub config: Value,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Method {
-    /// The engine's code; `{service}` in it stands for the installation's own code.
-    pub code: String,
-    pub direction: Direction,
-    pub currency: String,
-    /// Two letters each, or `World`.
-    pub countries: Vec<String>,
-    /// Limits in major units, as decimals.
-    #[serde(default)]
-    pub min: Option<String>,
-    #[serde(default)]
-    pub max: Option<String>,
-    #[serde(default)]
-    pub decimals: Option<u8>,
-    #[serde(default)]
-    pub fields: Vec<Field>,
-    #[serde(default)]
-    pub prompt: Option<Prompt>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Field {
-    pub name: String,
-    #[serde(default)]
-    pub label: Texts,
-    #[serde(default)]
-    pub pattern: Option<String>,
-    #[serde(default = "yes")]
-    pub required: bool,
 }
 
 /// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`.
@@ -252,7 +223,7 @@ impl Manifest {
         }
         self.check_reference()?;
         self.check_operations()?;
-        self.check_methods()?;
+        method::check(&self.methods)?;
         for host in self.hosts.sandbox.iter().chain(&self.hosts.live) {
             if !is_host(host) && !self.is_configured_host(host) {
                 return refuse(format!(
@@ -327,55 +298,6 @@ impl Manifest {
         Ok(())
     }
 
-    fn check_methods(&self) -> Result<(), ManifestError> {
-        let mut seen = BTreeSet::new();
-        for method in &self.methods {
-            let code = shortened(&method.code);
-            let substituted = method.code.replace("{service}", "service");
-            if !is_code(&substituted) {
-                return refuse(format!("has the method code `{code}`: use a-z, 0-9 and _"));
-            }
-            if !seen.insert((method.direction, &method.code)) {
-                return refuse(format!(
-                    "has the method `{code}` twice in one direction: merge the two"
-                ));
-            }
-            if !is_upper(&method.currency, 3) {
-                return refuse(format!(
-                    "has the currency `{}` on method `{code}`: write the three letters of ISO 4217",
-                    shortened(&method.currency)
-                ));
-            }
-            if method.countries.is_empty()
-                || !method
-                    .countries
-                    .iter()
-                    .all(|country| is_upper(country, 2) || country == EVERYWHERE)
-            {
-                return refuse(format!(
-                    "has method `{code}` with countries that are not two letters of ISO 3166 each (or `World`), or with none"
-                ));
-            }
-            for limit in [&method.min, &method.max].into_iter().flatten() {
-                if !is_decimal(limit) {
-                    return refuse(format!(
-                        "has a limit on method `{code}` that is no decimal such as \"100.00\""
-                    ));
-                }
-            }
-            if method.decimals.is_some_and(|decimals| decimals > 8) {
-                return refuse(format!("gives method `{code}` more than 8 decimals"));
-            }
-            if let Some(field) = method.fields.iter().find(|field| !is_code(&field.name)) {
-                return refuse(format!(
-                    "has the field `{}` on method `{code}`: use a-z, 0-9 and _",
-                    shortened(&field.name)
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn check_config(&self) -> Result<(), ManifestError> {
         if self.config.is_null() {
             return Ok(());
@@ -440,17 +362,6 @@ fn is_version(text: &str) -> bool {
             .all(|number| number.len() <= 9 && number.parse::<u32>().is_ok())
 }
 
-fn is_upper(text: &str, characters: usize) -> bool {
-    text.len() == characters && text.bytes().all(|byte| byte.is_ascii_uppercase())
-}
-
-fn is_decimal(text: &str) -> bool {
-    let (major, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    [major, fraction].iter().all(|digits| {
-        (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
-}
-
 fn is_host(text: &str) -> bool {
     let (name, port) = text.rsplit_once(':').unwrap_or((text, "443"));
     let name = name.strip_prefix("*.").unwrap_or(name);
@@ -473,11 +384,6 @@ fn shortened(text: &str) -> String {
         .collect()
 }
 
-fn yes() -> bool {
-    true
-}
-
-const EVERYWHERE: &str = "World";
 const CODE_CHARACTERS: usize = 40;
 /// Of a UUID as text.
 const REFERENCE_CHARACTERS: u32 = 36;

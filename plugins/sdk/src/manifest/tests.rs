@@ -163,3 +163,90 @@ fn a_rule_for_the_reference_that_a_uuid_does_not_fit_is_refused() {
         );
     }
 }
+
+/// `sample()` with more members in its only method.
+fn with_method(members: Value) -> Value {
+    let mut manifest = sample();
+    let method = manifest["methods"][0].as_object_mut().unwrap();
+    method.extend(members.as_object().unwrap().clone());
+    manifest
+}
+
+#[test]
+fn a_method_names_its_times_how_to_wake_the_prompt_and_what_to_choose_from() {
+    let manifest = parsed(&with_method(json!({
+        "attempt_ends_after_s": 600, "usual_s": 60,
+        "wake": {"en": "Dial *880#", "fr": "Composez le *880#"},
+        "fields": [{"name": "bank", "options": [
+            {"value": "058", "label": {"en": "GTBank"}},
+            {"value": "070", "label": {"en": "Fidelity", "fr": "Fidélité"}},
+        ]}]
+    })))
+    .unwrap();
+    let method = &manifest.methods[0];
+    assert_eq!(method.attempt_ends_after_s, Some(600));
+    assert_eq!(method.usual_s, Some(60));
+    assert_eq!(method.wake["fr"], "Composez le *880#");
+    let bank = &method.fields[0];
+    assert_eq!(bank.options[0].label("fr"), "GTBank");
+    assert_eq!(bank.options[1].label("fr"), "Fidélité");
+    assert!(bank.offers("058") && !bank.offers("GTBank"));
+    let plain = &parsed(&sample()).unwrap().methods[0];
+    assert_eq!((plain.attempt_ends_after_s, plain.usual_s), (None, None));
+    assert!(plain.wake.is_empty());
+}
+
+#[test]
+fn times_and_options_that_make_no_sense_are_refused() {
+    let options = |options: Value| json!({"fields": [{"name": "bank", "options": options}]});
+    let one = |value: &str, label: Value| json!({"value": value, "label": label});
+    let english = || json!({"en": "GTBank"});
+    let many: Vec<_> = (0..201).map(|n| one(&n.to_string(), english())).collect();
+    for (members, refusal) in [
+        (
+            json!({"attempt_ends_after_s": 0}),
+            "outside of 1 to 2592000",
+        ),
+        (
+            json!({"attempt_ends_after_s": 2_592_001}),
+            "outside of 1 to 2592000",
+        ),
+        (
+            json!({"attempt_ends_after_s": -1}),
+            "does not read as a manifest",
+        ),
+        (json!({"usual_s": 0}), "outside of 1 to 86400"),
+        (
+            json!({"usual_s": 61, "attempt_ends_after_s": 60}),
+            "longer than its",
+        ),
+        (
+            json!({"wake": {"fr": "Composez"}}),
+            "lacks English in `wake`",
+        ),
+        (json!({"wake": {"en": " "}}), "not 1 to 300 characters"),
+        (json!({"wake": {"en": "Dial\n*880#"}}), "on one line"),
+        (
+            options(json!([one("", english())])),
+            "a value is 1 to 100 characters",
+        ),
+        (
+            options(json!([one("058", json!({}))])),
+            "lacks the label of option `058`",
+        ),
+        (
+            options(json!([one("058", json!({"fr": "GT"}))])),
+            "lacks English in the label",
+        ),
+        (
+            options(json!([one("058", english()), one("058", english())])),
+            "twice in the field",
+        ),
+        (options(json!(many)), "more than 200 options"),
+    ] {
+        let error = parsed(&with_method(members.clone()))
+            .expect_err("refused")
+            .to_string();
+        assert!(error.contains(refusal), "{members}: {error}");
+    }
+}
