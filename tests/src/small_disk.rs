@@ -4,11 +4,10 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::surroundings::{self, Right};
+use crate::surroundings::{self, Right, is_root};
 
 /// A file system with so much room and no more.
 pub struct SmallDisk {
@@ -104,10 +103,6 @@ pub fn mount(at: &Path, options: &str) -> anyhow::Result<()> {
         .output()?;
     anyhow::ensure!(mounted.status.success(), "{mounted:?}");
     Ok(())
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// Names the file in which a test is put down that had nothing to look at, a line each.

@@ -1,6 +1,7 @@
 //! What a test needs around it, and the same test in a process of its own where this one has not got that.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -27,6 +28,11 @@ impl Right {
             .context("the rights of a process are not listed")?;
         Ok(u64::from_str_radix(rights.trim(), 16)? & (1 << self as u32) != 0)
     }
+}
+
+/// Whether this process runs as root.
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
 /// Runs one test of the calling file again, started by another program that changes what is around it. `test`: its whole name.

@@ -191,10 +191,15 @@ pub fn query(given: &[(&str, &Option<String>)]) -> String {
 
 fn development(target: &Target) -> anyhow::Result<Development> {
     let file = target.dev_file.display();
-    let text = std::fs::read(&target.dev_file).with_context(|| {
-        format!(
-            "say which server with --url and --token (or SWITCHYARD_URL and SWITCHYARD_TOKEN); \
-             there is no development server's {file} to take them from"
+    let text = std::fs::read(&target.dev_file).map_err(|why| {
+        let missing = match why.kind() {
+            std::io::ErrorKind::NotFound => {
+                format!("there is no development server's {file} to take them from")
+            }
+            _ => format!("{file} of the development server cannot be read ({why})"),
+        };
+        anyhow!(
+            "say which server with --url and --token (or SWITCHYARD_URL and SWITCHYARD_TOKEN): {missing}"
         )
     })?;
     serde_json::from_slice(&text).with_context(|| {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::failed;
 use crate::config::{self, Overrides};
-use crate::serve::{self, Failure};
+use crate::serve::{self, Failure, Source};
 
 #[derive(Args)]
 pub struct Serve {
@@ -45,11 +45,15 @@ impl Serve {
             gateways: self.gateways,
             rate_limit: self.rate_limit,
         };
-        let settings = match config::load(self.config.as_deref(), &overrides) {
+        let source = Source {
+            file: self.config,
+            overrides,
+        };
+        let settings = match config::load(source.file.as_deref(), &source.overrides) {
             Ok(settings) => settings,
             Err(why) => return refused(&[why.to_string()]),
         };
-        match serve::run(settings).await {
+        match serve::run(settings, source).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Settings(refusals)) => refused(&refusals),
             Err(Failure::Other(why)) => failed(&why),

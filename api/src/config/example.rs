@@ -25,26 +25,40 @@ fn settings() -> BTreeSet<String> {
     paths
 }
 
-/// Paths of all settings in the example with whether they are commented out.
+/// Paths of all settings in the example with whether the line shows an example (`# name`) and not the default (`#name`).
 fn in_the_example() -> Vec<(String, bool)> {
     let mut section = String::new();
     let mut found = Vec::new();
     for line in EXAMPLE.lines() {
-        if let Some(name) = line.strip_prefix('[') {
+        if let Some(name) = line.strip_prefix("#[") {
             section = format!("{}.", name.trim_end_matches(']'));
-            continue;
-        }
-        let (code, commented) = match line.strip_prefix("# ") {
-            Some(code) => (code, true),
-            None => (line, false),
-        };
-        if let Some((name, _)) = code.split_once(" = ")
-            && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
-        {
-            found.push((format!("{section}{name}"), commented));
+        } else if let Some((name, is_example)) = setting(line) {
+            found.push((format!("{section}{name}"), is_example));
         }
     }
     found
+}
+
+/// The setting that a line shows, and whether with an example in place of a default.
+fn setting(line: &str) -> Option<(&str, bool)> {
+    let code = line.strip_prefix('#')?;
+    let is_example = code.starts_with(' ');
+    let (name, _) = code.trim_start_matches(' ').split_once(" = ")?;
+    let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    is_name.then_some((name, is_example))
+}
+
+/// The example with all that it comments out. `examples`: with the lines too that have no default.
+fn uncommented(examples: bool) -> String {
+    let code = |line: &'static str| match setting(line) {
+        Some((_, true)) if !examples => "",
+        Some((_, true)) => line.trim_start_matches("# "),
+        Some((_, false)) => line.trim_start_matches('#'),
+        None if line.starts_with("#[") => line.trim_start_matches('#'),
+        None => line,
+    };
+    let lines: Vec<_> = EXAMPLE.lines().map(code).collect();
+    lines.join("\n")
 }
 
 #[test]
@@ -63,9 +77,9 @@ fn every_setting_is_in_the_example_once_and_every_line_of_the_example_is_a_setti
 fn every_setting_of_the_example_is_explained_just_above_it() {
     let lines: Vec<&str> = EXAMPLE.lines().collect();
     for pair in lines.windows(2) {
-        let is_setting = pair[1].contains(" = ") && !pair[1].starts_with("# ");
+        let is_prose = pair[0].starts_with("# ") && setting(pair[0]).is_none();
         assert!(
-            !is_setting || pair[0].starts_with("# "),
+            setting(pair[1]).is_none() || is_prose,
             "not explained: {}",
             pair[1]
         );
@@ -73,40 +87,75 @@ fn every_setting_of_the_example_is_explained_just_above_it() {
 }
 
 #[test]
-fn the_example_loads_is_accepted_and_is_equal_to_the_defaults() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/switchyard.toml");
-    let loaded = load(Some(path.as_ref()), &Overrides::default()).unwrap();
-    assert_eq!(
-        serde_json::to_value(&loaded).unwrap(),
-        serde_json::to_value(Settings::default()).unwrap()
-    );
-    assert_eq!(check(&loaded), Vec::<String>::new());
+fn the_example_changes_nothing_and_shows_the_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("switchyard.toml");
+    for text in [EXAMPLE.to_owned(), uncommented(false)] {
+        std::fs::write(&file, text).unwrap();
+        let loaded = load(Some(&file), &Overrides::default()).unwrap();
+        assert_eq!(
+            serde_json::to_value(&loaded).unwrap(),
+            serde_json::to_value(Settings::default()).unwrap()
+        );
+        assert_eq!(check(&loaded), Vec::<String>::new());
+    }
 }
 
 #[test]
-fn lines_that_are_commented_out_are_those_without_a_default_and_load_when_they_are_not() {
+fn lines_that_show_an_example_are_those_without_a_default_and_load_as_settings() {
     let defaults = serde_json::to_value(Settings::default()).unwrap();
-    for (name, commented) in in_the_example() {
+    for (name, is_example) in in_the_example() {
         let pointer = format!("/{}", name.replace('.', "/"));
         assert_eq!(
             defaults.pointer(&pointer).unwrap().is_null(),
-            commented,
+            is_example,
             "{name}"
         );
     }
-    let all: String = EXAMPLE
-        .lines()
-        .map(|line| {
-            match line.strip_prefix("# ").filter(|code| {
-                code.split_once(" = ")
-                    .is_some_and(|(name, _)| !name.contains(' '))
-            }) {
-                Some(code) => format!("{code}\n"),
-                None => format!("{line}\n"),
-            }
-        })
-        .collect();
-    toml::from_str::<Settings>(&all).unwrap();
+    toml::from_str::<Settings>(&uncommented(true)).unwrap();
+}
+
+#[test]
+fn documented_blocks_load_at_the_end_of_a_copied_example() {
+    let documents = [
+        include_str!("../../../docs/for-operators.md"),
+        include_str!("../../../README.md"),
+    ];
+    let blocks = documents
+        .iter()
+        .flat_map(|document| document.split("```toml\n").skip(1))
+        .filter_map(|rest| rest.split("```").next());
+    let mut count = 0;
+    for block in blocks {
+        count += 1;
+        toml::from_str::<Settings>(&format!("{EXAMPLE}\n{block}"))
+            .unwrap_or_else(|why| panic!("{why}\n{block}"));
+    }
+    assert!(count > 0, "no block of settings is documented");
+}
+
+#[test]
+fn a_section_that_stands_twice_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("switchyard.toml");
+    std::fs::write(&file, "[log]\nlevel = 'info'\n[log]\nformat = 'json'\n").unwrap();
+    let refusal = load(Some(&file), &Overrides::default()).unwrap_err();
+    let said = refusal.to_string();
+    assert!(said.contains("may stand in the file once"), "{said}");
+}
+
+/// Root may read everything, so this looks for the error of a path that leads through a file.
+#[test]
+fn a_settings_file_that_cannot_be_reached_is_not_told_as_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let refusal = load(Some(&file.join("switchyard.toml")), &Overrides::default()).unwrap_err();
+    let said = refusal.to_string();
+    assert!(
+        said.contains("cannot be read") && !said.contains("does not exist"),
+        "{said}"
+    );
 }
 
 #[test]

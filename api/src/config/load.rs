@@ -1,6 +1,7 @@
 //! Where settings come from: defaults, the file, the environment, the command line; the last one wins.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ pub enum LoadError {
         "the settings file {0} does not exist: copy examples/switchyard.toml there, or name another with --config"
     )]
     Missing(PathBuf),
+    #[error("the settings file {path} cannot be read: {source}{}", advice(.source))]
+    Unopened { path: PathBuf, source: io::Error },
     #[error(
         "the settings file {path} holds {setting} and can be read by others (mode {mode:o}): run `chmod 600 {path}`, or give the setting \
          by the environment"
@@ -46,9 +49,7 @@ pub enum LoadError {
 pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Settings, LoadError> {
     let mut figment = Figment::new();
     if let Some(file) = file {
-        if !file.is_file() {
-            return Err(LoadError::Missing(file.to_owned()));
-        }
+        can_be_read(file)?;
         figment = figment.merge(Toml::file_exact(file));
     }
     // Only what names a section is a setting: SWITCHYARD_URL and SWITCHYARD_TOKEN are for the command line's other half.
@@ -64,6 +65,31 @@ pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Settings, Load
         keeps_its_secrets(file)?;
     }
     Ok(settings)
+}
+
+/// Tells a file that is missing from one that this user may not read.
+fn can_be_read(path: &Path) -> Result<(), LoadError> {
+    let is_file = File::open(path).and_then(|file| Ok(file.metadata()?.is_file()));
+    let source = match is_file {
+        Ok(true) => return Ok(()),
+        Ok(false) => io::Error::other("it is not a regular file"),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            return Err(LoadError::Missing(path.to_owned()));
+        }
+        Err(why) => why,
+    };
+    let path = path.to_owned();
+    Err(LoadError::Unopened { path, source })
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            ". The user that runs the server has to be able to read the file and to enter every folder above it: change their owner or \
+             mode, or run the server as another user"
+        }
+        _ => "",
+    }
 }
 
 /// Refuses a file with a secret in it that others can read.
@@ -133,7 +159,12 @@ fn explain(error: &figment::Error) -> String {
         } else {
             format!("{path}: ")
         };
-        format!("{place}{name}{}", error.kind)
+        let kind = error.kind.to_string();
+        let advice = match kind.contains("duplicate key") {
+            true => " (a section may stand in the file once: put all its settings under one line)",
+            false => "",
+        };
+        format!("{place}{name}{kind}{advice}")
     };
     error
         .clone()

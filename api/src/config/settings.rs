@@ -186,8 +186,10 @@ sections! {
         private: bool = false,
     }
 
-    /// The log, on standard error.
+    /// The log.
     Log {
+        /// File that lines are appended to. Without it: standard error. SIGHUP opens the file anew.
+        file: Option<PathBuf> = None,
         /// `text` for people, `json` for programs.
         format: LogFormat = LogFormat::Text,
         /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,switchyard_engine::webhook=debug`.

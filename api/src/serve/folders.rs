@@ -17,7 +17,9 @@ pub fn check(settings: &Settings) -> Vec<String> {
     }
     let data = &settings.data.dir;
     let store = settings.store_path();
-    for (name, path) in [("data.dir", data), ("store.path", &store)] {
+    // Nobody can pass through a data folder that is closed, so what lies in it needs no mode of its own.
+    let elsewhere = (!store.starts_with(data)).then_some(("store.path", store.as_path()));
+    for (name, path) in [("data.dir", data.as_path())].into_iter().chain(elsewhere) {
         if let Some(mode) = mode(path).filter(|mode| mode & OTHERS != 0) {
             refusals.push(format!(
                 "{name} is {}, which everybody on this machine can look into (mode {mode:o}): it holds what customers gave, so run \
@@ -69,7 +71,10 @@ mod tests {
             ("data", 0o755, Some("data.dir")),
             ("data", 0o777, Some("data.dir")),
             ("data", 0o770, None),
-            ("data/store", 0o705, Some("store.path")),
+            ("data/store", 0o755, None),
+            ("store", 0o755, Some("store.path")),
+            ("store", 0o705, Some("store.path")),
+            ("store", 0o700, None),
             ("gateways", 0o777, Some("gateways.dir")),
             ("gateways", 0o1777, Some("gateways.dir")),
             ("gateways", 0o755, None),
@@ -81,11 +86,13 @@ mod tests {
             let root = folder.path();
             fs::create_dir_all(root.join("data/store")).unwrap();
             fs::create_dir(root.join("gateways")).unwrap();
+            fs::create_dir(root.join("store")).unwrap();
             fs::write(root.join("gateways/a.so"), "").unwrap();
             fs::write(root.join("gateways/notes.txt"), "").unwrap();
             for (path, safe) in [
                 ("data", 0o700),
-                ("data/store", 0o700),
+                ("data/store", 0o755),
+                ("store", 0o700),
                 ("gateways", 0o755),
                 ("gateways/a.so", 0o644),
             ] {
@@ -94,6 +101,9 @@ mod tests {
             let mut settings = Settings::default();
             settings.data.dir = root.join("data");
             settings.gateways.dir = root.join("gateways");
+            if part == "store" {
+                settings.store.path = Some(root.join("store"));
+            }
             assert_eq!(check(&settings), Vec::<String>::new());
             chmod(&root.join(part), mode);
             let refusals = check(&settings);

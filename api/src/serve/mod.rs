@@ -7,6 +7,7 @@ mod development;
 mod doors;
 mod folders;
 mod gateways;
+mod reload;
 pub(crate) mod routes;
 
 use std::fs;
@@ -30,12 +31,15 @@ use switchyard_engine::mail::MailSettings;
 use switchyard_engine::store::{self, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::config::{self, Settings, StoreEngine};
 use crate::operations::{self, Draining, Operations, StopSignals};
 use crate::state::{ApiState, HttpSettings};
+
+pub use reload::Source;
 
 /// Why the server did not start, or did not end well.
 #[derive(Debug)]
@@ -52,11 +56,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// Serves until a signal ends it.
+/// Serves until a signal ends it. `source`: where the settings came from, for SIGHUP.
 ///
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
-pub async fn run(mut settings: Settings) -> Result<(), Failure> {
+pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> {
+    // From here on a hang-up does not kill the server, even one that comes while it starts.
+    let hangups = signal(SignalKind::hangup())?;
+    let started_with = settings.clone();
     // Before anything is opened with the master key.
     let dumps = dumps::forbid();
     refuse(config::check(&settings))?;
@@ -72,7 +79,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Failure> {
     refuse(folders::check(&settings))?;
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
-    operations::logging::start(&settings)?;
+    let log = operations::logging::start(&settings)?;
+    tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
         tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
     }

@@ -1,7 +1,8 @@
 //! The directory of an embedded store: who may use it, and which engine's files are in it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
@@ -21,7 +22,10 @@ impl Place {
             path: path.to_owned(),
             source,
         };
-        fs::create_dir_all(path).map_err(unwritable)?;
+        // Readable for its owner only, whatever the umask: a server refuses a store that others can read.
+        let mut directory = DirBuilder::new();
+        directory.recursive(true).mode(0o700);
+        directory.create(path).map_err(unwritable)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -184,6 +188,18 @@ mod tests {
         );
         drop(first);
         Place::take(directory.path(), "fjall").unwrap();
+    }
+
+    #[test]
+    fn a_new_directory_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data/store");
+        Place::take(&path, "fjall").unwrap();
+        for made in [path.as_path(), path.parent().unwrap()] {
+            let mode = fs::metadata(made).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{}", made.display());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod disk;
 mod ending;
+mod installation;
 mod log;
 mod metrics;
 mod sockets;

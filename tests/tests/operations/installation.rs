@@ -1,0 +1,343 @@
+//! An installation by the letter of docs/for-operators.md: the commands and the settings of that page, as a user without rights.
+//!
+//! The page's folders are moved below a temporary one, its user is one of this machine, and what it builds was built before.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+use switchyard_tests::client::payment;
+use switchyard_tests::server::{free_port, stage};
+use switchyard_tests::surroundings::is_root;
+use switchyard_tests::tidy::root;
+use switchyard_tests::{Client, eventually};
+use tempfile::TempDir;
+use tokio::time::Instant;
+
+const PAGE: &str = include_str!("../../../docs/for-operators.md");
+/// The user that runs the server when the test itself runs as root.
+const UNPRIVILEGED: &str = "nobody";
+
+struct Installation {
+    folder: TempDir,
+    port: u16,
+    token: String,
+    process: Option<Child>,
+}
+
+impl Installation {
+    /// Follows the page up to its configuration.
+    fn follow() -> anyhow::Result<Self> {
+        let folder = TempDir::new()?;
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+        for made in ["etc", "var/lib", "usr/local"] {
+            fs::create_dir_all(folder.path().join(made))?;
+        }
+        let mut installation = Self {
+            folder,
+            port: free_port()?,
+            token: String::new(),
+            process: None,
+        };
+        let commands = blocks("sh").nth(1).context("the commands of root")?;
+        let said = installation.shell(&installation.moved(commands))?;
+        let hash = String::from_utf8(said.stderr)?;
+        let hash = hash
+            .split('"')
+            .nth(1)
+            .context("the hash of the token")?
+            .to_owned();
+        let printed = String::from_utf8(said.stdout)?;
+        let token = printed.lines().last().context("the token")?;
+        token.clone_into(&mut installation.token);
+        let settings = blocks("toml").next().context("the settings")?;
+        let settings = installation.moved(settings).replace("sha256:…", &hash);
+        let file = installation
+            .folder
+            .path()
+            .join("etc/switchyard/switchyard.toml");
+        let copied = fs::read_to_string(&file)?;
+        fs::write(&file, format!("{copied}\n{settings}"))?;
+        Ok(installation)
+    }
+
+    /// Text of the page with its folders, its user and its build where this test has them.
+    fn moved(&self, text: &str) -> String {
+        let stage = stage().expect("the program is staged");
+        let here = |path: &str| self.folder.path().join(path).display().to_string();
+        let [user, group] = user();
+        let lines = text.lines().filter(|line| !line.starts_with("useradd "));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let text = match is_root() {
+            true => text.replace("runuser -u switchyard", &format!("runuser -u {user}")),
+            false => text.replace("runuser -u switchyard -- ", ""),
+        };
+        text.replace(
+            "-o switchyard -g switchyard",
+            &format!("-o {user} -g {group}"),
+        )
+        .replace("/usr/local", &here("usr/local"))
+        .replace("/etc/switchyard", &here("etc/switchyard"))
+        .replace("/var/lib/switchyard", &here("var/lib/switchyard"))
+        .replace(
+            "target/release/switchyard",
+            &file(&stage.join("switchyard")),
+        )
+        .replace(
+            "target/release/libgateway_demo.so",
+            &file(&stage.join("gateways/libgateway_demo.so")),
+        )
+    }
+
+    /// Runs commands as they stand, with the umask of most systems, until one fails.
+    fn shell(&self, commands: &str) -> anyhow::Result<Output> {
+        let said = Command::new("sh")
+            .args(["-euc", &format!("umask 022\n{commands}")])
+            .current_dir(root())
+            .output()?;
+        ensure!(said.status.success(), "{commands}: {said:?}");
+        Ok(said)
+    }
+
+    /// Starts what the page's systemd unit starts, as its user, and waits until it is ready.
+    async fn up(&mut self) -> anyhow::Result<()> {
+        let unit = blocks("ini").next().context("the systemd unit")?;
+        let start = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="));
+        let start = self.moved(start.context("ExecStart")?);
+        let [user, group] = user();
+        let mut command = match is_root() {
+            true => {
+                let mut command = Command::new("setpriv");
+                command.args(["--reuid", &user, "--regid", &group, "--clear-groups", "sh"]);
+                command
+            }
+            false => Command::new("sh"),
+        };
+        let log = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_file())?;
+        command
+            .args(["-euc", &format!("umask 022\nexec {start}")])
+            .current_dir("/")
+            .env(
+                "SWITCHYARD_SERVER__LISTEN",
+                format!("127.0.0.1:{}", self.port),
+            )
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        self.process = Some(command.spawn()?);
+        let client = Client::new(&format!("http://127.0.0.1:{}", self.port), None);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !client
+            .get("/readyz")
+            .await
+            .is_ok_and(|answer| answer.status == 200)
+        {
+            let process = self.process.as_mut().context("it was started")?;
+            let ended = process.try_wait()?;
+            let log = fs::read_to_string(self.log_file())?;
+            ensure!(ended.is_none() && Instant::now() < end, "{ended:?}: {log}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    /// SIGKILL.
+    fn kill(&mut self) -> anyhow::Result<()> {
+        let mut process = self.process.take().context("it runs")?;
+        process.kill()?;
+        process.wait()?;
+        Ok(())
+    }
+
+    fn signal(&self, name: &str) -> anyhow::Result<()> {
+        let process = self.process.as_ref().context("it runs")?;
+        let id = process.id().to_string();
+        let told = Command::new("kill").args([name, &id]).status()?;
+        ensure!(told.success(), "kill {name} {id}: {told}");
+        Ok(())
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// Answer of the operator's command line, with `--json`.
+    fn ask(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        let said = Command::new(self.folder.path().join("usr/local/bin/switchyard"))
+            .args(arguments)
+            .arg("--json")
+            .env("SWITCHYARD_URL", format!("http://127.0.0.1:{}", self.port))
+            .env("SWITCHYARD_TOKEN", &self.token)
+            .output()?;
+        ensure!(said.status.success(), "{arguments:?}: {said:?}");
+        let answer: Value = serde_json::from_slice(&said.stdout)?;
+        Ok(answer.get("data").cloned().unwrap_or(answer))
+    }
+
+    /// A secret key of a new app in sandbox, with the test gateway installed.
+    fn first_app(&self) -> anyhow::Result<String> {
+        let gateway = self
+            .folder
+            .path()
+            .join("usr/local/lib/switchyard/gateways/libgateway_demo.so");
+        let seen = self.ask(&["gateway", "inspect", &file(&gateway)])?;
+        let sha256 = seen["sha256"].as_str().context("the hash")?;
+        self.ask(&["gateway", "add", sha256])?;
+        let account = self.ask(&["accounts", "create", "Acme"])?;
+        let account = account["id"].as_str().context("the account")?;
+        let app = self.ask(&["apps", "create", "--account", account, "Shop"])?;
+        let app = app["id"].as_str().context("the app")?;
+        let key = ["--environment", "sandbox", "--kind", "secret", "--app", app];
+        let key = self.ask(&[&["keys", "create"][..], &key[..]].concat())?;
+        Ok(key["key"].as_str().context("the key")?.to_owned())
+    }
+}
+
+impl Drop for Installation {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Blocks of the page in this language, in their order.
+fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
+    let fence = format!("```{language}\n");
+    let rests: Vec<_> = PAGE.split(fence.as_str()).skip(1).collect();
+    rests
+        .into_iter()
+        .filter_map(|rest| rest.split("```").next())
+}
+
+/// The user without rights, and its group.
+fn user() -> [String; 2] {
+    let name = |flag: &str| {
+        let mut id = Command::new("id");
+        id.arg(flag).args(is_root().then_some(UNPRIVILEGED));
+        let said = id.output().expect("`id` runs");
+        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    };
+    [name("-un"), name("-gn")]
+}
+
+fn file(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_the_letter_of_the_docs_it_starts_three_times_with_a_kill_between() -> anyhow::Result<()>
+{
+    let mut installation = Installation::follow()?;
+    installation.up().await?;
+    let key = installation.first_app()?;
+    let base = format!("http://127.0.0.1:{}", installation.port);
+    let merchant = Client::new(&base, Some(&key));
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let answer = merchant
+            .post("/v1/payments/initialize", &payment("A teapot"))
+            .await?;
+        made.push(answer.expect(201)?.data("id")?.to_owned());
+        installation.kill()?;
+        installation.up().await?;
+        for id in &made {
+            merchant
+                .get(&format!("/v1/payments/{id}"))
+                .await?
+                .expect(200)?;
+        }
+    }
+    let store = installation.folder.path().join("var/lib/switchyard/store");
+    let mode = fs::metadata(store)?.permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hang_up_reopens_the_log_takes_the_level_and_never_kills() -> anyhow::Result<()> {
+    let mut installation = Installation::follow()?;
+    let logs = installation.folder.path().join("var/lib/switchyard");
+    let (log, old) = (logs.join("log"), logs.join("log.1"));
+    let config = installation
+        .folder
+        .path()
+        .join("etc/switchyard/switchyard.toml");
+    let settings = fs::read_to_string(&config)?;
+    let with = |more: &str| {
+        fs::write(
+            &config,
+            format!("{settings}\n[log]\nfile = '{}'\n{more}", file(&log)),
+        )
+    };
+    with("level = 'info'\n")?;
+    installation.up().await?;
+    let within = Duration::from_secs(20);
+    fs::rename(&log, &old)?;
+    with("level = 'warn'\nformat = 'json'\n")?;
+    installation.signal("-HUP")?;
+    eventually("the log is opened anew", within, async || {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        Ok(
+            (said.contains("changed settings need a restart") && said.contains("log.format"))
+                .then_some(()),
+        )
+    })
+    .await?;
+    let before = fs::read_to_string(&old)?;
+    with("level = 'nonsense=of=mine'\n")?;
+    installation.signal("-HUP")?;
+    eventually("the refusal is logged", within, async || {
+        let said = fs::read_to_string(&log)?;
+        Ok(said.contains("failed to reload settings").then_some(()))
+    })
+    .await?;
+    let base = format!("http://127.0.0.1:{}", installation.port);
+    let stranger = Client::new(&base, None);
+    stranger.get("/utils/payment/methods").await?.expect(200)?;
+    let said = fs::read_to_string(&log)?;
+    assert!(
+        !said.contains("/utils/payment/methods"),
+        "only warnings are written now: {said}"
+    );
+    assert_eq!(
+        fs::read_to_string(&old)?,
+        before,
+        "nothing goes to the old file"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_settings_file_that_the_user_may_not_read_is_told_so() -> anyhow::Result<()> {
+    if !is_root() {
+        // A file of another user takes root to make; the message itself has a test of its own.
+        return Ok(());
+    }
+    let installation = Installation::follow()?;
+    let config = installation.folder.path().join("etc/switchyard");
+    std::os::unix::fs::chown(&config, Some(0), Some(0))?;
+    let [user, group] = user();
+    let program = installation.folder.path().join("usr/local/bin/switchyard");
+    let said = Command::new("setpriv")
+        .args(["--reuid", &user, "--regid", &group, "--clear-groups"])
+        .arg(program)
+        .args(["serve", "--config"])
+        .arg(config.join("switchyard.toml"))
+        .output()?;
+    assert_eq!(said.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(said.contains("cannot be read: Permission denied"), "{said}");
+    assert!(!said.contains("does not exist"), "{said}");
+    Ok(())
+}
