@@ -238,9 +238,10 @@ impl ApiError {
             ErrorCode::ServiceUnavailable,
             "The service cannot store anything at the moment",
         );
-        Self::new(
-            problem.hint("Nothing was changed. Send the same request again in a few seconds."),
-        )
+        Self::new(problem.hint(
+            "The request may have been stored. Look it up, or retry it with the same \
+                 Idempotency-Key in a few seconds.",
+        ))
         .retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 

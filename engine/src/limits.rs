@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Attempts that are queried because a callback names only a provider id that all of them have. A provider
+/// that repeats an id more often gives no useful answer by id anyway.
+pub const ATTEMPTS_PER_ID: usize = 20;
+
 /// Commits that may wait for the store's writer. Beyond it the caller waits: back-pressure, not memory.
 pub const STORE_QUEUE: usize = 8_192;
 /// Commits written with one flush. More would delay the first of them for the last.

@@ -23,7 +23,7 @@ struct Page {
 pub async fn get(visit: Visit) -> Response {
     match stand(&visit.scene) {
         Stand::Choosing => page(&visit.scene),
-        Stand::Waiting if visit.engine().can_call_off(&visit.scene.tx) => page(&visit.scene),
+        Stand::Waiting if visit.scene.tx.can_call_off() => page(&visit.scene),
         Stand::Waiting => under_way(&visit.scene),
         Stand::Ended => visit.scene.go("result", &[]),
     }

@@ -31,7 +31,9 @@ pub fn stand(scene: &Scene) -> Stand {
     match &scene.tx.state {
         State::AwaitingCustomer if is_expired(scene) => Stand::Ended,
         State::AwaitingCustomer | State::AwaitingDispatch => Stand::Choosing,
-        State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => Stand::Waiting,
+        State::AwaitingGateway | State::AwaitingProvider | State::InDoubt | State::OnHold => {
+            Stand::Waiting
+        }
         State::Succeeded | State::Failed(_) | State::Cancelled => Stand::Ended,
     }
 }
@@ -53,6 +55,7 @@ pub fn mark(tx: &Transaction) -> String {
     let mut hash = Sha256::new();
     hash.update(tx.state.name());
     hash.update(tx.attempts.len().to_be_bytes());
+    hash.update([u8::from(tx.is_held())]);
     if let Some(attempt) = tx.current_attempt() {
         hash.update(attempt.codes.to_be_bytes());
         hash.update([u8::from(attempt.code_away_since.is_some())]);

@@ -49,7 +49,7 @@ pub async fn get(mut visit: Visit) -> Response {
     }
     match stand(&visit.scene) {
         Stand::Waiting => {
-            let can_call_off = visit.engine().can_call_off(&visit.scene.tx);
+            let can_call_off = visit.scene.tx.can_call_off();
             page(&visit.scene, visit.query("notice"), can_call_off)
         }
         elsewhere => visit.scene.go(elsewhere.step(), &[]),
@@ -60,10 +60,15 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> R
     let attempt = scene.tx.current_attempt();
     let action = attempt
         .and_then(|attempt| attempt.payer_action.as_ref())
-        .filter(|_| scene.tx.state == State::AwaitingProvider);
+        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.tx.is_held());
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let action = action.filter(|_| !code_is_away);
     let (title, text) = match (&scene.tx.state, action) {
+        // Money was reported: nothing more is to be paid, whatever the open attempt asks for.
+        _ if scene.tx.is_held() => (
+            scene.say("wait-held-title"),
+            scene.say_merchant("wait-held-text"),
+        ),
         (State::AwaitingProvider, _) if code_is_away => (
             scene.say("wait-code-away-title"),
             scene.say("wait-code-away-text"),

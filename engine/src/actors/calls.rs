@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use super::commit::Step;
 use super::input;
 use super::running::Away;
+use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Call, CallEnd, Journal, Operation};
 use crate::ids::AttemptId;
@@ -91,6 +92,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
     let Some(attempt) = tx.attempt(id) else {
         return;
     };
+    let asked_at = engine.clock.now();
     let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &errand))
         .catch_unwind()
         .await;
@@ -103,7 +105,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
                 return recover(&engine, &tx, errand).await;
             }
             let why = "The gateway's call failed inside the engine.".to_owned();
-            (Outcome::Unknown { why }, None)
+            (Outcome::unknown(why), None)
         }
     };
     metrics::counter!(
@@ -120,7 +122,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
         }
         outcome => {
             engine.note_health(&tx, attempt, operation, &outcome);
-            answer_of(operation, id, outcome, gateway_state)
+            answer_of(operation, id, outcome, gateway_state, asked_at)
         }
     };
     tell(&engine, &tx, answer).await;
@@ -134,6 +136,7 @@ fn answer_of(
     attempt: AttemptId,
     outcome: Outcome,
     gateway_state: Option<serde_json::Value>,
+    asked_at: Timestamp,
 ) -> Command {
     match operation {
         Operation::SubmitInput => Command::CodeAnswer {
@@ -145,6 +148,7 @@ fn answer_of(
             attempt,
             outcome,
             gateway_state,
+            asked_at: (operation == Operation::Query).then_some(asked_at),
         },
     }
 }
@@ -174,7 +178,7 @@ async fn ask_gateway(
     let unsent = |why: String| CallEnd {
         outcome: match operation.submits() {
             true => Outcome::NotSent { why },
-            false => Outcome::Unknown { why },
+            false => Outcome::unknown(why),
         },
         state: attempt.gateway_state.clone(),
     };

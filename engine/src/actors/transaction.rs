@@ -16,7 +16,7 @@ use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
-    ByOperator, Command, Context as Decision, Order, State, Transaction, decide,
+    Command, Context as Decision, Due, Transaction, decide, due, may_recover, recovery,
 };
 
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
@@ -237,8 +237,8 @@ fn note_panic(id: TransactionId) {
     tracing::error!(transaction.id = %id, "A command panicked; the transaction is as it is stored.");
 }
 
-/// What the core cannot know: whether a gateway can call an attempt off, where a payout would go, and what the journal says of a
-/// submission that is no longer away. `None`: there is nothing to do.
+/// What the core cannot know: where a payout would go, and what the journal says of a submission that is
+/// no longer in flight. `None`: there is nothing to do.
 async fn with_what_the_core_cannot_know(
     engine: &Engine,
     tx: &Arc<Transaction>,
@@ -246,51 +246,35 @@ async fn with_what_the_core_cannot_know(
 ) -> Result<Option<Command>, EngineError> {
     match command {
         Command::Wake => woken(engine, tx).await,
-        Command::Cancel(by) if engine.can_call_off(tx) => Ok(Some(Command::CallOff(by))),
-        Command::ByOperator(order)
-            if matches!(order.order, Order::Cancel) && engine.can_call_off(tx) =>
-        {
-            let order = ByOperator {
-                order: Order::CallOff,
-                ..*order
-            };
-            Ok(Some(Command::ByOperator(Box::new(order))))
-        }
         other => Ok(Some(other)),
     }
 }
 
-/// A wake-up means something else in the two states that wait for the engine itself: a payout is routed and dispatched, and a
-/// submission that is no longer away is recovered from the journal.
+/// A wake-up means something else in the two states that wait for the engine itself: a payout is routed
+/// and dispatched, and a submission that is no longer in flight is recovered from the journal.
 async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>, EngineError> {
-    match (&tx.state, tx.current_attempt()) {
-        (State::AwaitingDispatch, _) => {
-            let is_due = tx.wake_at().is_some_and(|at| at <= engine.clock.now());
-            Ok(is_due.then(|| Command::Dispatch(engine.route_payout(tx))))
-        }
-        (State::AwaitingGateway, Some(attempt)) => {
-            if engine.running.contains(attempt.id) {
-                return Ok(None);
-            }
-            let recovered = gateway::recover(&engine.store, tx.id, attempt.id).await;
-            let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent))
-                && !is_planted(Fault::RecoveryBlind);
-            // What has not been sent begins again, and may be what ended the process: never before the process has had a while.
-            if !maybe_sent && tx.wake_at().is_some_and(|at| at > engine.clock.now()) {
-                return Ok(None);
-            }
-            // Without the state the provider is not asked: it may be the only place where the account stands that was paid into.
-            let gateway_state = match maybe_sent {
-                true => gateway::recovered_state(&engine.store, tx.id, attempt.id).await?,
-                false => None,
-            };
-            tracing::warn!(transaction.id = %tx.id, attempt.id = %attempt.id, maybe_sent, "A submission was interrupted.");
-            Ok(Some(Command::Recover {
-                attempt: attempt.id,
-                maybe_sent,
-                gateway_state,
-            }))
-        }
-        _ => Ok(Some(Command::Wake)),
+    let current = tx.current_attempt();
+    let in_flight = current.is_some_and(|attempt| engine.running.contains(attempt.id));
+    let attempt = match due(tx, in_flight, engine.clock.now()) {
+        Due::Nothing => return Ok(None),
+        Due::Wake => return Ok(Some(Command::Wake)),
+        Due::Dispatch => return Ok(Some(Command::Dispatch(engine.route_payout(tx)))),
+        Due::Recover(attempt) => attempt,
+    };
+    let recovered = gateway::recover(&engine.store, tx.id, attempt).await;
+    let maybe_sent =
+        !matches!(recovered, Ok(Recovered::NothingSent)) && !is_planted(Fault::RecoveryBlind);
+    if !may_recover(tx, maybe_sent, engine.clock.now()) {
+        return Ok(None);
     }
+    // Without the state the provider is not queried: it may be the only place where the account stands
+    // that was paid into.
+    let gateway_state = match maybe_sent {
+        true => gateway::recovered_state(&engine.store, tx.id, attempt).await?,
+        false => None,
+    };
+    tracing::warn!(
+        transaction.id = %tx.id, attempt.id = %attempt, maybe_sent, "submission interrupted"
+    );
+    Ok(Some(recovery(attempt, maybe_sent, gateway_state)))
 }

@@ -15,6 +15,7 @@
 //!
 //! What it leaves out: asking the provider by schedule, which goes on as if there were no callbacks.
 
+mod ambiguous;
 mod appear;
 mod deal;
 mod desk;

@@ -140,11 +140,18 @@ impl Callback {
 
     /// The names by which its attempt can be found.
     pub(super) fn names(&self) -> Vec<Name> {
-        let reference = self.reference.as_deref();
-        let reference = reference.and_then(|text| Name::reference(self.connection, text));
-        let provider_id = self.provider_id.as_deref();
-        let provider_id = provider_id.and_then(|text| Name::provider_id(self.connection, text));
-        reference.into_iter().chain(provider_id).collect()
+        let names = [self.reference_name(), self.id_name()];
+        names.into_iter().flatten().collect()
+    }
+
+    /// Our reference, as the callback has it.
+    pub(super) fn reference_name(&self) -> Option<Name> {
+        Name::reference(self.connection, self.reference.as_deref()?)
+    }
+
+    /// The provider's id, as the callback has it.
+    pub(super) fn id_name(&self) -> Option<Name> {
+        Name::provider_id(self.connection, self.provider_id.as_deref()?)
     }
 
     /// The rows that follow from it.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use switchyard_gateway::Callback as RawRequest;
 
-use super::ended;
 use super::home::{self, Home};
 use super::row::{self, Callback, CallbackState, damaged};
+use super::{ambiguous, ended};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::manifest::CallbackPer;
@@ -15,9 +15,9 @@ use crate::ids::{AttemptId, TransactionId};
 use crate::limits::{
     CALLBACK_HINT_AGE, CALLBACK_PATIENCE, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
 };
-use crate::records::attempt_named;
+use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
-use crate::transaction::{Attempt, Command, Outcome, State, Transaction};
+use crate::transaction::{Attempt, Command, Identity, Outcome, State, Transaction, identify};
 
 /// What was decided.
 pub(super) enum Verdict {
@@ -74,20 +74,31 @@ pub(super) async fn reach(
     callback.trusted = Some(said.is_trusted());
     callback.reference = said.reference();
     callback.provider_id = said.provider_id();
-    let mut named = Vec::new();
-    for name in callback.names() {
-        named.extend(attempt_named(&engine.store, &name).await?);
-    }
-    let Some((transaction, attempt)) = named.first().copied() else {
-        return Ok(nobody(callback));
+    let ((transaction, attempt), is_proven) = match identity(engine, callback).await? {
+        Identity::Unknown => return Ok(nobody(callback)),
+        Identity::Proven(one) => (one, true),
+        Identity::Disagree(one) => (one, false),
+        Identity::Ambiguous(several) => return ambiguous::query(engine, callback, several).await,
     };
-    let agree = named.iter().all(|one| *one == named[0]);
     let found = Found {
         transaction,
         attempt,
-        is_trusted: said.is_trusted() && agree,
+        is_trusted: said.is_trusted() && is_proven,
     };
     meet(engine, callback, Heard { said, found }, &exchanges).await
+}
+
+/// Which attempt the callback's names prove.
+async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, EngineError> {
+    let by_reference = match callback.reference_name() {
+        Some(name) => attempt_named(&engine.store, &name).await?,
+        None => None,
+    };
+    let by_id = match callback.id_name() {
+        Some(name) => attempts_with_id(&engine.store, &name).await?,
+        None => Vec::new(),
+    };
+    Ok(identify(by_reference, &by_id))
 }
 
 /// Goes on with a callback whose gateway was asked before, after our own call has come back.
@@ -235,14 +246,17 @@ async fn meet(
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction) {
-        // What cannot be understood, or speaks of another charge than ours, is a reason to ask and no more.
+        // An unreadable report, or one about another charge than ours, is a reason to query and no more. A
+        // success under another id is money all the same: the core opens a case if it is a second one.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
-        Some(Outcome::Unknown { why }) => {
+        Some(Outcome::Unknown { why, .. }) => {
             hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
         }
-        Some(outcome) if found.is_trusted && is_another => {
+        Some(outcome)
+            if found.is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
+        {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),
                 ..Hint::of("It names another provider's id than the attempt has.")
@@ -287,6 +301,7 @@ pub(super) async fn apply(
         attempt: attempt.id,
         outcome,
         gateway_state: None,
+        asked_at: None,
     };
     let taken = engine.registry.tell(engine, tx.id, answer).await;
     engine.watchers.answered(tx.id);
@@ -311,7 +326,7 @@ pub(super) struct Hint<'c> {
 }
 
 impl<'c> Hint<'c> {
-    const fn of(why: &'c str) -> Self {
+    pub(super) const fn of(why: &'c str) -> Self {
         Self {
             why,
             takes_back: false,
@@ -320,7 +335,7 @@ impl<'c> Hint<'c> {
 }
 
 /// The provider is asked, unless it was since the callback came. `None`: not before our own call has ended.
-async fn hint(
+pub(super) async fn hint(
     engine: &Engine,
     callback: &Callback,
     tx: &Transaction,

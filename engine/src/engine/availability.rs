@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Engine, EngineError};
 use crate::access::Connection;
 use crate::environment::Environment;
-use crate::gateway::{Direction, Version};
+use crate::gateway::{Direction, Operation, Version};
 use crate::ids::{AppId, ConnectionId};
 use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
@@ -171,6 +171,11 @@ impl Engine {
                 self.standing(version, chosen, kind, method, amount)
             }
         };
+        let facts = version
+            .as_deref()
+            .map_or_else(MethodFacts::default, |version| {
+                MethodFacts::of(version, direction(kind), method)
+            });
         let candidate = Candidate {
             connection: connection.id,
             gateway: connection.gateway.clone(),
@@ -180,6 +185,9 @@ impl Engine {
             ),
             gateway_hash: version.map_or_else(String::new, |version| version.sha256.clone()),
             account_name: connection.account_name.clone(),
+            ends_after_s: facts.ends_after_s,
+            usual_s: facts.usual_s,
+            can_cancel: facts.can_cancel,
         };
         Offer {
             candidate,
@@ -214,12 +222,16 @@ impl Engine {
         if !version.serves(direction(kind), method) {
             return None;
         }
+        let facts = MethodFacts::of(&version, direction(kind), method);
         let candidate = Candidate {
             connection: sandbox_connection(app),
             gateway: self.settings.sandbox_gateway.clone(),
             gateway_title: version.manifest.title.clone(),
             gateway_hash: version.sha256.clone(),
             account_name: SANDBOX_ACCOUNT.to_owned(),
+            ends_after_s: facts.ends_after_s,
+            usual_s: facts.usual_s,
+            can_cancel: facts.can_cancel,
         };
         let standing = match (version.is_in_quarantine(), version.is_draining()) {
             (true, _) => Standing::InQuarantine,
@@ -230,6 +242,26 @@ impl Engine {
             candidate,
             standing,
         })
+    }
+}
+
+/// What a gateway states about attempts by one method. An attempt keeps it: another version of the
+/// gateway may state something else.
+#[derive(Default)]
+struct MethodFacts {
+    ends_after_s: Option<u64>,
+    usual_s: Option<u64>,
+    can_cancel: bool,
+}
+
+impl MethodFacts {
+    fn of(version: &Version, direction: Direction, method: &str) -> Self {
+        let stated = version.method(direction, method);
+        Self {
+            ends_after_s: stated.and_then(|stated| stated.attempt_ends_after_s),
+            usual_s: stated.and_then(|stated| stated.usual_s),
+            can_cancel: version.has(Operation::Cancel),
+        }
     }
 }
 

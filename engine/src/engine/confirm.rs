@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Engine, EngineError, Purpose};
-use crate::gateway::Operation;
 use crate::ids::TransactionId;
 use crate::money::Amount;
 use crate::planted::{Fault, is_planted};
@@ -95,19 +94,10 @@ impl Engine {
             .await
     }
 
-    /// Whether the open attempt's gateway can call it off.
-    pub fn can_call_off(&self, tx: &Transaction) -> bool {
-        let at_provider = matches!(tx.state, State::AwaitingProvider | State::InDoubt);
-        let Some(attempt) = tx
-            .current_attempt()
-            .filter(|_| at_provider && tx.is_payment())
-        else {
-            return false;
-        };
-        let candidate = &attempt.candidate;
-        self.gateways
-            .version(&candidate.gateway, &candidate.gateway_hash)
-            .is_some_and(|version| version.has(Operation::Cancel))
+    /// The payer gives up the open attempt to choose a method again. Possible once twice its usual time
+    /// has passed, where the attempt can be called off or ends by itself; see [`Transaction::can_call_off`].
+    pub async fn give_up(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
+        self.cancel_with(id, Command::GiveUp).await
     }
 
     /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`. `seen`: the payment, if the caller has

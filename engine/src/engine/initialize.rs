@@ -199,6 +199,10 @@ impl Engine {
             match commit(self, batch, &step).await {
                 Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {
+                    // The id is new and ours: if it is stored, this very commit was made after all.
+                    if let Some(stored) = records::load(&self.store, step.after.id).await? {
+                        return Ok(Arc::new(stored));
+                    }
                     if let Some(once) = once
                         && once.was_overtaken(&self.store).await?
                     {

@@ -9,6 +9,7 @@ use crate::money::Amount;
 use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Turn, Verdict};
 use crate::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
+    next_candidates,
 };
 
 /// What a plan is made for.
@@ -59,20 +60,10 @@ impl Engine {
     /// How the connections that may come after the open attempt stand now: plans are older than that. The attempt's own may come once
     /// more when the engine stopped while it was called.
     pub(crate) fn onward(&self, tx: &Transaction, command: &Command) -> Vec<Onward> {
-        // Nothing else ends an attempt without a person's word, after which nothing goes on by itself.
-        let may_go_on = matches!(
-            command,
-            Command::Answer { .. }
-                | Command::CodeAnswer { .. }
-                | Command::Recover { .. }
-                | Command::Withhold { .. }
-        );
-        let Some(attempt) = tx.current_attempt().filter(|open| open.state.is_open()) else {
+        let planned = next_candidates(tx, command);
+        let Some(attempt) = tx.current_attempt() else {
             return Vec::new();
         };
-        let is_cut_off = attempt.cut_off || matches!(command, Command::Recover { .. });
-        let same = is_cut_off.then_some(&attempt.candidate);
-        let planned = same.into_iter().chain(&attempt.remaining);
         let kind = Kind::of(tx.id);
         let country = attempt
             .country
@@ -80,7 +71,7 @@ impl Engine {
             .or_else(|| restricted_to(tx))
             .or_else(|| self.only_country(kind, &attempt.method));
         planned
-            .filter(|_| may_go_on)
+            .into_iter()
             .map(|candidate| Onward {
                 connection: candidate.connection,
                 standing: self.standing_of(tx, attempt, candidate.connection, country),

@@ -254,7 +254,7 @@ impl Gateways {
                 call.gateway.name()
             );
             return CallEnd {
-                outcome: Outcome::Unknown { why },
+                outcome: Outcome::unknown(why),
                 state: call.state,
             };
         };
@@ -414,16 +414,16 @@ impl Gateways {
             return Outcome::NotSent { why };
         }
         let Some(seconds) = final_after_seconds else {
-            return Outcome::Unknown { why };
+            return Outcome::unknown(why);
         };
         let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
-            return Outcome::Unknown { why };
+            return Outcome::unknown(why);
         };
         if rows.iter().any(Exchange::is_unreadable) {
             let why = format!(
                 "{why} (but a row of the attempt's journal cannot be read, so it is not known when something left)"
             );
-            return Outcome::Unknown { why };
+            return Outcome::unknown(why);
         }
         let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
         let sent = rows
@@ -440,7 +440,7 @@ impl Gateways {
             let why = format!(
                 "{why} (but the connection's credentials are about as new as the request, or newer: ask the account it was sent with)"
             );
-            return Outcome::Unknown { why };
+            return Outcome::unknown(why);
         }
         match sent.max() {
             // Somebody may have set the clock between two processes: of what an earlier one sent it is only sure that it left before
@@ -448,7 +448,7 @@ impl Gateways {
             Some(last) if asked.at.since(last.max(self.0.began)) >= wait => {
                 Outcome::NotSent { why }
             }
-            _ => Outcome::Unknown { why },
+            _ => Outcome::unknown(why),
         }
     }
 }

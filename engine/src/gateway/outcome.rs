@@ -31,7 +31,7 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
     if operation.submits() && (!maybe_sent || is_planted(Fault::UnknownRetried)) {
         Outcome::NotSent { why }
     } else {
-        Outcome::Unknown { why }
+        Outcome::unknown(why)
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn translate(
                     transaction.id = %transaction,
                     "{why}: compare it with the provider's own records"
                 );
-                Outcome::Unknown { why }
+                Outcome::unknown(why)
             }
         },
         WireOutcome::Declined {
@@ -92,9 +92,9 @@ pub(super) fn translate(
             }),
             provider_status: None,
         },
-        WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => Outcome::Unknown {
-            why: redactor.sentence(&why),
-        },
+        WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => {
+            Outcome::unknown(redactor.sentence(&why))
+        }
     }
 }
 
@@ -277,7 +277,8 @@ mod tests {
                 decimal: None,
             },
         ] {
-            let Outcome::Unknown { why } = translated(WireOutcome::succeeded(bad.clone())) else {
+            let Outcome::Unknown { why, .. } = translated(WireOutcome::succeeded(bad.clone()))
+            else {
                 panic!("not unknown: {bad:?}");
             };
             let reported = "reports success of an amount that cannot be read";

@@ -1,8 +1,12 @@
-//! By which names a provider's news finds its attempt: our reference, and the provider's own id, each within one connection. The rows are
-//! written in the commit that makes the name known, so a name that can be heard of can be found.
+//! Index of attempts by name: our reference, and the provider's own id, each within one connection. The
+//! rows are written in the commit that makes the name known.
+//!
+//! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has a
+//! row of its own for each of them beside the row that says that the id is known.
 
 use super::{RecordError, keys};
 use crate::ids::{AttemptId, ConnectionId, TransactionId};
+use crate::limits::ATTEMPTS_PER_ID;
 use crate::store::{Batch, Direction, Store, Table};
 use crate::transaction::Transaction;
 
@@ -53,6 +57,25 @@ impl Name {
         keys::name(self.connection, kind, &self.text)
     }
 
+    /// All rows that `attempt` has under this name.
+    pub(crate) fn rows(
+        &self,
+        transaction: TransactionId,
+        attempt: AttemptId,
+    ) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let owner = row(transaction, attempt);
+        let member = (self.kind == NameKind::ProviderId)
+            .then(|| ([&self.members()[..], &owner[..]].concat(), Vec::new()));
+        std::iter::once((self.key(), owner)).chain(member)
+    }
+
+    /// Prefix of the rows of all attempts that have this provider id.
+    fn members(&self) -> Vec<u8> {
+        let mut prefix = keys::name(self.connection, MEMBER, &self.text);
+        prefix.push(0);
+        prefix
+    }
+
     /// The commit conflicts if an attempt has this name.
     pub(crate) fn require_unknown(&self, batch: &mut Batch) {
         batch.require_absent(Table::Index, self.key());
@@ -70,6 +93,24 @@ pub async fn attempt_named(
     read(&row)
         .map(Some)
         .ok_or_else(|| RecordError::damaged("name", &name.text))
+}
+
+/// The attempts that have a provider id, at most [`ATTEMPTS_PER_ID`] of them.
+pub async fn attempts_with_id(
+    store: &Store,
+    name: &Name,
+) -> Result<Vec<(TransactionId, AttemptId)>, RecordError> {
+    let prefix = name.members();
+    let end = keys::after(&prefix);
+    let (forward, limit) = (Direction::Forward, ATTEMPTS_PER_ID);
+    let rows = store
+        .scan(Table::Index, &prefix, &end, forward, limit)
+        .await?;
+    // A longer id that begins like this one, with a zero byte behind it, has longer keys.
+    let owners = rows
+        .iter()
+        .filter_map(|(key, _)| read(&key[prefix.len()..]));
+    Ok(owners.collect())
 }
 
 /// What the provider calls the attempts at one connection, in the order of those ids, from behind `after` on.
@@ -139,6 +180,7 @@ pub(super) fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
 
 const REFERENCE: u8 = b'r';
 const PROVIDER_ID: u8 = b'p';
+const MEMBER: u8 = b'm';
 /// Longer than any provider's id that the engine keeps.
 const NAME_BYTES: usize = 1_000;
 
@@ -150,6 +192,32 @@ mod tests {
     use crate::store::Batch;
     use crate::testing::{Wanted, amount, customer};
     use crate::transaction::ClientContext;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_id_that_a_provider_uses_twice_names_both_attempts() {
+        let bench = Wanted::with(Gateways::default()).start().await;
+        let connection = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
+        let payment =
+            |n| TransactionId::Payment(crate::ids::PaymentId::new(ulid::Ulid::from_parts(1, n)));
+        let attempt = |n| AttemptId::new(ulid::Ulid::from_parts(2, n));
+        let mut batch = Batch::new();
+        for (id, number) in [("7", 1), ("7", 2), ("7\0x", 3), ("77", 4)] {
+            let name = Name::provider_id(connection, id).unwrap();
+            for (key, value) in name.rows(payment(number), attempt(number)) {
+                batch.put(Table::Index, key, value);
+            }
+        }
+        bench.engine.store.commit(batch).await.unwrap();
+        for (id, numbers) in [("7", vec![1, 2]), ("7\0x", vec![3]), ("77", vec![4])] {
+            let name = Name::provider_id(connection, id).unwrap();
+            let found = attempts_with_id(&bench.engine.store, &name).await.unwrap();
+            let owners: Vec<_> = numbers
+                .into_iter()
+                .map(|n| (payment(n), attempt(n)))
+                .collect();
+            assert_eq!(found, owners, "{id:?}");
+        }
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_page_of_provider_ids_is_full_unless_it_is_the_last_whatever_was_deleted_meanwhile() {

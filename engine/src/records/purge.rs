@@ -85,8 +85,10 @@ async fn delete_transaction(
             batch.delete(Table::Timer, keys::timer(at, id));
         }
         transactions::delete_open(&mut batch, &tx);
-        for (name, _) in names::new_names(None, &tx) {
-            batch.delete(Table::Index, name.key());
+        for (name, attempt) in names::new_names(None, &tx) {
+            for (key, _) in name.rows(id, attempt) {
+                batch.delete(Table::Index, key);
+            }
         }
     }
     batch.delete(Table::Transaction, key);

@@ -22,13 +22,16 @@ pub struct Step<'a> {
     pub events: &'a [Recorded],
 }
 
-/// Adds all rows of `step` to `batch`, which then fails as a conflict when the stored version is not the one the step began from.
+/// Adds all rows of `step` to `batch`. The commit conflicts when the stored version is not the one that
+/// the step began from, or when a step that creates the transaction finds it stored.
 pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     let after = step.after;
     let damaged = || RecordError::damaged("transaction", after.id);
     let key = keys::transaction(after.id);
-    if let Some(before) = step.before {
-        batch.require_version(Table::Transaction, key, before.version);
+    match step.before {
+        Some(before) => batch.require_version(Table::Transaction, key, before.version),
+        // A store may commit and answer that it did not: the same transaction is not created twice.
+        None => batch.require_absent(Table::Transaction, key),
     }
     batch
         .put_written(Table::Transaction, key, Some(after.version), |row| {
@@ -69,7 +72,9 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
 pub(super) fn write_indexes(batch: &mut Batch, before: Option<&Transaction>, after: &Transaction) {
     write_open(batch, before, after);
     for (name, attempt) in names::new_names(before, after) {
-        batch.put(Table::Index, name.key(), names::row(after.id, attempt));
+        for (key, value) in name.rows(after.id, attempt) {
+            batch.put(Table::Index, key, value);
+        }
     }
     cases::write(batch, before, after);
 }

@@ -49,7 +49,11 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         Event::SubmissionResumed { attempt } => vec![Action::Submit { attempt: *attempt }],
         Event::QueryStarted { attempt, .. } => vec![Action::Query { attempt: *attempt }],
         Event::CodeSubmitted { attempt } => vec![Action::SubmitCode { attempt: *attempt }],
-        Event::CallOffStarted { attempt, .. } => vec![Action::CallOff { attempt: *attempt }],
+        Event::CallOffStarted {
+            attempt,
+            at_provider: true,
+            ..
+        } => vec![Action::CallOff { attempt: *attempt }],
         Event::Succeeded => {
             let name = if payment {
                 EventName::PaymentSuccess
@@ -85,9 +89,12 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::CodeAnswered { .. }
         | Event::OperatorActed { .. }
         | Event::SteppedOver { .. }
+        | Event::CallOffStarted { .. }
         | Event::AttemptAllowed
+        | Event::Held
         | Event::Processed
         | Event::CaseOpened { .. }
+        | Event::CaseAmended { .. }
         | Event::CaseClosed { .. } => Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! An attempt: one try of a transaction at one connection, under one provider reference.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,6 +9,7 @@ use uuid::Uuid;
 use super::command::CancelledBy;
 use super::decision::Decision;
 use super::outcome::{Decline, PayerAction};
+use super::schedule::USUAL_TIME;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, ConnectionId};
 use crate::money::{Amount, Correction, Currency, Rate};
@@ -90,11 +92,53 @@ impl AttemptState {
     }
 }
 
-/// The wish that an attempt be called off.
+impl Attempt {
+    /// Time after which no money can move any more for this attempt, if its gateway states one.
+    pub fn ends_at(&self) -> Option<Timestamp> {
+        let seconds = self.candidate.ends_after_s?;
+        Some(self.started_at.plus(Duration::from_secs(seconds)))
+    }
+
+    /// Time from which the payer may give it up: twice the usual time has passed.
+    pub fn may_be_given_up_at(&self) -> Timestamp {
+        let usual = self
+            .candidate
+            .usual_s
+            .map_or(USUAL_TIME, Duration::from_secs);
+        self.started_at.plus(usual.saturating_mul(2))
+    }
+
+    /// [`Attempt::ends_at`], while the provider has not been queried at or after that time.
+    pub(super) fn unconfirmed_end(&self) -> Option<Timestamp> {
+        self.ends_at()
+            .filter(|end| self.last_query_at.is_none_or(|queried| queried < *end))
+    }
+
+    /// Whether the payer gave it up for another method.
+    pub(super) fn was_given_up(&self) -> bool {
+        self.call_off
+            .is_some_and(|request| request.then == AfterCallOff::ChooseAgain)
+    }
+}
+
+/// Request to cancel an attempt at its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallOff {
     pub by: CancelledBy,
     pub asked_at: Timestamp,
+    #[serde(default)]
+    pub then: AfterCallOff,
+}
+
+/// What follows once it is certain that a called-off attempt moved no money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterCallOff {
+    /// The payment is cancelled.
+    #[default]
+    Cancel,
+    /// The payer chooses a method again.
+    ChooseAgain,
 }
 
 /// What an attempt asks its provider to move.
@@ -144,4 +188,14 @@ pub struct Candidate {
     pub gateway_title: String,
     pub gateway_hash: String,
     pub account_name: String,
+    /// Seconds after which no money can move any more for an attempt, if the gateway states it for
+    /// the method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_after_s: Option<u64>,
+    /// Seconds in which a payer usually completes an attempt, if the gateway states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_s: Option<u64>,
+    /// Whether the gateway can cancel an attempt at its provider.
+    #[serde(default)]
+    pub can_cancel: bool,
 }

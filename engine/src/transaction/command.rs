@@ -26,6 +26,8 @@ pub enum Command {
         attempt: AttemptId,
         outcome: Outcome,
         gateway_state: Option<serde_json::Value>,
+        /// When the query that brought the outcome began. `None`: it was no query.
+        asked_at: Option<Timestamp>,
     },
     /// The process died while a gateway's call was away; the journal says whether something may have left.
     Recover {
@@ -46,9 +48,15 @@ pub enum Command {
     Ask,
     /// A provider sent something that proves nothing: ask it, even when it was asked a moment ago.
     Hint,
+    /// Two attempts of one connection have this provider id, so that it identifies neither.
+    AmbiguousId {
+        attempt: AttemptId,
+        provider_id: String,
+    },
+    /// Cancels the payment. An open attempt is called off first, where that is possible.
     Cancel(CancelledBy),
-    /// The same at a gateway that can call an attempt off.
-    CallOff(CancelledBy),
+    /// The payer gives up the open attempt to choose a method again.
+    GiveUp,
     /// The payer typed the code that the provider asks for. `tried`: how many the page knew of, which tells an old page and a button
     /// pressed twice from a new try. The code goes to the gateway and is kept nowhere.
     SubmitCode {
@@ -105,6 +113,8 @@ pub enum CancelledBy {
     Customer,
     Expiry,
     Operator,
+    /// The engine itself, because money was reported for another attempt.
+    Engine,
 }
 
 /// All that a decision may depend on besides the transaction and the command.
@@ -149,8 +159,16 @@ pub enum Refusal {
     AlreadyEnded(Status),
     #[error("A payment attempt is already under way.")]
     AttemptUnderWay,
+    #[error("Money was reported for an earlier attempt; it is being reviewed. Do not pay again.")]
+    Held,
     #[error("The time to pay has run out.")]
     Expired,
+    #[error("The attempt is too young to be given up: wait for its usual time to pass twice.")]
+    TooEarly,
+    #[error(
+        "The provider can neither cancel this attempt nor does it end by itself: wait for its result."
+    )]
+    CannotCallOff,
     #[error("The payment method {0} is not offered for this payment.")]
     MethodNotOffered(String),
     #[error("This payment is restricted to the country {0}.")]
@@ -195,4 +213,8 @@ pub enum Refusal {
         "The case is about an attempt that is still open: settle the attempt, and the case closes with it."
     )]
     CaseAboutOpenAttempt,
+    #[error(
+        "The case holds the transaction: settle that as succeeded or failed, and the case closes with it."
+    )]
+    CaseHolds,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+use super::attempt::{AfterCallOff, Attempt};
 use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::model::{Case, ClientContext, Customer};
@@ -83,10 +83,15 @@ pub enum Event {
         accepted: bool,
         why: Option<String>,
     },
-    /// The provider is being asked to call the attempt off. Only its word ends the attempt.
+    /// The attempt is to be cancelled. Only the provider's answer, or the attempt's own end, ends it.
     CallOffStarted {
         attempt: AttemptId,
         by: CancelledBy,
+        #[serde(default)]
+        then: AfterCallOff,
+        /// Whether the gateway is asked to cancel it at the provider. Otherwise its end is awaited.
+        #[serde(default = "yes")]
+        at_provider: bool,
     },
     /// An operator intervened. What came of it stands beside it.
     OperatorActed {
@@ -100,6 +105,8 @@ pub enum Event {
     },
     /// The payer may try once more; a payout is dispatched once more.
     AttemptAllowed,
+    /// Money was reported for an ended attempt: no attempt starts until that is settled.
+    Held,
     Succeeded,
     Failed {
         failure: Failure,
@@ -111,10 +118,20 @@ pub enum Event {
     CaseOpened {
         case: Case,
     },
+    /// The provider reported another amount for the same money as an open case.
+    CaseAmended {
+        case: CaseId,
+        amount: Amount,
+        detail: String,
+    },
     CaseClosed {
         case: CaseId,
         closed: Closed,
     },
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// An event with its place and time, as the timeline keeps it.

@@ -3,10 +3,10 @@
 
 use super::attempt::{Attempt, AttemptState, CallOff};
 use super::event::Event;
-use super::model::Transaction;
+use super::model::{Case, Transaction};
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, CaseId};
 
 /// The transaction after `event`, which happened at `now`.
 pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction {
@@ -36,11 +36,18 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.state = State::Cancelled;
         }
         Event::OperatorActed { .. } | Event::SteppedOver { .. } => {}
-        Event::CaseClosed { case, closed } => {
-            if let Some(case) = tx.cases.iter_mut().find(|known| known.id == *case) {
-                case.closed = Some(closed.clone());
-            }
-        }
+        Event::CaseClosed { case, closed } => change_case(&mut tx, *case, |found| {
+            found.closed = Some(closed.clone());
+        }),
+        Event::CaseAmended {
+            case,
+            amount,
+            detail,
+        } => change_case(&mut tx, *case, |found| {
+            found.amount = Some(*amount);
+            found.detail.clone_from(detail);
+        }),
+        Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
             change(&mut tx, *attempt, |found| found.resumed += 1);
@@ -75,6 +82,12 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
 fn change(tx: &mut Transaction, id: AttemptId, with: impl FnOnce(&mut Attempt)) {
     if let Some(attempt) = tx.attempts.iter_mut().find(|attempt| attempt.id == id) {
         with(attempt);
+    }
+}
+
+fn change_case(tx: &mut Transaction, id: CaseId, with: impl FnOnce(&mut Case)) {
+    if let Some(case) = tx.cases.iter_mut().find(|case| case.id == id) {
+        with(case);
     }
 }
 
@@ -166,10 +179,11 @@ fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp
                 attempt.payer_action = None;
             }
         }
-        Event::CallOffStarted { by, .. } => {
+        Event::CallOffStarted { by, then, .. } => {
             attempt.call_off = Some(CallOff {
                 by: *by,
                 asked_at: now,
+                then: *then,
             });
         }
         _ => {}

@@ -15,32 +15,41 @@ mod attempt;
 mod command;
 mod decide;
 mod decision;
+mod due;
 mod event;
 mod evolve;
+mod identity;
 mod initiate;
 mod kind;
 mod model;
+mod next;
 mod operator;
 mod outcome;
+mod received;
 mod schedule;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use action::{Action, MailTo, actions};
-pub use attempt::{Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
+pub use attempt::{AfterCallOff, Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
 pub use command::{CancelledBy, Command, Confirm, Context, Counted, Onward, Refusal, Route};
 pub use decide::decide;
 pub use decision::{Considered, Decision, HealthNumbers, RuleUsed, Skipped};
+pub use due::{Due, due, may_recover, recovery};
 pub use event::{Event, EventName, Recorded};
 pub use evolve::evolve;
+pub use identity::{AttemptKey, Identity, identify};
 pub use initiate::{NewTransaction, initiate};
 pub use kind::Kind;
 pub use model::{
     Case, CaseReason, ClientContext, Customer, Details, PaymentDetails, PayoutDetails, Restriction,
     Transaction,
 };
+pub use next::next_candidates;
 pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
 pub use outcome::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+pub use received::Received;
 pub(crate) use schedule::GATEWAY_WATCH;
+pub use schedule::USUAL_TIME;
 pub use state::{Failure, State, Status};

@@ -130,7 +130,7 @@ pub struct ClientContext {
     pub locale: Option<String>,
 }
 
-/// Something that only a person can settle. The transaction goes on as if it had not been opened.
+/// Something that needs manual review. A case that [`CaseReason::holds`] stops new attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     pub id: CaseId,
@@ -139,6 +139,12 @@ pub struct Case {
     /// The provider reference of the attempt that it is about.
     pub reference: Uuid,
     pub detail: String,
+    /// Amount that the provider reported, for a case about money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Amount>,
+    /// Provider's id under which it reported the money, or the id that is in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
     /// `None`: it is open.
     #[serde(default)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,8 +154,20 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseReason {
-    /// The provider says that money moved for a transaction that has already ended otherwise.
+    /// The provider reports money for an attempt that had ended without any: the transaction has
+    /// failed or was cancelled, or another attempt is in progress.
     MoneyAfterTheEnd,
+    /// A success was reported for an attempt that counted as declined or not sent, and ended the
+    /// transaction as success. The gateway broke its promise that no money would move.
+    LateSuccess,
+    /// Money was received for a second attempt: refund it.
+    PaidTwice,
+    /// More was received than was asked: return the surplus.
+    Surplus,
+    /// A second success of one attempt under another provider id or of another amount.
+    ContradictingSuccess,
+    /// The provider uses one id for two attempts, so the id identifies neither.
+    AmbiguousProviderId,
     /// The provider took back a success.
     SuccessContradicted,
     /// Less came in than was asked, or in another currency.
@@ -159,9 +177,46 @@ pub enum CaseReason {
 }
 
 impl CaseReason {
+    pub const ALL: [Self; 9] = [
+        Self::MoneyAfterTheEnd,
+        Self::LateSuccess,
+        Self::PaidTwice,
+        Self::Surplus,
+        Self::ContradictingSuccess,
+        Self::AmbiguousProviderId,
+        Self::SuccessContradicted,
+        Self::AmountDiffers,
+        Self::NoFinalAnswer,
+    ];
+
+    /// Whether money was reported that settles nothing yet. No attempt starts while such money is
+    /// neither settled nor returned.
+    pub const fn holds(self) -> bool {
+        matches!(self, Self::MoneyAfterTheEnd | Self::AmountDiffers)
+    }
+
+    /// Whether the case says that a provider received money. Its amount is what was received.
+    pub const fn reports_money(self) -> bool {
+        match self {
+            Self::MoneyAfterTheEnd
+            | Self::LateSuccess
+            | Self::PaidTwice
+            | Self::Surplus
+            | Self::ContradictingSuccess
+            | Self::SuccessContradicted
+            | Self::AmountDiffers => true,
+            Self::AmbiguousProviderId | Self::NoFinalAnswer => false,
+        }
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MoneyAfterTheEnd => "money_after_the_end",
+            Self::LateSuccess => "late_success",
+            Self::PaidTwice => "paid_twice",
+            Self::Surplus => "surplus",
+            Self::ContradictingSuccess => "contradicting_success",
+            Self::AmbiguousProviderId => "ambiguous_provider_id",
             Self::SuccessContradicted => "success_contradicted",
             Self::AmountDiffers => "amount_differs",
             Self::NoFinalAnswer => "no_final_answer",
@@ -178,7 +233,8 @@ impl Transaction {
             | State::AwaitingDispatch
             | State::AwaitingGateway
             | State::AwaitingProvider
-            | State::InDoubt => Status::Pending,
+            | State::InDoubt
+            | State::OnHold => Status::Pending,
             State::Succeeded => Status::Success,
             State::Failed(_) => Status::Failed,
             State::Cancelled => Status::Cancelled,
@@ -229,7 +285,8 @@ impl Transaction {
         asks.then_some(attempt)
     }
 
-    /// Attempts that the payer still has. A confirmation that reached no provider has used up none.
+    /// Attempts that the payer still has. A confirmation that reached no provider has used up none,
+    /// nor has one that the payer gave up for another method.
     pub fn attempts_left(&self) -> usize {
         self.attempts_left_after(None)
     }
@@ -238,7 +295,9 @@ impl Transaction {
     pub(super) fn attempts_left_after(&self, declining: Option<AttemptId>) -> usize {
         let used = self.rounds().filter(|round| {
             round.iter().any(|attempt| {
-                attempt.state == AttemptState::Declined || Some(attempt.id) == declining
+                let declined =
+                    attempt.state == AttemptState::Declined || Some(attempt.id) == declining;
+                declined && !attempt.was_given_up()
             })
         });
         let allowed = self
@@ -274,13 +333,20 @@ impl Transaction {
                 let query = attempt.and_then(|attempt| attempt.next_query_at);
                 let code = attempt.and_then(|attempt| attempt.code_away_since);
                 let code = code.map(|since| since.plus(schedule::CODE_WATCH));
+                let end = attempt.and_then(Attempt::unconfirmed_end);
                 Some(
                     query
                         .into_iter()
                         .chain(code)
+                        .chain(end)
                         .min()
                         .unwrap_or(self.updated_at),
                 )
+            }
+            State::OnHold => {
+                let attempt = self.held_attempt();
+                let query = attempt.and_then(|attempt| attempt.next_query_at);
+                Some(query.unwrap_or(self.updated_at.plus(schedule::HELD_QUERY)))
             }
             State::Succeeded | State::Failed(_) | State::Cancelled => None,
         }

@@ -26,12 +26,10 @@ pub struct Operator {
 pub enum Order {
     /// Ask the provider now, whatever the schedule says.
     Check,
-    /// Settle the open attempt by what the provider's own books say.
+    /// Settle the open attempt, or the money that holds the transaction, by the provider's records.
     Resolve(Resolution),
     CloseCase(CaseId),
     Cancel,
-    /// The same at a gateway that can call an attempt off.
-    CallOff,
 }
 
 #[derive(Clone, Debug)]

@@ -13,7 +13,8 @@ pub enum Outcome {
     /// The provider says that the money moved.
     Succeeded {
         provider_id: Option<String>,
-        /// What was captured, when the provider says so. `None`: what was asked.
+        /// Amount that was captured. `None` where the gateway's manifest states why the provider
+        /// cannot supply it: the amount that was asked.
         amount: Option<Amount>,
         fees: Option<Amount>,
         /// The provider's own word for the status.
@@ -31,8 +32,22 @@ pub enum Outcome {
         poll_after: Option<Duration>,
         provider_status: Option<String>,
     },
-    /// It may have reached the provider, and nobody knows what came of it. Only a query settles that.
-    Unknown { why: String },
+    /// It may have reached the provider, and the result is not known. Only a query settles that.
+    Unknown {
+        why: String,
+        /// When a query will know more. `None`: query as the schedule says.
+        poll_after: Option<Duration>,
+    },
+}
+
+impl Outcome {
+    /// An unknown outcome that is queried as the schedule says.
+    pub fn unknown(why: impl Into<String>) -> Self {
+        Self::Unknown {
+            why: why.into(),
+            poll_after: None,
+        }
+    }
 }
 
 /// A provider's refusal, with its own words beside ours.

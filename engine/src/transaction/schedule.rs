@@ -23,6 +23,10 @@ const QUERIES_AN_AGE: u32 = 60;
 pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 /// How long a typed code may be away before the payer may type it again: longer than any call lasts.
 pub const CODE_WATCH: Duration = Duration::from_secs(90);
+/// Usual time in which a payer completes an attempt whose gateway states none.
+pub const USUAL_TIME: Duration = Duration::from_secs(60);
+/// Interval between queries about a transaction on hold: an operator reviews it.
+pub const HELD_QUERY: Duration = DAILY;
 /// How soon an attempt is asked again to be called off.
 pub const CALL_OFF_AGAIN: Duration = Duration::from_secs(10);
 /// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs nothing; a gateway that is being

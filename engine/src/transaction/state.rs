@@ -6,6 +6,7 @@
 //!            │  └──────┼── attempts left ──────┘
 //!            └──▶ Cancelled (by the payer, or by time)
 //! payout:   AwaitingDispatch ──▶ AwaitingGateway ──▶ … as above, without Cancelled
+//! both:     OnHold: money was reported for an ended attempt and does not settle the transaction
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub enum State {
     AwaitingProvider,
     /// Nobody knows whether the provider has it; only a query settles that.
     InDoubt,
+    /// Money was reported for an ended attempt and does not settle the transaction. Nothing starts an
+    /// attempt; the provider or an operator settles it.
+    OnHold,
     Succeeded,
     Failed(Failure),
     Cancelled,
@@ -50,6 +54,7 @@ impl State {
             Self::AwaitingGateway => "awaiting_gateway",
             Self::AwaitingProvider => "awaiting_provider",
             Self::InDoubt => "in_doubt",
+            Self::OnHold => "on_hold",
             Self::Succeeded => "succeeded",
             Self::Failed(_) => "failed",
             Self::Cancelled => "cancelled",

@@ -31,7 +31,7 @@ fn word(outcome: &Outcome) -> &'static str {
 
 fn why(outcome: &Outcome) -> &str {
     match outcome {
-        Outcome::NotSent { why } | Outcome::Unknown { why } => why,
+        Outcome::NotSent { why } | Outcome::Unknown { why, .. } => why,
         other => panic!("an outcome was reached: {other:?}"),
     }
 }

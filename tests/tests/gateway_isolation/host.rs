@@ -141,7 +141,9 @@ impl Host {
         let (end, recovered) = self.collect(gateway, what).await;
         let why = match (end.outcome, recovered) {
             (Outcome::NotSent { why }, Recovered::NothingSent) if !what.starts_with("write") => why,
-            (Outcome::Unknown { why }, Recovered::MaybeSent) if what.starts_with("write") => why,
+            (Outcome::Unknown { why, .. }, Recovered::MaybeSent) if what.starts_with("write") => {
+                why
+            }
             other => panic!("{what}: {other:?}"),
         };
         assert!(!why.contains(KEY), "{what}: {why}");

@@ -161,7 +161,7 @@ fn only_what_is_the_providers_fault_opens_a_breaker() {
     let table = [
         (succeeded, (good, good), (None, good)),
         (pending, (good, None), (None, None)),
-        (Outcome::Unknown { why: why() }, (bad, None), (None, None)),
+        (Outcome::unknown(why()), (bad, None), (None, None)),
         (Outcome::NotSent { why: why() }, (bad, bad), (None, bad)),
         (
             declined(Reason::ProviderUnavailable),

@@ -23,6 +23,9 @@ fn offer(number: u128, standing: Standing) -> Offer {
         gateway_title: format!("Gateway {number}"),
         gateway_hash: String::new(),
         account_name: "Main".to_owned(),
+        ends_after_s: None,
+        usual_s: None,
+        can_cancel: false,
     };
     Offer {
         candidate,

@@ -1,72 +1,99 @@
-//! A gateway came back. Open attempts move on; news about closed ones changes nothing, and opens a case when it contradicts.
+//! A gateway came back about an open attempt: the attempt moves on. Reports about ended attempts are
+//! decided in [`super::late`].
 
-use super::onward;
-use super::recover::RESUMES;
+use super::cases::{self, Evidence};
+use super::end::{next_or_end, unreachable};
+use super::success::{self, Success, covers};
+use super::{cancel, late};
 use crate::ids::AttemptId;
-use crate::limits::ATTEMPTS_PER_PAYMENT;
-use crate::money::Amount;
-use crate::planted::{Fault, is_planted};
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason, Outcome};
 use crate::transaction::schedule;
-use crate::transaction::state::Failure;
+
+/// Answer of a gateway about one attempt.
+pub(super) struct Answer {
+    pub attempt: AttemptId,
+    pub outcome: Outcome,
+    pub gateway_state: Option<serde_json::Value>,
+    /// When the query that brought the outcome began. `None`: it was no query.
+    pub asked_at: Option<crate::clock::Timestamp>,
+}
 
 pub(super) fn decide(
     tx: &Transaction,
-    attempt: AttemptId,
-    outcome: Outcome,
-    gateway_state: Option<serde_json::Value>,
+    answer: Answer,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx
-        .attempt(attempt)
-        .ok_or(Refusal::UnknownAttempt(attempt))?;
+        .attempt(answer.attempt)
+        .ok_or(Refusal::UnknownAttempt(answer.attempt))?;
     // An ended transaction, or an attempt that another one has followed: nothing moves any more.
     if tx.state.is_final() || !attempt.state.is_open() {
-        return Ok(late_news(tx, attempt, &outcome, context));
+        return Ok(late::decide(tx, attempt, answer.outcome, context));
     }
-    Ok(match outcome {
+    let has_ended = has_reached_its_end(tx, attempt, &answer);
+    Ok(match answer.outcome {
         Outcome::Succeeded {
             provider_id,
             amount,
             fees,
             provider_status,
         } => {
-            let captured = amount.unwrap_or(attempt.amount);
-            if !covers(captured, attempt.amount) {
-                return Ok(amount_differs(tx, attempt, captured, provider_id, context));
+            let success = Success {
+                provider_id,
+                provider_status,
+                captured: amount.unwrap_or(attempt.amount),
+                fees,
+            };
+            match covers(success.captured, attempt.amount) {
+                true => success::settle(tx, attempt, success, context),
+                false => amount_differs(tx, attempt, &success, context),
             }
-            vec![
-                Event::AttemptSucceeded {
-                    attempt: attempt.id,
-                    provider_id,
-                    provider_status,
-                    captured,
-                    fees,
-                },
-                Event::Succeeded,
-            ]
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
         Outcome::NotSent { why } => not_sent(tx, attempt, why, context),
+        Outcome::Pending { .. } if has_ended => declined(tx, attempt, expired(), context),
         pending @ Outcome::Pending { .. } => {
-            still_pending(attempt, pending, gateway_state, context)
+            let mut events = still_pending(attempt, pending, answer.gateway_state, context);
+            events.extend(cancel::of_held(tx, attempt, context));
+            events
         }
-        Outcome::Unknown { why } => {
+        Outcome::Unknown { why, poll_after } => {
             let doubt = Doubt {
                 why,
-                gateway_state,
+                gateway_state: answer.gateway_state,
                 cut_off: false,
+                poll_after,
             };
-            in_doubt(attempt, doubt, context)
+            let mut events = in_doubt(attempt, doubt, context);
+            events.extend(cancel::of_held(tx, attempt, context));
+            events
         }
     })
 }
 
-/// The provider has it, and has not finished. The same word again is not written again; when to ask the next time is, if it differs.
+/// Whether a query that began after the attempt's own end found it pending. No money can move any
+/// more then, by the gateway's manifest. An attempt with reported money waits for a person.
+fn has_reached_its_end(tx: &Transaction, attempt: &Attempt, answer: &Answer) -> bool {
+    let asked_after = |end| answer.asked_at.is_some_and(|asked| asked >= end);
+    attempt.ends_at().is_some_and(asked_after) && !money_was_reported(tx, attempt)
+}
+
+fn expired() -> Decline {
+    Decline {
+        reason: DeclineReason::Expired,
+        retryable: false,
+        provider_id: None,
+        provider_code: None,
+        provider_message: None,
+    }
+}
+
+/// The provider has it, and has not finished. The same report again is not written again; when to
+/// query the next time is, if it differs.
 fn still_pending(
     attempt: &Attempt,
     outcome: Outcome,
@@ -113,40 +140,53 @@ fn still_pending(
     }]
 }
 
-/// Why nobody knows the outcome of an attempt.
+/// Why the outcome of an attempt is not known.
 pub(super) struct Doubt {
     pub why: String,
     pub gateway_state: Option<serde_json::Value>,
     /// The engine stopped while the submission was away.
     pub cut_off: bool,
+    /// When a query will know more.
+    pub poll_after: Option<std::time::Duration>,
 }
 
-/// The attempt's outcome is not known. Doubt that is already on the timeline is not written again.
+/// The attempt's outcome is not known. Doubt that is already on the timeline is not written again;
+/// when to query the next time is, if that is sooner than planned.
 pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Vec<Event> {
-    // A query that failed tells nothing new of an attempt that the provider has.
+    let sooner = doubt.poll_after.map(|after| context.now.plus(after));
+    // A failed query says nothing new about an attempt that the provider has.
     if attempt.state != AttemptState::Started {
-        return Vec::new();
+        let is_sooner = |at: &crate::clock::Timestamp| {
+            attempt.next_query_at.is_none_or(|planned| *at < planned)
+        };
+        let planned = sooner.filter(is_sooner);
+        let planned = planned.map(|next_query_at| Event::QueryPlanned {
+            attempt: attempt.id,
+            next_query_at,
+        });
+        return planned.into_iter().collect();
     }
     let wait = schedule::wait_after(attempt.queries, age(attempt, context));
-    let next_query_at = context.now.plus(wait);
+    let scheduled = context.now.plus(wait);
     vec![Event::AttemptInDoubt {
         attempt: attempt.id,
         why: doubt.why,
         gateway_state: doubt.gateway_state,
-        next_query_at,
+        next_query_at: sooner.map_or(scheduled, |sooner| sooner.min(scheduled)),
         cut_off: doubt.cut_off,
     }]
 }
 
-/// Nothing has left, or the provider said for good that it does not know the reference: the next candidate may try, inside the same
-/// transaction.
+/// Nothing has left, or the provider's final answer is that it does not know the reference: the next
+/// candidate may try, inside the same transaction.
 pub(super) fn not_sent(
     tx: &Transaction,
     attempt: &Attempt,
     why: String,
     context: &Context,
 ) -> Vec<Event> {
-    // A provider that took it and later does not know it contradicts itself. That proves nothing: it is asked again.
+    // A provider that took it and later does not know it contradicts itself. That proves nothing: it
+    // is queried again.
     if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
         return Vec::new();
     }
@@ -166,19 +206,6 @@ pub(super) fn never_sent(tx: &Transaction, attempt: &Attempt, context: &Context)
     next_or_end(tx, attempt, ended, &unreachable(false), context)
 }
 
-/// What a merchant is told, whatever the reason.
-const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
-
-fn unreachable(retryable: bool) -> Decline {
-    Decline {
-        reason: DeclineReason::ProviderUnavailable,
-        retryable,
-        provider_id: None,
-        provider_code: None,
-        provider_message: None,
-    }
-}
-
 fn declined(
     tx: &Transaction,
     attempt: &Attempt,
@@ -187,14 +214,10 @@ fn declined(
 ) -> Vec<Event> {
     if money_was_reported(tx, attempt) {
         let detail = format!("then it reports a decline: {}", decline.reason.as_str());
-        let case = open_case(
-            tx,
-            attempt,
-            CaseReason::SuccessContradicted,
-            detail,
-            context,
-        );
-        return case.into_iter().collect();
+        let evidence = Evidence::without_money(CaseReason::SuccessContradicted, detail);
+        return cases::open(tx, attempt, evidence, context)
+            .into_iter()
+            .collect();
     }
     let ended = Event::AttemptDeclined {
         attempt: attempt.id,
@@ -203,196 +226,37 @@ fn declined(
     next_or_end(tx, attempt, ended, &decline, context)
 }
 
-/// After an attempt that surely moved no money: the next candidate, else another chance, else the end.
-pub(super) fn next_or_end(
-    tx: &Transaction,
-    attempt: &Attempt,
-    ended: Event,
-    decline: &Decline,
-    context: &Context,
-) -> Vec<Event> {
-    // Somebody wanted this: the payment was called off, and now it is sure that it moved no money.
-    if let Some(wish) = attempt.call_off {
-        return vec![ended, Event::Cancelled { by: wish.by }];
-    }
-    let unsent = matches!(ended, Event::AttemptNotSent { .. });
-    let mut stepped_over = None;
-    if decline.retryable && may_start(tx, context) {
-        let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
-        match onward::next(attempt, is_cut_off, context) {
-            Ok(started) => return vec![ended, started],
-            Err(skipped) => {
-                stepped_over = (!skipped.is_empty()).then_some(Event::SteppedOver { skipped });
-            }
-        }
-    }
-    let last = end_of_round(tx, attempt, &ended, decline, context);
-    std::iter::once(ended)
-        .chain(stepped_over)
-        .chain(std::iter::once(last))
-        .collect()
-}
-
-/// Nothing more can be tried by itself: another chance, else the end.
-fn end_of_round(
-    tx: &Transaction,
-    attempt: &Attempt,
-    ended: &Event,
-    decline: &Decline,
-    context: &Context,
-) -> Event {
-    let unsent = matches!(ended, Event::AttemptNotSent { .. });
-    if may_choose_again(tx, attempt, unsent, context) {
-        return Event::AttemptAllowed;
-    }
-    // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be back in a minute.
-    let patient = context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE;
-    if unsent && decline.retryable && patient && !tx.is_payment() {
-        return Event::AttemptAllowed;
-    }
-    let message = match (ended, &decline.provider_message) {
-        // Why is for operators, who read it on the timeline: it may name hosts, files and settings of theirs.
-        (Event::AttemptNotSent { .. }, _) => UNSENT.to_owned(),
-        (_, Some(message)) => message.clone(),
-        (_, None) => format!(
-            "The provider declined: {}.",
-            decline.reason.as_str().replace('_', " ")
-        ),
-    };
-    Event::Failed {
-        failure: Failure {
-            reason: decline.reason,
-            message,
-        },
-    }
-}
-
-/// Whether something may be submitted without asking the payer again. They have long gone when their time is up, and would be
-/// surprised by a prompt on their phone.
-pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
-    tx.payment()
-        .is_none_or(|payment| context.now < payment.expires_at)
-}
-
-/// Whether the payer chooses again. What reached no provider is no attempt of theirs: the payment is as payable as before, by another
-/// method or by the same one a little later, until its time is up, which lets it go as any other that nobody paid.
-fn may_choose_again(tx: &Transaction, attempt: &Attempt, unsent: bool, context: &Context) -> bool {
-    let Some(payment) = tx.payment() else {
-        return false;
-    };
-    if tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
-        return false;
-    }
-    let declining = (!unsent).then_some(attempt.id);
-    tx.attempts_left_after(declining) > 0 && (unsent || context.now < payment.expires_at)
-}
-
-/// How long the attempt has been under way.
+/// How long the attempt has been in progress.
 fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
     context.now.since(attempt.started_at)
 }
 
-pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
-    let is_enough = captured.minor() >= asked.minor() || is_planted(Fault::LessIsEnough);
-    captured.currency() == asked.currency() && is_enough
-}
-
-/// Whether the provider has already said that some money moved. Then nothing but a person, or the right amount, ends the attempt.
+/// Whether the provider has reported that some money moved. Then only a person, or the right amount,
+/// ends the attempt.
 pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
-    let differs = |case: &&Case| case.reason == CaseReason::AmountDiffers;
+    let holds = |case: &&Case| case.reason.holds();
     tx.cases
         .iter()
-        .filter(differs)
+        .filter(holds)
         .any(|case| case.reference == attempt.reference)
 }
 
-/// Less came in than was asked, or other money: not a success, and not a failure either. A person has to look.
+/// Less was received than was asked, or another currency: not a success, and not a failure either.
+/// It needs manual review.
 fn amount_differs(
     tx: &Transaction,
     attempt: &Attempt,
-    captured: Amount,
-    provider_id: Option<String>,
+    success: &Success,
     context: &Context,
 ) -> Vec<Event> {
-    let under = provider_id.map_or_else(String::new, |id| format!(" under its id {id}"));
-    let detail = format!(
-        "asked {}, the provider reports {}{under}",
-        attempt.amount.format(),
-        captured.format()
-    );
+    let evidence = Evidence::amount_differs(attempt, success);
     let doubt = Doubt {
-        why: detail.clone(),
+        why: evidence.detail.clone(),
         gateway_state: None,
         cut_off: false,
+        poll_after: None,
     };
     let mut events = in_doubt(attempt, doubt, context);
-    events.extend(open_case(
-        tx,
-        attempt,
-        CaseReason::AmountDiffers,
-        detail,
-        context,
-    ));
+    events.extend(cases::open(tx, attempt, evidence, context));
     events
-}
-
-/// News about something that has ended. A repetition is silent; a contradiction opens a case, once.
-fn late_news(
-    tx: &Transaction,
-    attempt: &Attempt,
-    outcome: &Outcome,
-    context: &Context,
-) -> Vec<Event> {
-    match outcome {
-        Outcome::Succeeded { amount, .. } if attempt.state != AttemptState::Succeeded => {
-            let came = amount.unwrap_or(attempt.amount).format();
-            let detail = format!(
-                "the provider reports {came} for an attempt of a transaction that is {}",
-                tx.status().as_str()
-            );
-            open_case(tx, attempt, CaseReason::MoneyAfterTheEnd, detail, context)
-                .into_iter()
-                .collect()
-        }
-        Outcome::Declined(decline) if attempt.state == AttemptState::Succeeded => {
-            let detail = format!(
-                "the provider now says that it declined: {}",
-                decline.reason.as_str()
-            );
-            open_case(
-                tx,
-                attempt,
-                CaseReason::SuccessContradicted,
-                detail,
-                context,
-            )
-            .into_iter()
-            .collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Opens a case about `attempt`, unless one for the same reason is open already.
-pub(super) fn open_case(
-    tx: &Transaction,
-    attempt: &Attempt,
-    reason: CaseReason,
-    detail: String,
-    context: &Context,
-) -> Option<Event> {
-    let known = tx
-        .cases
-        .iter()
-        .any(|case| case.reference == attempt.reference && case.reason == reason);
-    (!known).then_some(Event::CaseOpened {
-        case: Case {
-            id: context.case,
-            opened_at: context.now,
-            reason,
-            reference: attempt.reference,
-            detail,
-            closed: None,
-        },
-    })
 }

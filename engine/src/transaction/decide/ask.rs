@@ -6,6 +6,7 @@ use crate::limits::{CHECK_QUERY_AGE, VERIFY_QUERY_AGE};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
+use crate::transaction::schedule;
 use crate::transaction::state::State;
 
 /// Asks unless the provider was asked, or answered the submission, less than ten seconds ago (decisions 3).
@@ -19,6 +20,7 @@ pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Ref
         State::AwaitingProvider | State::InDoubt => Ok(if_older(tx, CHECK_QUERY_AGE, context)),
         // It is being asked at this very moment.
         State::AwaitingGateway => Ok(Vec::new()),
+        State::OnHold => Ok(held(tx, CHECK_QUERY_AGE, false, context)),
         State::AwaitingCustomer | State::AwaitingDispatch => Err(Refusal::NothingOpen),
         State::Succeeded | State::Failed(_) | State::Cancelled => {
             Err(Refusal::AlreadyEnded(tx.status()))
@@ -29,6 +31,28 @@ pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Ref
 /// Asks whenever it was asked last.
 pub(super) fn at_once(tx: &Transaction, context: &Context) -> Vec<Event> {
     if_older(tx, Duration::ZERO, context)
+}
+
+/// Queries the provider whose money holds the transaction. `scheduled`: the daily query.
+pub(super) fn held(
+    tx: &Transaction,
+    age: Duration,
+    scheduled: bool,
+    context: &Context,
+) -> Vec<Event> {
+    let Some(attempt) = tx.held_attempt() else {
+        return Vec::new();
+    };
+    let queried = attempt.last_query_at;
+    if queried.is_some_and(|queried| context.now.since(queried) < age) {
+        return Vec::new();
+    }
+    let planned = attempt.next_query_at.filter(|_| !scheduled);
+    vec![Event::QueryStarted {
+        attempt: attempt.id,
+        scheduled,
+        next_query_at: planned.unwrap_or(context.now.plus(schedule::HELD_QUERY)),
+    }]
 }
 
 fn if_older(tx: &Transaction, age: Duration, context: &Context) -> Vec<Event> {

@@ -1,46 +1,120 @@
-//! The payer, or an operator, does not want the payment any more. Possible while no attempt is open: money that may be moving cannot be
-//! called back, unless the provider calls it off.
+//! The payer or an operator does not want the payment any more, or the payer wants to pay another way.
+//! With no attempt open that is possible at once. Money that may be moving cannot be called back: an
+//! open attempt is cancelled at its provider, or its own end is awaited.
 
-use crate::transaction::attempt::CallOff;
+use super::ask;
+use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 use crate::transaction::schedule::CALL_OFF_AGAIN;
 use crate::transaction::state::State;
 
-pub(super) fn decide(tx: &Transaction, by: CancelledBy) -> Result<Vec<Event>, Refusal> {
+pub(super) fn decide(
+    tx: &Transaction,
+    by: CancelledBy,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
     if !tx.is_payment() {
         return Err(Refusal::NotAPayment);
     }
     match tx.state {
         State::AwaitingCustomer => Ok(vec![Event::Cancelled { by }]),
-        // Twice the same button is once the same wish.
+        // The same button pressed twice is one request.
         State::Cancelled => Ok(Vec::new()),
         State::Succeeded | State::Failed(_) => Err(Refusal::AlreadyEnded(tx.status())),
-        State::AwaitingDispatch
-        | State::AwaitingGateway
-        | State::AwaitingProvider
-        | State::InDoubt => Err(Refusal::AttemptUnderWay),
+        State::OnHold => Err(Refusal::Held),
+        State::AwaitingProvider | State::InDoubt => call_off(tx, by, AfterCallOff::Cancel, context)
+            .map_err(|refusal| match refusal {
+                Refusal::CannotCallOff => Refusal::AttemptUnderWay,
+                other => other,
+            }),
+        State::AwaitingDispatch | State::AwaitingGateway => Err(Refusal::AttemptUnderWay),
     }
 }
 
-/// The same where the gateway can call an attempt off. The provider is asked to, and only its word ends the attempt: until then the
-/// payment is as pending as before.
-pub(super) fn call_off(
+/// The payer got no prompt, or wants to pay another way.
+pub(super) fn give_up(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
+    if !tx.is_payment() {
+        return Err(Refusal::NotAPayment);
+    }
+    match tx.state {
+        State::AwaitingCustomer => Ok(Vec::new()),
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
+            Err(Refusal::AlreadyEnded(tx.status()))
+        }
+        State::OnHold => Err(Refusal::Held),
+        State::AwaitingDispatch | State::AwaitingGateway => Err(Refusal::AttemptUnderWay),
+        State::AwaitingProvider | State::InDoubt => {
+            let young = |attempt: &Attempt| context.now < attempt.may_be_given_up_at();
+            if tx.current_attempt().is_some_and(young) {
+                return Err(Refusal::TooEarly);
+            }
+            let by = CancelledBy::Customer;
+            call_off(tx, by, AfterCallOff::ChooseAgain, context)
+        }
+    }
+}
+
+/// Cancels the open attempt at its provider, or waits for its own end. Until the provider says that it
+/// moved no money, the payment is as pending as before.
+fn call_off(
     tx: &Transaction,
     by: CancelledBy,
+    then: AfterCallOff,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
-    let open = matches!(tx.state, State::AwaitingProvider | State::InDoubt);
-    let (true, true, Some(attempt)) = (tx.is_payment(), open, tx.current_attempt()) else {
-        return decide(tx, by);
-    };
-    let asked_lately = |asked: CallOff| context.now.since(asked.asked_at) < CALL_OFF_AGAIN;
+    let attempt = tx.current_attempt().ok_or(Refusal::NothingOpen)?;
+    if tx.is_held() {
+        return Err(Refusal::Held);
+    }
+    let asked_lately =
+        |asked: CallOff| asked.then == then && context.now.since(asked.asked_at) < CALL_OFF_AGAIN;
     if attempt.call_off.is_some_and(asked_lately) {
         return Ok(Vec::new());
     }
-    Ok(vec![Event::CallOffStarted {
+    let started = |at_provider| Event::CallOffStarted {
         attempt: attempt.id,
         by,
-    }])
+        then,
+        at_provider,
+    };
+    match (attempt.candidate.can_cancel, attempt.ends_at()) {
+        (true, _) => Ok(vec![started(true)]),
+        (false, Some(_)) => {
+            let query = ask::at_once(tx, context);
+            Ok(std::iter::once(started(false)).chain(query).collect())
+        }
+        (false, None) => Err(Refusal::CannotCallOff),
+    }
+}
+
+/// Calls `open` off, for which money must not be taken any more because it was reported for another
+/// attempt. `None`: its gateway cannot cancel, its submission is still away, or it was asked already.
+pub(super) fn superseded(tx: &Transaction, open: &Attempt, context: &Context) -> Option<Event> {
+    let at_provider = matches!(open.state, AttemptState::Pending | AttemptState::InDoubt)
+        && !matches!(tx.state, State::AwaitingGateway);
+    call_off_superseded(open, at_provider, context)
+}
+
+/// The same once the provider has the attempt of a held transaction.
+pub(super) fn of_held(tx: &Transaction, open: &Attempt, context: &Context) -> Option<Event> {
+    let by_another = tx
+        .cases
+        .iter()
+        .any(|case| case.reason.holds() && case.reference != open.reference);
+    call_off_superseded(open, by_another, context)
+}
+
+fn call_off_superseded(open: &Attempt, is_due: bool, context: &Context) -> Option<Event> {
+    let by_engine = |asked: CallOff| {
+        asked.by == CancelledBy::Engine || context.now.since(asked.asked_at) < CALL_OFF_AGAIN
+    };
+    let was_asked = open.call_off.is_some_and(by_engine);
+    (is_due && open.candidate.can_cancel && !was_asked).then_some(Event::CallOffStarted {
+        attempt: open.id,
+        by: CancelledBy::Engine,
+        then: AfterCallOff::Cancel,
+        at_provider: true,
+    })
 }

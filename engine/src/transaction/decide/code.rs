@@ -3,7 +3,8 @@
 //! A code belongs to an attempt that the provider has already, so none of this starts or ends an attempt by itself: passing the same
 //! code on twice cannot take the money twice, and a code that got lost may be typed again.
 
-use super::{answer, ask};
+use super::answer::{self, Answer};
+use super::ask;
 use crate::ids::AttemptId;
 use crate::limits::CODES_PER_ATTEMPT;
 use crate::transaction::command::{Context, Refusal};
@@ -51,9 +52,10 @@ pub(super) fn answer(
     let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
     // It came too late: the payer was told that the code may be lost, or the attempt has ended meanwhile.
     if tx.state.is_final() || attempt.code_away_since.is_none() {
-        return answer::decide(tx, id, as_of_query(outcome), gateway_state, context);
+        let answer = answer_to(id, as_of_query(outcome), gateway_state);
+        return answer::decide(tx, answer, context);
     }
-    if let Outcome::NotSent { why } | Outcome::Unknown { why } = outcome {
+    if let Outcome::NotSent { why } | Outcome::Unknown { why, .. } = outcome {
         return Ok(lost(tx, id, why, context));
     }
     let asks_again = matches!(
@@ -68,7 +70,7 @@ pub(super) fn answer(
         accepted: !asks_again,
         why: None,
     };
-    let events = answer::decide(tx, id, outcome, gateway_state, context)?;
+    let events = answer::decide(tx, answer_to(id, outcome, gateway_state), context)?;
     Ok(std::iter::once(answered).chain(events).collect())
 }
 
@@ -84,10 +86,23 @@ pub(super) fn lost(tx: &Transaction, id: AttemptId, why: String, context: &Conte
         .collect()
 }
 
+fn answer_to(
+    attempt: AttemptId,
+    outcome: Outcome,
+    gateway_state: Option<serde_json::Value>,
+) -> Answer {
+    Answer {
+        attempt,
+        outcome,
+        gateway_state,
+        asked_at: None,
+    }
+}
+
 /// That a code was not sent says nothing of the attempt.
 fn as_of_query(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::NotSent { why } => Outcome::Unknown { why },
+        Outcome::NotSent { why } => Outcome::unknown(why),
         other => other,
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn decide(
         State::Succeeded | State::Failed(_) | State::Cancelled => {
             return Err(Refusal::AlreadyEnded(tx.status()));
         }
+        State::OnHold => return Err(Refusal::Held),
         State::AwaitingDispatch
         | State::AwaitingGateway
         | State::AwaitingProvider

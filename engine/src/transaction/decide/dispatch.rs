@@ -20,6 +20,7 @@ pub(super) fn decide(
         State::Succeeded | State::Failed(_) | State::Cancelled => {
             return Err(Refusal::AlreadyEnded(tx.status()));
         }
+        State::OnHold => return Err(Refusal::Held),
         State::AwaitingCustomer
         | State::AwaitingGateway
         | State::AwaitingProvider

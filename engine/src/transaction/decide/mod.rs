@@ -1,21 +1,27 @@
 //! `decide`: the one place where a transaction's fate is decided. Pure: the same transaction, command and context give the same
 //! events. One file a transition.
 
+mod ambiguous;
 mod answer;
 mod ask;
 mod cancel;
+mod cases;
 mod code;
 mod confirm;
 mod dispatch;
+mod end;
 mod hint;
+mod late;
 mod onward;
 mod operator;
 mod process;
 mod recover;
 mod resolve;
+mod success;
 mod wake;
 mod withhold;
 
+use self::answer::Answer;
 use super::attempt::{Attempt, AttemptState, Candidate, Price};
 use super::command::{Command, Context, Refusal};
 use super::decision::Decision;
@@ -29,6 +35,16 @@ pub fn decide(
     command: Command,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
+    let mut events = decide_command(tx, command, context)?;
+    cases::number(&mut events, context.case);
+    Ok(events)
+}
+
+fn decide_command(
+    tx: &Transaction,
+    command: Command,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
     match command {
         Command::Confirm(confirm) => confirm::decide(tx, *confirm, context),
         Command::Dispatch(route) => dispatch::decide(tx, route, context),
@@ -36,7 +52,16 @@ pub fn decide(
             attempt,
             outcome,
             gateway_state,
-        } => answer::decide(tx, attempt, outcome, gateway_state, context),
+            asked_at,
+        } => {
+            let answer = Answer {
+                attempt,
+                outcome,
+                gateway_state,
+                asked_at,
+            };
+            answer::decide(tx, answer, context)
+        }
         Command::Recover {
             attempt,
             maybe_sent,
@@ -46,8 +71,12 @@ pub fn decide(
         Command::Wake => Ok(wake::decide(tx, context)),
         Command::Ask => Ok(ask::decide(tx, context)),
         Command::Hint => Ok(hint::decide(tx, context)),
-        Command::Cancel(by) => cancel::decide(tx, by),
-        Command::CallOff(by) => cancel::call_off(tx, by, context),
+        Command::AmbiguousId {
+            attempt,
+            provider_id,
+        } => ambiguous::decide(tx, attempt, provider_id, context),
+        Command::Cancel(by) => cancel::decide(tx, by, context),
+        Command::GiveUp => cancel::give_up(tx, context),
         Command::SubmitCode { attempt, tried, .. } => code::decide(tx, attempt, tried),
         Command::CodeAnswer {
             attempt,

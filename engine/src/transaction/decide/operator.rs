@@ -33,11 +33,7 @@ pub(super) fn decide(
         ),
         Order::Cancel => (
             OperatorAct::Cancelled,
-            cancel::decide(tx, CancelledBy::Operator)?,
-        ),
-        Order::CallOff => (
-            OperatorAct::Cancelled,
-            cancel::call_off(tx, CancelledBy::Operator, context)?,
+            cancel::decide(tx, CancelledBy::Operator, context)?,
         ),
     };
     if events.is_empty() {

@@ -1,6 +1,7 @@
 //! The process died while a gateway's call was away. The journal tells whether something may have left.
 
 use super::answer::{self, Doubt};
+use super::end;
 use crate::ids::AttemptId;
 use crate::transaction::attempt::AttemptState;
 use crate::transaction::command::{Context, Refusal};
@@ -25,8 +26,14 @@ pub(super) fn decide(
             why: "the engine stopped while the provider was being called".to_owned(),
             gateway_state,
             cut_off: true,
+            poll_after: None,
         };
         return Ok(answer::in_doubt(attempt, doubt, context));
+    }
+    if tx.is_held() {
+        let why = "The engine stopped before anything was sent, and money was reported for an \
+                   earlier attempt.";
+        return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
     // What may begin nothing any more is not begun again, either.
     if let Err(because) = context.standing(&attempt.candidate) {
@@ -35,7 +42,7 @@ pub(super) fn decide(
     }
     // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
     // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
-    if attempt.resumed < RESUMES && answer::may_start(tx, context) {
+    if attempt.resumed < RESUMES && end::may_start(tx, context) {
         return Ok(vec![Event::SubmissionResumed {
             attempt: attempt.id,
         }]);

@@ -1,14 +1,18 @@
-//! A person has looked into the provider's books, and says what came of an attempt that nobody knew the end of.
+//! A person has looked into the provider's records, and says what came of an attempt whose result is
+//! not known, or of money that holds the transaction.
 //!
-//! Only an attempt that is open at a provider can be settled, and nothing is submitted anew because of it: who wants the money to move
-//! once more asks for a new transaction. What contradicts a person's word later opens a case, as with any other end.
+//! Nothing is submitted anew because of it: whoever wants the money to move once more initializes a new
+//! transaction. A later report that contradicts a person's word opens a case, as with any other end.
 
-use super::answer::{self, covers, money_was_reported};
+use super::answer::{self, money_was_reported};
+use super::end::{self, next_or_end};
+use super::success::{self, Success, covers};
 use crate::ids::CaseId;
-use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::attempt::Attempt;
+use crate::transaction::attempt::AttemptState;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
-use crate::transaction::model::Transaction;
+use crate::transaction::model::{Case, Transaction};
 use crate::transaction::operator::{Closed, Resolution, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::State;
@@ -19,37 +23,12 @@ pub(super) fn decide(
     closed: &Closed,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
-    let attempt = open_attempt(tx)?;
-    if let Some(wanted) = resolution.attempt.filter(|wanted| *wanted != attempt.id) {
-        return Err(match tx.attempt(wanted) {
-            Some(_) => Refusal::AttemptClosed(wanted),
-            None => Refusal::UnknownAttempt(wanted),
-        });
-    }
+    let attempt = attempt_to_settle(tx, &resolution)?;
     let mut events = match resolution.verdict {
         Verdict::Succeeded {
             amount,
             provider_id,
-        } => {
-            if amount.is_none() && money_was_reported(tx, attempt) {
-                return Err(Refusal::AmountNeeded);
-            }
-            let captured = amount.unwrap_or(attempt.amount);
-            if !covers(captured, attempt.amount) {
-                return Err(Refusal::AmountTooLow(attempt.amount.format()));
-            }
-            if provider_id.is_none() && attempt.provider_id.is_none() {
-                return Err(Refusal::ProviderIdNeeded);
-            }
-            let succeeded = Event::AttemptSucceeded {
-                attempt: attempt.id,
-                provider_id,
-                provider_status: None,
-                captured,
-                fees: None,
-            };
-            vec![succeeded, Event::Succeeded]
-        }
+        } => succeeded(tx, attempt, amount, provider_id, context)?,
         Verdict::Failed { message } => failed(tx, attempt, message, context),
         Verdict::NeverSent => {
             if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
@@ -58,10 +37,12 @@ pub(super) fn decide(
             answer::never_sent(tx, attempt, context)
         }
     };
-    let settled = tx
-        .cases
-        .iter()
-        .filter(|case| case.reference == attempt.reference && case.closed.is_none());
+    // All money that held the transaction is settled with it.
+    let settled = tx.cases.iter().filter(|case| {
+        let is_about = case.reference == attempt.reference
+            || (tx.state == State::OnHold && case.reason.holds());
+        is_about && case.closed.is_none()
+    });
     events.extend(settled.map(|case| Event::CaseClosed {
         case: case.id,
         closed: closed.clone(),
@@ -69,7 +50,39 @@ pub(super) fn decide(
     Ok(events)
 }
 
-/// Closes a case whose attempt has ended.
+fn succeeded(
+    tx: &Transaction,
+    attempt: &Attempt,
+    amount: Option<crate::money::Amount>,
+    provider_id: Option<String>,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    // *This money settles it*: the amount that holds the transaction was reported already.
+    let reported = || tx.reported(attempt).filter(|_| tx.state == State::OnHold);
+    let amount = amount.or_else(reported);
+    if amount.is_none() && money_was_reported(tx, attempt) {
+        return Err(Refusal::AmountNeeded);
+    }
+    let captured = amount.unwrap_or(attempt.amount);
+    if !covers(captured, attempt.amount) {
+        return Err(Refusal::AmountTooLow(attempt.amount.format()));
+    }
+    let named = |case: &&Case| case.reference == attempt.reference && case.reason.holds();
+    let held = tx.cases.iter().rev().filter(named);
+    let provider_id = provider_id.or_else(|| held.flat_map(|case| case.provider_id.clone()).next());
+    if provider_id.is_none() && attempt.provider_id.is_none() {
+        return Err(Refusal::ProviderIdNeeded);
+    }
+    let success = Success {
+        provider_id,
+        provider_status: None,
+        captured,
+        fees: None,
+    };
+    Ok(success::settle(tx, attempt, success, context))
+}
+
+/// Closes a case whose attempt has ended, and whose money holds nothing.
 pub(super) fn close_case(
     tx: &Transaction,
     id: CaseId,
@@ -80,35 +93,50 @@ pub(super) fn close_case(
     if case.closed.is_some() {
         return Err(Refusal::CaseClosed);
     }
-    let about = |attempt: &&Attempt| attempt.reference == case.reference;
-    if tx
-        .attempts
-        .iter()
-        .find(about)
-        .is_some_and(|attempt| attempt.state.is_open())
-    {
+    let open = tx
+        .attempt_of(case)
+        .filter(|attempt| attempt.state.is_open());
+    if open.is_some() {
         return Err(Refusal::CaseAboutOpenAttempt);
+    }
+    if case.reason.holds() && !tx.state.is_final() {
+        return Err(Refusal::CaseHolds);
     }
     Ok(vec![Event::CaseClosed { case: id, closed }])
 }
 
-/// The attempt that is at a provider now, with no call away that could end it in this very moment.
-fn open_attempt(tx: &Transaction) -> Result<&Attempt, Refusal> {
-    match tx.state {
-        State::AwaitingProvider | State::InDoubt => {}
+/// The attempt that is at a provider now, with no call in flight that could end it in this very moment;
+/// of a transaction on hold, the attempt whose money holds it, or another one that the operator names.
+fn attempt_to_settle<'t>(
+    tx: &'t Transaction,
+    resolution: &Resolution,
+) -> Result<&'t Attempt, Refusal> {
+    let attempt = match tx.state {
+        State::AwaitingProvider | State::InDoubt => tx.current_attempt(),
+        State::OnHold => match resolution.attempt {
+            Some(wanted) => return tx.attempt(wanted).ok_or(Refusal::UnknownAttempt(wanted)),
+            None => tx.held_attempt(),
+        },
         State::AwaitingGateway => return Err(Refusal::AttemptUnderWay),
         State::AwaitingCustomer | State::AwaitingDispatch => return Err(Refusal::NothingOpen),
         State::Succeeded | State::Failed(_) | State::Cancelled => {
             return Err(Refusal::AlreadyEnded(tx.status()));
         }
+    };
+    let attempt = attempt.ok_or(Refusal::NothingOpen)?;
+    if let Some(wanted) = resolution.attempt.filter(|wanted| *wanted != attempt.id) {
+        return Err(match tx.attempt(wanted) {
+            Some(_) => Refusal::AttemptClosed(wanted),
+            None => Refusal::UnknownAttempt(wanted),
+        });
     }
-    let attempt = tx.current_attempt().ok_or(Refusal::NothingOpen)?;
     if attempt.code_away_since.is_some() {
         return Err(Refusal::AttemptUnderWay);
     }
     Ok(attempt)
 }
 
+/// Of a transaction whose attempt had money reported, the end: that money is returned outside.
 fn failed(
     tx: &Transaction,
     attempt: &Attempt,
@@ -128,5 +156,13 @@ fn failed(
         attempt: attempt.id,
         decline: decline.clone(),
     };
-    answer::next_or_end(tx, attempt, ended, &decline, context)
+    if tx.state == State::OnHold {
+        return vec![end::failed(&ended, &decline)];
+    }
+    if money_was_reported(tx, attempt) {
+        let failed = || vec![end::failed(&ended, &decline)];
+        let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
+        return std::iter::once(ended).chain(next).collect();
+    }
+    next_or_end(tx, attempt, ended, &decline, context)
 }

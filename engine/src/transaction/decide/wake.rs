@@ -1,6 +1,9 @@
 //! Time has passed: let an unpaid payment go, or ask the provider as the schedule says.
 
-use super::{answer, code, scheduled_query};
+use std::time::Duration;
+
+use super::cases::{self, Evidence};
+use super::{ask, code, scheduled_query};
 use crate::transaction::command::{CancelledBy, Context};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -17,6 +20,7 @@ pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
             by: CancelledBy::Expiry,
         }],
         State::AwaitingProvider | State::InDoubt => ask_as_scheduled(tx, context),
+        State::OnHold => ask::held(tx, Duration::ZERO, true, context),
         // Both wait for the engine itself, which dispatches or recovers them by a command of their own.
         State::AwaitingDispatch | State::AwaitingGateway => Vec::new(),
         State::Succeeded | State::Failed(_) | State::Cancelled => Vec::new(),
@@ -37,13 +41,8 @@ fn ask_as_scheduled(tx: &Transaction, context: &Context) -> Vec<Event> {
     let mut events = vec![scheduled_query(attempt, context)];
     if context.now.since(attempt.started_at) >= schedule::CASE_AFTER {
         let detail = "the provider has given no final answer for three days".to_owned();
-        events.extend(answer::open_case(
-            tx,
-            attempt,
-            CaseReason::NoFinalAnswer,
-            detail,
-            context,
-        ));
+        let evidence = Evidence::without_money(CaseReason::NoFinalAnswer, detail);
+        events.extend(cases::open(tx, attempt, evidence, context));
     }
     events
 }

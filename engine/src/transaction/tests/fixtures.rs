@@ -113,6 +113,17 @@ impl World {
             attempt: self.current(),
             outcome,
             gateway_state: None,
+            asked_at: Some(self.now),
+        })
+    }
+
+    /// Answer about any attempt, as a callback brings it.
+    pub fn answer_about(&mut self, attempt: AttemptId, outcome: Outcome) -> Result<usize, Refusal> {
+        self.apply(Command::Answer {
+            attempt,
+            outcome,
+            gateway_state: None,
+            asked_at: None,
         })
     }
 
@@ -153,6 +164,9 @@ pub fn candidate(number: u128) -> Candidate {
         gateway_title: format!("Gateway {number}"),
         gateway_hash: "00".repeat(32),
         account_name: "Main".to_owned(),
+        ends_after_s: None,
+        usual_s: None,
+        can_cancel: false,
     }
 }
 
@@ -163,7 +177,28 @@ pub fn route(candidates: u128) -> Route {
     }
 }
 
+/// Candidates whose gateways can cancel an attempt.
+pub fn can_cancel(candidates: u128) -> Route {
+    let mut route = route(candidates);
+    for candidate in &mut route.candidates {
+        candidate.can_cancel = true;
+    }
+    route
+}
+
+/// The same candidates, with attempts that end by themselves after so many seconds.
+pub fn ending(mut route: Route, seconds: u64) -> Route {
+    for candidate in &mut route.candidates {
+        candidate.ends_after_s = Some(seconds);
+    }
+    route
+}
+
 pub fn confirm(candidates: u128) -> Command {
+    confirm_at(route(candidates))
+}
+
+pub fn confirm_at(route: Route) -> Command {
     Command::Confirm(Box::new(Confirm {
         price: Price::plain(amount(2_500)),
         method: "mtn_bj".to_owned(),
@@ -172,7 +207,7 @@ pub fn confirm(candidates: u128) -> Command {
         fields: BTreeMap::new(),
         customer: customer(),
         context: ClientContext::default(),
-        route: route(candidates),
+        route,
     }))
 }
 
@@ -230,9 +265,7 @@ pub fn pending_for(seconds: u64) -> Outcome {
 }
 
 pub fn unknown() -> Outcome {
-    Outcome::Unknown {
-        why: "time-out after the request was written".to_owned(),
-    }
+    Outcome::unknown("time-out after the request was written")
 }
 
 pub fn by_operator(order: Order) -> Command {

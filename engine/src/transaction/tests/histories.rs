@@ -218,13 +218,7 @@ fn money_that_comes_for_an_earlier_attempt_opens_one_case_and_changes_nothing() 
     world.answer(declined(false)).unwrap();
     world.apply(confirm(1)).unwrap();
     for _ in 0..2 {
-        world
-            .apply(Command::Answer {
-                attempt: first,
-                outcome: succeeded(),
-                gateway_state: None,
-            })
-            .unwrap();
+        world.answer_about(first, succeeded()).unwrap();
     }
     assert_eq!(world.tx.state.name(), "awaiting_gateway");
     assert_eq!(world.tx.cases.len(), 1);

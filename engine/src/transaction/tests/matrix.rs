@@ -156,7 +156,7 @@ payment  awaiting_customer  resolve_failed   ! No attempt of it is open
 payment  awaiting_customer  resolve_unsent   ! No attempt of it is open
 payment  awaiting_customer  close_case       ! No case
 payment  awaiting_customer  op_cancel        cancelled
-payment  awaiting_customer  call_off         cancelled
+payment  awaiting_customer  give_up_late     =
 payment  awaiting_customer  code             ! No code
 payment  awaiting_customer  code_answer      ! No attempt
 
@@ -166,7 +166,7 @@ payment  awaiting_gateway   resolve_failed   ! A payment attempt is already
 payment  awaiting_gateway   resolve_unsent   ! A payment attempt is already
 payment  awaiting_gateway   close_case       ! No case
 payment  awaiting_gateway   op_cancel        ! A payment attempt is already
-payment  awaiting_gateway   call_off         ! A payment attempt is already
+payment  awaiting_gateway   give_up_late     ! A payment attempt is already
 payment  awaiting_gateway   code             ! No code
 payment  awaiting_gateway   code_answer      awaiting_provider
 
@@ -179,7 +179,8 @@ payment  awaiting_provider  resolve_failed   failed
 payment  awaiting_provider  resolve_unsent   ! The provider has said
 payment  awaiting_provider  close_case       ! No case
 payment  awaiting_provider  op_cancel        ! A payment attempt is already
-payment  awaiting_provider  call_off         awaiting_provider
+payment  awaiting_provider  give_up          ! The attempt is too young
+payment  awaiting_provider  give_up_late     ! The provider can neither
 payment  awaiting_provider  code             ! No code
 payment  awaiting_provider  code_answer      =
 
@@ -192,7 +193,7 @@ payment  in_doubt           resolve_failed   failed
 payment  in_doubt           resolve_unsent   awaiting_customer
 payment  in_doubt           close_case       ! No case
 payment  in_doubt           op_cancel        ! A payment attempt is already
-payment  in_doubt           call_off         in_doubt
+payment  in_doubt           give_up_late     ! The provider can neither
 payment  in_doubt           code             ! No code
 
 payment  succeeded          check_late       ! The transaction has already ended: success
@@ -201,7 +202,7 @@ payment  succeeded          resolve_failed   ! The transaction has already ended
 payment  succeeded          resolve_unsent   ! The transaction has already ended
 payment  succeeded          close_case       ! No case
 payment  succeeded          op_cancel        ! The transaction has already ended
-payment  succeeded          call_off         ! The transaction has already ended
+payment  succeeded          give_up_late     ! The transaction has already ended
 payment  succeeded          code             ! The transaction has already ended
 payment  succeeded          code_answer      =
 
@@ -211,7 +212,7 @@ payment  failed             resolve_failed   ! The transaction has already ended
 payment  failed             resolve_unsent   ! The transaction has already ended
 payment  failed             close_case       ! No case
 payment  failed             op_cancel        ! The transaction has already ended
-payment  failed             call_off         ! The transaction has already ended
+payment  failed             give_up_late     ! The transaction has already ended
 payment  failed             code             ! The transaction has already ended
 payment  failed             code_answer      =
 
@@ -221,7 +222,7 @@ payment  cancelled          resolve_failed   ! The transaction has already ended
 payment  cancelled          resolve_unsent   ! The transaction has already ended
 payment  cancelled          close_case       ! No case
 payment  cancelled          op_cancel        =
-payment  cancelled          call_off         =
+payment  cancelled          give_up_late     ! The transaction has already ended
 payment  cancelled          code             ! The transaction has already ended
 
 payout   awaiting_dispatch  check            ! No attempt of it is open
@@ -230,7 +231,7 @@ payout   awaiting_dispatch  resolve_failed   ! No attempt of it is open
 payout   awaiting_dispatch  resolve_unsent   ! No attempt of it is open
 payout   awaiting_dispatch  close_case       ! No case
 payout   awaiting_dispatch  op_cancel        ! This is a payout
-payout   awaiting_dispatch  call_off         ! This is a payout
+payout   awaiting_dispatch  give_up_late     ! This is a payout
 payout   awaiting_dispatch  code             ! This is a payout
 
 payout   awaiting_gateway   check            =
@@ -238,7 +239,7 @@ payout   awaiting_gateway   resolve_success  ! A payment attempt is already
 payout   awaiting_gateway   resolve_failed   ! A payment attempt is already
 payout   awaiting_gateway   resolve_unsent   ! A payment attempt is already
 payout   awaiting_gateway   op_cancel        ! This is a payout
-payout   awaiting_gateway   call_off         ! This is a payout
+payout   awaiting_gateway   give_up_late     ! This is a payout
 payout   awaiting_gateway   code             ! This is a payout
 
 payout   awaiting_provider  check_late       awaiting_provider
@@ -246,7 +247,7 @@ payout   awaiting_provider  resolve_success  succeeded
 payout   awaiting_provider  resolve_failed   failed
 payout   awaiting_provider  resolve_unsent   ! The provider has said
 payout   awaiting_provider  op_cancel        ! This is a payout
-payout   awaiting_provider  call_off         ! This is a payout
+payout   awaiting_provider  give_up_late     ! This is a payout
 payout   awaiting_provider  code             ! This is a payout
 
 payout   in_doubt           check_late       in_doubt
@@ -254,7 +255,7 @@ payout   in_doubt           resolve_success  succeeded
 payout   in_doubt           resolve_failed   failed
 payout   in_doubt           resolve_unsent   failed
 payout   in_doubt           op_cancel        ! This is a payout
-payout   in_doubt           call_off         ! This is a payout
+payout   in_doubt           give_up_late     ! This is a payout
 payout   in_doubt           code             ! This is a payout
 
 payout   succeeded          check_late       ! The transaction has already ended
@@ -262,7 +263,7 @@ payout   succeeded          resolve_success  ! The transaction has already ended
 payout   succeeded          resolve_failed   ! The transaction has already ended
 payout   succeeded          resolve_unsent   ! The transaction has already ended
 payout   succeeded          op_cancel        ! This is a payout
-payout   succeeded          call_off         ! This is a payout
+payout   succeeded          give_up_late     ! This is a payout
 payout   succeeded          code             ! This is a payout
 
 payout   failed             check_late       ! The transaction has already ended
@@ -270,8 +271,50 @@ payout   failed             resolve_success  ! The transaction has already ended
 payout   failed             resolve_failed   ! The transaction has already ended
 payout   failed             resolve_unsent   ! The transaction has already ended
 payout   failed             op_cancel        ! This is a payout
-payout   failed             call_off         ! This is a payout
+payout   failed             give_up_late     ! This is a payout
 payout   failed             code             ! This is a payout
+
+payment  on_hold            confirm          ! Money was reported
+payment  on_hold            dispatch         ! This is a payment
+payment  on_hold            succeeded        succeeded
+payment  on_hold            too_little       =
+payment  on_hold            more             succeeded
+payment  on_hold            declined         on_hold
+payment  on_hold            not_sent         =
+payment  on_hold            pending          =
+payment  on_hold            unknown          =
+payment  on_hold            recover_unsent   =
+payment  on_hold            recover_sent     =
+payment  on_hold            withhold         =
+payment  on_hold            wake_late        =
+payment  on_hold            ask_late         =
+payment  on_hold            hint_late        =
+payment  on_hold            cancel           ! Money was reported
+payment  on_hold            process          ! Only a successful
+payment  on_hold            check            on_hold
+payment  on_hold            resolve_success  ! A success covers
+payment  on_hold            resolve_failed   failed
+payment  on_hold            resolve_unsent   ! The provider has said
+payment  on_hold            close_case       ! No case
+payment  on_hold            op_cancel        ! Money was reported
+payment  on_hold            give_up_late     ! Money was reported
+payment  on_hold            code             ! No code
+payment  on_hold            code_answer      =
+payment  on_hold            ambiguous        on_hold
+
+payout   on_hold            confirm          ! This is a payout
+payout   on_hold            dispatch         ! Money was reported
+payout   on_hold            succeeded        succeeded
+payout   on_hold            too_little       =
+payout   on_hold            declined         on_hold
+payout   on_hold            not_sent         =
+payout   on_hold            wake_late        =
+payout   on_hold            cancel           ! This is a payout
+payout   on_hold            check            on_hold
+payout   on_hold            resolve_success  ! A success covers
+payout   on_hold            resolve_failed   failed
+payout   on_hold            resolve_unsent   ! The provider has said
+payout   on_hold            give_up_late     ! This is a payout
 ";
 
 #[test]
@@ -310,6 +353,7 @@ fn the_matrix_names_every_reachable_pair_of_kind_and_state() {
         "awaiting_gateway",
         "awaiting_provider",
         "in_doubt",
+        "on_hold",
         "succeeded",
         "failed",
         "cancelled",
@@ -319,6 +363,7 @@ fn the_matrix_names_every_reachable_pair_of_kind_and_state() {
         "awaiting_gateway",
         "awaiting_provider",
         "in_doubt",
+        "on_hold",
         "succeeded",
         "failed",
     ];
@@ -339,7 +384,8 @@ fn the_matrix_names_every_reachable_pair_of_kind_and_state() {
                 "resolve_unsent",
                 "close_case",
                 "op_cancel",
-                "call_off",
+                "give_up_late",
+                "ambiguous",
                 "code",
             ];
             for name in commands {
@@ -383,6 +429,10 @@ fn world_in(kind: &str, state: &str) -> World {
         "in_doubt" => world.answer(unknown()).unwrap(),
         "succeeded" => world.answer(succeeded()).unwrap(),
         "failed" => world.answer(declined(false)).unwrap(),
+        "on_hold" => {
+            world.answer(not_sent()).unwrap();
+            world.answer(succeeded_with(2_499)).unwrap()
+        }
         _ => 0,
     };
     world
@@ -393,6 +443,7 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         attempt,
         outcome,
         gateway_state: None,
+        asked_at: None,
     };
     match name {
         "confirm" => confirm(1),
@@ -430,7 +481,11 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         "resolve_unsent" => resolve(None, Verdict::NeverSent),
         "close_case" => by_operator(Order::CloseCase(CaseId::new(ulid::Ulid::nil()))),
         "op_cancel" => by_operator(Order::Cancel),
-        "call_off" => Command::CallOff(CancelledBy::Customer),
+        "give_up" | "give_up_late" => Command::GiveUp,
+        "ambiguous" => Command::AmbiguousId {
+            attempt,
+            provider_id: "P1".to_owned(),
+        },
         "code" => Command::SubmitCode {
             attempt,
             tried: 0,

@@ -1,8 +1,10 @@
 //! The core's tests: a table of every command in every state, histories in the words of the domain, and properties over random ones.
 
+mod calling_off;
 mod codes;
 pub(crate) mod fixtures;
 mod histories;
+mod late_money;
 mod matrix;
 mod operators;
 mod properties;

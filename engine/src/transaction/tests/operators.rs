@@ -123,9 +123,9 @@ fn after_another_amount_was_reported_a_success_needs_the_amount_that_came_in() {
 #[test]
 fn a_payment_is_cancelled_by_the_providers_word_and_by_nothing_less() {
     let mut world = World::payment_with(3);
-    world.apply(confirm(2)).unwrap();
+    world.apply(confirm_at(can_cancel(2))).unwrap();
     world.answer(pending()).unwrap();
-    let call_off = Command::CallOff(CancelledBy::Customer);
+    let call_off = Command::Cancel(CancelledBy::Customer);
     assert_eq!(world.apply(call_off.clone()), Ok(1));
     let attempt = world.current();
     assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
@@ -146,9 +146,9 @@ fn a_payment_is_cancelled_by_the_providers_word_and_by_nothing_less() {
 #[test]
 fn what_was_called_off_too_late_is_paid() {
     let mut world = World::payment();
-    world.apply(confirm(1)).unwrap();
+    world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(pending()).unwrap();
-    world.apply(by_operator(Order::CallOff)).unwrap();
+    world.apply(by_operator(Order::Cancel)).unwrap();
     world.answer(succeeded()).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }

@@ -15,7 +15,8 @@ enum Step {
     Ask,
     Cancel,
     Process,
-    CallOff,
+    GiveUp,
+    Ambiguous,
     Code(u32),
     CodeAnswer(u8),
     Check,
@@ -36,7 +37,8 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::Ask),
         Just(Step::Cancel),
         Just(Step::Process),
-        Just(Step::CallOff),
+        Just(Step::GiveUp),
+        Just(Step::Ambiguous),
         (0..3_u32).prop_map(Step::Code),
         (0..8_u8).prop_map(Step::CodeAnswer),
         Just(Step::Check),
@@ -49,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
-        Step::Confirm(candidates) => confirm(*candidates),
+        Step::Confirm(candidates) => confirm_at(ending(can_cancel(*candidates), 600)),
         Step::Dispatch(candidates) => Command::Dispatch(route(*candidates)),
         Step::Answer(which, outcome, soft) => {
             let attempt = world
@@ -61,9 +63,14 @@ fn command(world: &World, step: &Step) -> Option<Command> {
                 attempt,
                 outcome: some_outcome(*outcome, *soft),
                 gateway_state: None,
+                asked_at: Some(world.now),
             }
         }
-        Step::CallOff => Command::CallOff(CancelledBy::Customer),
+        Step::GiveUp => Command::GiveUp,
+        Step::Ambiguous => Command::AmbiguousId {
+            attempt: world.current(),
+            provider_id: "P1".to_owned(),
+        },
         Step::Code(tried) => Command::SubmitCode {
             attempt: world.current(),
             tried: *tried,

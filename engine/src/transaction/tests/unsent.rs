@@ -260,6 +260,7 @@ fn nobody_is_prompted_after_their_time_to_pay() {
             attempt: world.current(),
             outcome: outcome.clone(),
             gateway_state: None,
+            asked_at: None,
         })
     };
     let cut_off = |world: &World| Command::Recover {

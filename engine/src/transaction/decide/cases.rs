@@ -1,0 +1,125 @@
+//! Opens cases. The same evidence opens one case only; other evidence opens another, also after the
+//! first was closed.
+
+use super::success::Success;
+use crate::ids::CaseId;
+use crate::money::Amount;
+use crate::transaction::attempt::Attempt;
+use crate::transaction::command::Context;
+use crate::transaction::event::Event;
+use crate::transaction::model::{Case, CaseReason, Transaction};
+
+/// What is wrong about an attempt, and what was reported of the money.
+pub(super) struct Evidence {
+    pub reason: CaseReason,
+    pub detail: String,
+    pub amount: Option<Amount>,
+    pub provider_id: Option<String>,
+}
+
+impl Evidence {
+    pub fn without_money(reason: CaseReason, detail: String) -> Self {
+        Self {
+            reason,
+            detail,
+            amount: None,
+            provider_id: None,
+        }
+    }
+
+    pub fn of(reason: CaseReason, success: &Success, detail: String) -> Self {
+        Self {
+            reason,
+            detail,
+            amount: Some(success.captured),
+            provider_id: success.provider_id.clone(),
+        }
+    }
+
+    pub fn amount_differs(attempt: &Attempt, success: &Success) -> Self {
+        let under = success
+            .provider_id
+            .as_ref()
+            .map_or_else(String::new, |id| format!(" under its id {id}"));
+        let detail = format!(
+            "asked {}, the provider reports {}{under}",
+            attempt.amount.format(),
+            success.captured.format()
+        );
+        Self::of(CaseReason::AmountDiffers, success, detail)
+    }
+
+    pub fn surplus(attempt: &Attempt, success: &Success) -> Self {
+        let surplus = success.captured.checked_sub(attempt.amount);
+        let surplus = surplus.map_or_else(String::new, |surplus| surplus.format());
+        let detail = format!(
+            "asked {}, received {}: return the surplus of {surplus}",
+            attempt.amount.format(),
+            success.captured.format()
+        );
+        Self::of(CaseReason::Surplus, success, detail)
+    }
+
+    /// Whether `case` is about the same money: the same id, or one side does not know it.
+    fn is_same_money(&self, case: &Case) -> bool {
+        match (&self.provider_id, &case.provider_id) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        }
+    }
+}
+
+/// Opens a case about `attempt`, unless the same evidence has one already. A case that is open takes
+/// another amount of the same money in.
+pub(super) fn open(
+    tx: &Transaction,
+    attempt: &Attempt,
+    evidence: Evidence,
+    context: &Context,
+) -> Option<Event> {
+    let alike = || {
+        tx.cases.iter().filter(|case| {
+            case.reference == attempt.reference
+                && case.reason == evidence.reason
+                && evidence.is_same_money(case)
+        })
+    };
+    if alike().any(|case| case.amount == evidence.amount) {
+        return None;
+    }
+    match alike().find(|case| case.closed.is_none()) {
+        Some(case) => evidence.amount.map(|amount| Event::CaseAmended {
+            case: case.id,
+            amount,
+            detail: evidence.detail,
+        }),
+        None => Some(Event::CaseOpened {
+            case: Case {
+                id: context.case,
+                opened_at: context.now,
+                reason: evidence.reason,
+                reference: attempt.reference,
+                detail: evidence.detail,
+                amount: evidence.amount,
+                provider_id: evidence.provider_id,
+                closed: None,
+            },
+        }),
+    }
+}
+
+/// Gives each case of one decision its own id: `first`, and those that follow it.
+pub(super) fn number(events: &mut [Event], first: CaseId) {
+    let mut id = first.ulid();
+    let mut is_first = true;
+    for event in events {
+        let Event::CaseOpened { case } = event else {
+            continue;
+        };
+        if !is_first {
+            id = id.increment().unwrap_or(id);
+        }
+        is_first = false;
+        case.id = CaseId::new(id);
+    }
+}

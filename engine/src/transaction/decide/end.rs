@@ -1,0 +1,155 @@
+//! An attempt ended without money: the next candidate, another choice, or the end of the transaction.
+
+use super::onward;
+use super::recover::RESUMES;
+use super::success::{self, Success, covers};
+use crate::ids::AttemptId;
+use crate::limits::ATTEMPTS_PER_PAYMENT;
+use crate::transaction::attempt::{AfterCallOff, Attempt};
+use crate::transaction::command::Context;
+use crate::transaction::event::Event;
+use crate::transaction::model::Transaction;
+use crate::transaction::outcome::{Decline, DeclineReason};
+use crate::transaction::schedule;
+use crate::transaction::state::Failure;
+
+/// What a merchant is told, whatever the reason.
+const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
+
+pub(super) fn unreachable(retryable: bool) -> Decline {
+    Decline {
+        reason: DeclineReason::ProviderUnavailable,
+        retryable,
+        provider_id: None,
+        provider_code: None,
+        provider_message: None,
+    }
+}
+
+/// What follows an attempt that surely moved no money: the settlement of money that was reported for
+/// another attempt, else the next candidate, else another choice, else the end.
+pub(super) fn next_or_end(
+    tx: &Transaction,
+    attempt: &Attempt,
+    ended: Event,
+    decline: &Decline,
+    context: &Context,
+) -> Vec<Event> {
+    if let Some(events) = settle_held(tx, attempt.id, context) {
+        return std::iter::once(ended).chain(events).collect();
+    }
+    let unsent = matches!(ended, Event::AttemptNotSent { .. });
+    if let Some(request) = attempt.call_off {
+        let next = match request.then {
+            AfterCallOff::Cancel => Event::Cancelled { by: request.by },
+            AfterCallOff::ChooseAgain if tx.attempts.len() < ATTEMPTS_PER_PAYMENT => {
+                Event::AttemptAllowed
+            }
+            AfterCallOff::ChooseAgain => failed(&ended, decline),
+        };
+        return vec![ended, next];
+    }
+    let mut stepped_over = None;
+    if decline.retryable && may_start(tx, context) {
+        let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
+        match onward::next(attempt, is_cut_off, context) {
+            Ok(started) => return vec![ended, started],
+            Err(skipped) => {
+                stepped_over = (!skipped.is_empty()).then_some(Event::SteppedOver { skipped });
+            }
+        }
+    }
+    let last = end_of_round(tx, attempt, &ended, decline, context);
+    std::iter::once(ended)
+        .chain(stepped_over)
+        .chain(std::iter::once(last))
+        .collect()
+}
+
+/// What becomes of a held transaction whose attempt `ended` moved no money: money for an earlier
+/// attempt settles it if it is enough, otherwise a person does. `None`: no money holds it.
+pub(super) fn settle_held(
+    tx: &Transaction,
+    ended: AttemptId,
+    context: &Context,
+) -> Option<Vec<Event>> {
+    let mut held = None;
+    for case in tx.cases.iter().rev().filter(|case| case.reason.holds()) {
+        let Some(attempt) = tx.attempt_of(case).filter(|attempt| attempt.id != ended) else {
+            continue;
+        };
+        let enough = case.amount.filter(|amount| covers(*amount, attempt.amount));
+        if let Some(captured) = enough {
+            let success = Success {
+                provider_id: case.provider_id.clone(),
+                provider_status: None,
+                captured,
+                fees: None,
+            };
+            return Some(success::settle(tx, attempt, success, context));
+        }
+        held = Some(vec![Event::Held]);
+    }
+    held
+}
+
+/// Nothing more can be tried automatically: another choice, else the end.
+fn end_of_round(
+    tx: &Transaction,
+    attempt: &Attempt,
+    ended: &Event,
+    decline: &Decline,
+    context: &Context,
+) -> Event {
+    let unsent = matches!(ended, Event::AttemptNotSent { .. });
+    if may_choose_again(tx, attempt, unsent, context) {
+        return Event::AttemptAllowed;
+    }
+    // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be
+    // back in a minute.
+    let patient = context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE;
+    if unsent && decline.retryable && patient && !tx.is_payment() {
+        return Event::AttemptAllowed;
+    }
+    failed(ended, decline)
+}
+
+pub(super) fn failed(ended: &Event, decline: &Decline) -> Event {
+    let message = match (ended, &decline.provider_message) {
+        // The reason is for operators, who read it on the timeline: it may name hosts, files and
+        // settings of theirs.
+        (Event::AttemptNotSent { .. }, _) => UNSENT.to_owned(),
+        (_, Some(message)) => message.clone(),
+        (_, None) => format!(
+            "The provider declined: {}.",
+            decline.reason.as_str().replace('_', " ")
+        ),
+    };
+    Event::Failed {
+        failure: Failure {
+            reason: decline.reason,
+            message,
+        },
+    }
+}
+
+/// Whether something may be submitted without asking the payer again. After its time the payer has
+/// left, and does not expect a prompt.
+pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
+    tx.payment()
+        .is_none_or(|payment| context.now < payment.expires_at)
+}
+
+/// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs: the
+/// payment is as payable as before, by another method or by the same one a little later, until its
+/// time is up, which cancels it as any other unpaid payment.
+fn may_choose_again(tx: &Transaction, attempt: &Attempt, unsent: bool, context: &Context) -> bool {
+    let Some(payment) = tx.payment() else {
+        return false;
+    };
+    if tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
+        return false;
+    }
+    let declining = (!unsent).then_some(attempt.id);
+    tx.attempts_left_after(declining) > 0 && (unsent || context.now < payment.expires_at)
+}

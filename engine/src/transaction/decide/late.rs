@@ -1,0 +1,162 @@
+//! A report about an attempt that has ended, or of a transaction that has. A repetition is silent. A
+//! success settles a transaction that still waits and has no other attempt in progress; any other
+//! contradiction opens a case.
+
+use super::cases::{self, Evidence};
+use super::success::{self, Success, covers};
+use super::{answer, cancel};
+use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::command::Context;
+use crate::transaction::event::Event;
+use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::{Decline, Outcome};
+use crate::transaction::state::State;
+
+pub(super) fn decide(
+    tx: &Transaction,
+    attempt: &Attempt,
+    outcome: Outcome,
+    context: &Context,
+) -> Vec<Event> {
+    match outcome {
+        Outcome::Succeeded {
+            provider_id,
+            amount,
+            fees,
+            provider_status,
+        } => {
+            let success = Success {
+                provider_id,
+                provider_status,
+                captured: amount.unwrap_or(attempt.amount),
+                fees,
+            };
+            match attempt.state {
+                AttemptState::Succeeded => {
+                    contradicting(tx, attempt, &success, amount.is_some(), context)
+                }
+                _ => money(tx, attempt, success, context),
+            }
+        }
+        Outcome::Declined(decline) => contradicted(tx, attempt, &decline, context),
+        Outcome::NotSent { .. } | Outcome::Pending { .. } | Outcome::Unknown { .. } => Vec::new(),
+    }
+}
+
+/// A success was taken back.
+fn contradicted(
+    tx: &Transaction,
+    attempt: &Attempt,
+    decline: &Decline,
+    context: &Context,
+) -> Vec<Event> {
+    let has_succeeded = attempt.state == AttemptState::Succeeded;
+    if !has_succeeded && !answer::money_was_reported(tx, attempt) {
+        return Vec::new();
+    }
+    let detail = format!(
+        "the provider now says that it declined: {}",
+        decline.reason.as_str()
+    );
+    let evidence = Evidence::without_money(CaseReason::SuccessContradicted, detail);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+/// A second success of an attempt that has succeeded: a repetition, or another charge.
+fn contradicting(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: &Success,
+    names_amount: bool,
+    context: &Context,
+) -> Vec<Event> {
+    let other_id = match (&attempt.provider_id, &success.provider_id) {
+        (Some(known), Some(reported)) => known != reported,
+        _ => false,
+    };
+    let other_amount = names_amount && attempt.captured != Some(success.captured);
+    if !other_id && !other_amount {
+        return Vec::new();
+    }
+    let recorded = attempt.captured.unwrap_or(attempt.amount);
+    let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "no id".to_owned());
+    let detail = format!(
+        "recorded {} under {}, the provider now reports {} under {}",
+        recorded.format(),
+        id(&attempt.provider_id),
+        success.captured.format(),
+        id(&success.provider_id)
+    );
+    let evidence = Evidence::of(CaseReason::ContradictingSuccess, success, detail);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+/// Money for an attempt that had ended without any.
+fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Context) -> Vec<Event> {
+    let is_enough = covers(success.captured, attempt.amount);
+    match tx.state {
+        State::Succeeded => case(tx, attempt, CaseReason::PaidTwice, &success, context),
+        State::Failed(_) | State::Cancelled => {
+            case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
+        }
+        State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => {
+            let mut events = match is_enough {
+                true => case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context),
+                false => differs(tx, attempt, &success, context),
+            };
+            if let Some(open) = tx.current_attempt().filter(|_| !events.is_empty()) {
+                events.extend(cancel::superseded(tx, open, context));
+            }
+            events
+        }
+        State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold if is_enough => {
+            let mut events = case(tx, attempt, CaseReason::LateSuccess, &success, context);
+            events.extend(success::settle(tx, attempt, success, context));
+            events
+        }
+        State::AwaitingCustomer | State::AwaitingDispatch => {
+            let mut events = differs(tx, attempt, &success, context);
+            events.push(Event::Held);
+            events
+        }
+        State::OnHold => differs(tx, attempt, &success, context),
+    }
+}
+
+fn differs(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: &Success,
+    context: &Context,
+) -> Vec<Event> {
+    let evidence = Evidence::amount_differs(attempt, success);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+fn case(
+    tx: &Transaction,
+    attempt: &Attempt,
+    reason: CaseReason,
+    success: &Success,
+    context: &Context,
+) -> Vec<Event> {
+    let ended = match attempt.state {
+        AttemptState::NotSent => "counted as not sent",
+        _ => "counted as declined",
+    };
+    let detail = format!(
+        "the provider reports {} for an attempt that {ended}, of a transaction that is {}",
+        success.captured.format(),
+        tx.status().as_str()
+    );
+    let evidence = Evidence::of(reason, success, detail);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}

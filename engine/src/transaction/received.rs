@@ -1,0 +1,103 @@
+//! Money that providers have reported for a transaction, and which statements about it are true.
+
+use super::attempt::{Attempt, AttemptState};
+use super::model::{Case, CaseReason, Transaction};
+use super::state::State;
+use crate::money::Amount;
+
+/// Money that providers reported as received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Sum over all attempts.
+    pub amount: Amount,
+    /// Amount that was asked for, in the same currency.
+    pub asked: Amount,
+}
+
+impl Transaction {
+    /// Whether money was reported that settles nothing yet. No attempt starts then, whatever becomes
+    /// of the attempt in progress.
+    pub fn is_held(&self) -> bool {
+        !self.state.is_final() && self.cases.iter().any(|case| case.reason.holds())
+    }
+
+    /// The ended attempt whose reported money holds the transaction; the latest one reported.
+    pub fn held_attempt(&self) -> Option<&Attempt> {
+        self.cases
+            .iter()
+            .rev()
+            .filter(|case| case.reason.holds())
+            .find_map(|case| self.attempt_of(case))
+    }
+
+    /// Why the transaction needs manual review: the reason of its first open case, money first.
+    /// `None`: no case is open.
+    pub fn attention(&self) -> Option<CaseReason> {
+        let open = || self.cases.iter().filter(|case| case.closed.is_none());
+        let about_money = open().find(|case| case.reason.reports_money());
+        about_money
+            .or_else(|| open().next())
+            .map(|case| case.reason)
+    }
+
+    /// Money that providers reported as received for this transaction, refunds not deducted. `None`:
+    /// no amount was reported, or amounts in different currencies.
+    pub fn received(&self) -> Option<Received> {
+        let mut total: Option<Received> = None;
+        for attempt in &self.attempts {
+            let Some(amount) = self.reported(attempt) else {
+                continue;
+            };
+            total = Some(match total {
+                None => Received {
+                    amount,
+                    asked: attempt.amount,
+                },
+                Some(sum) => Received {
+                    amount: sum.amount.checked_add(amount)?,
+                    ..sum
+                },
+            });
+        }
+        total.filter(|sum| sum.amount.currency() == sum.asked.currency())
+    }
+
+    /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider
+    /// reported money. Only then may a page, mail or response say that nothing was taken.
+    pub fn surely_moved_no_money(&self) -> bool {
+        let no_attempt = self.attempts.iter().all(|attempt| match attempt.state {
+            AttemptState::Declined | AttemptState::NotSent => attempt.captured.is_none(),
+            AttemptState::Started
+            | AttemptState::Pending
+            | AttemptState::InDoubt
+            | AttemptState::Succeeded => false,
+        });
+        no_attempt && !self.cases.iter().any(|case| case.reason.reports_money())
+    }
+
+    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.
+    pub fn can_call_off(&self) -> bool {
+        let open = matches!(self.state, State::AwaitingProvider | State::InDoubt);
+        let attempt = self.current_attempt().filter(|_| open && self.is_payment());
+        attempt.is_some_and(|attempt| {
+            attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some()
+        })
+    }
+
+    /// Amount that the provider of `attempt` reported as received last.
+    pub(super) fn reported(&self, attempt: &Attempt) -> Option<Amount> {
+        attempt.captured.or_else(|| {
+            let about = |case: &&Case| case.reference == attempt.reference;
+            let cases = self.cases.iter().rev().filter(about);
+            cases
+                .filter(|case| case.reason.reports_money())
+                .find_map(|case| case.amount)
+        })
+    }
+
+    pub(super) fn attempt_of(&self, case: &Case) -> Option<&Attempt> {
+        self.attempts
+            .iter()
+            .find(|attempt| attempt.reference == case.reference)
+    }
+}

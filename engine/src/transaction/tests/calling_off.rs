@@ -1,0 +1,119 @@
+//! The payer gets no prompt, or wants to pay another way; and attempts that end by themselves.
+
+use std::time::Duration;
+
+use super::fixtures::*;
+use crate::transaction::*;
+
+fn pending_payment(route: Route) -> World {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(route)).unwrap();
+    world.answer(pending()).unwrap();
+    world
+}
+
+#[test]
+fn a_payer_may_pay_another_way_once_the_provider_has_cancelled_the_attempt() {
+    let mut world = pending_payment(can_cancel(1));
+    assert_eq!(world.apply(Command::GiveUp), Err(Refusal::TooEarly));
+    world.wait(120);
+    world.apply(Command::GiveUp).unwrap();
+    let attempt = world.current();
+    assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
+    assert_eq!(world.apply(confirm(1)), Err(Refusal::AttemptUnderWay));
+    assert_eq!(world.apply(Command::GiveUp), Ok(0), "asked a moment ago");
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    assert_eq!(world.tx.attempts_left(), 3, "it costs no attempt");
+    world.apply(confirm(1)).unwrap();
+    assert_eq!(world.tx.attempts.len(), 2);
+}
+
+#[test]
+fn an_attempt_that_ends_by_itself_is_queried_at_its_end_and_only_then_over() {
+    let mut world = pending_payment(ending(route(1), 400));
+    let attempt = world.current();
+    world.wait(130);
+    assert_eq!(world.apply(Command::GiveUp), Ok(2));
+    assert_eq!(world.actions.last(), Some(&Action::Query { attempt }));
+    let asked_at = world.now;
+    world.answer(pending()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    let end = world.tx.attempts[0]
+        .started_at
+        .plus(Duration::from_secs(400));
+    while world.now < end {
+        assert!(
+            world.tx.wake_at().unwrap() <= end,
+            "a query is due at the end"
+        );
+        world.now = world.tx.wake_at().unwrap();
+        world.apply(Command::Wake).unwrap();
+        if world.now < end {
+            world.answer(pending()).unwrap();
+        }
+    }
+    // A query that began before the end proves nothing, nor does one without a result.
+    let earlier = Command::Answer {
+        attempt,
+        outcome: pending(),
+        gateway_state: None,
+        asked_at: Some(asked_at),
+    };
+    world.apply(earlier).unwrap();
+    world.answer(unknown()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    world.answer(pending()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    let decline = world.tx.attempts[0].decline.as_ref().unwrap();
+    assert_eq!(decline.reason, DeclineReason::Expired);
+}
+
+#[test]
+fn an_attempt_that_is_paid_at_its_end_is_a_success() {
+    let mut world = pending_payment(ending(route(1), 400));
+    world.wait(400);
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn where_nothing_can_be_called_off_the_answer_says_so() {
+    let mut world = pending_payment(route(1));
+    world.wait(1_200);
+    assert_eq!(world.apply(Command::GiveUp), Err(Refusal::CannotCallOff));
+    assert!(!world.tx.can_call_off());
+    assert_eq!(
+        world.apply(by_operator(Order::Cancel)),
+        Err(Refusal::AttemptUnderWay)
+    );
+}
+
+#[test]
+fn an_operator_cancels_a_payment_by_its_attempts_own_end() {
+    let mut world = pending_payment(ending(route(1), 400));
+    world.apply(by_operator(Order::Cancel)).unwrap();
+    assert_eq!(world.tx.status(), Status::Pending);
+    world.wait(400);
+    world.answer(pending()).unwrap();
+    assert_eq!(world.tx.status(), Status::Cancelled);
+}
+
+#[test]
+fn a_not_found_that_will_be_final_is_queried_at_that_moment() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    world.answer(unknown()).unwrap();
+    for wait in [5, 15, 30, 60, 120] {
+        world.wait(wait);
+        world.apply(Command::Wake).unwrap();
+        let left = Duration::from_secs(300 - world.now.since(START).as_secs());
+        let not_found = Outcome::Unknown {
+            why: "not found".to_owned(),
+            poll_after: Some(left),
+        };
+        world.answer(not_found).unwrap();
+    }
+    let due = world.tx.wake_at().unwrap();
+    assert_eq!(due.since(START).as_secs(), 300, "not 530");
+}

@@ -1,0 +1,345 @@
+//! Money that is reported for an attempt that had ended, and money that contradicts what is recorded.
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::transaction::*;
+
+fn reasons(world: &World) -> Vec<CaseReason> {
+    world.tx.cases.iter().map(|case| case.reason).collect()
+}
+
+fn submissions(world: &World) -> usize {
+    let submits = |action: &&Action| matches!(action, Action::Submit { .. });
+    world.actions.iter().filter(submits).count()
+}
+
+fn succeeded_under(id: &str, minor: i64) -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some(id.to_owned()),
+        amount: Some(amount(minor)),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// A payment that waits for its payer again after an attempt that counted as not sent.
+fn payment_after_not_sent() -> (World, AttemptId) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(unknown()).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    (world, first)
+}
+
+/// A payout that waits for its next dispatch after an attempt that counted as not sent.
+fn payout_after_not_sent() -> (World, AttemptId) {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    let first = world.current();
+    world.answer(unknown()).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingDispatch);
+    (world, first)
+}
+
+/// A payment whose second attempt is in progress when money is reported for the declined first one.
+fn payment_paid_by_its_first_attempt(route: Route) -> (World, AttemptId) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm_at(route)).unwrap();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(reasons(&world), [CaseReason::MoneyAfterTheEnd]);
+    (world, first)
+}
+
+#[test]
+fn a_late_success_ends_a_payment_that_waits_for_its_payer() {
+    let (mut world, first) = payment_after_not_sent();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    assert_eq!(reasons(&world), [CaseReason::LateSuccess]);
+    assert_eq!(world.tx.attempts[0].captured, Some(amount(2_500)));
+    assert_eq!(
+        world.apply(confirm(1)),
+        Err(Refusal::AlreadyEnded(Status::Success))
+    );
+    assert_eq!(world.announced(), ["payment.initiated", "payment.success"]);
+}
+
+#[test]
+fn a_late_success_ends_a_payout_before_it_is_dispatched_again() {
+    let (mut world, first) = payout_after_not_sent();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    assert_eq!(
+        world.apply(Command::Dispatch(route(1))),
+        Err(Refusal::AlreadyEnded(Status::Success))
+    );
+    assert_eq!(submissions(&world), 1);
+}
+
+#[test]
+fn no_attempt_follows_one_in_progress_while_money_was_reported_for_another() {
+    type Ends = fn(&mut World);
+    let ends: [(&str, Ends); 5] = [
+        ("not sent", |world| _ = world.answer(not_sent()).unwrap()),
+        ("declined, retryable", |world| {
+            _ = world.answer(declined(true)).unwrap();
+        }),
+        ("declined", |world| {
+            _ = world.answer(declined(false)).unwrap()
+        }),
+        ("interrupted before it left", |world| {
+            let attempt = world.current();
+            let recover = Command::Recover {
+                attempt,
+                maybe_sent: false,
+                gateway_state: None,
+            };
+            world.apply(recover).unwrap();
+        }),
+        ("withheld", |world| {
+            let (attempt, why) = (world.current(), "Quarantine.".to_owned());
+            world.apply(Command::Withhold { attempt, why }).unwrap();
+        }),
+    ];
+    for (how, end) in ends {
+        let (mut world, first) = payment_paid_by_its_first_attempt(route(3));
+        end(&mut world);
+        assert_eq!(submissions(&world), 2, "{how}: nothing started");
+        assert_eq!(
+            world.tx.status(),
+            Status::Success,
+            "{how}: the money settles it"
+        );
+        let paid = world.tx.attempt(first).unwrap();
+        assert_eq!(paid.state, AttemptState::Succeeded, "{how}");
+        assert_eq!(paid.provider_id.as_deref(), Some("P1"), "{how}");
+    }
+}
+
+#[test]
+fn the_attempt_in_progress_is_called_off_when_money_is_reported_for_another() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    let second = world.current();
+    world.answer(pending()).unwrap();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    let call_off = Action::CallOff { attempt: second };
+    assert_eq!(world.actions.last(), Some(&call_off));
+    assert_eq!(
+        world.apply(Command::Cancel(CancelledBy::Customer)),
+        Err(Refusal::Held)
+    );
+
+    // One whose submission is still in flight is called off once the provider has it.
+    let (mut world, _) = payment_paid_by_its_first_attempt(can_cancel(1));
+    let calls = |world: &World| {
+        let is_call = |action: &&Action| matches!(action, Action::CallOff { .. });
+        world.actions.iter().filter(is_call).count()
+    };
+    assert_eq!(calls(&world), 0);
+    world.answer(pending()).unwrap();
+    assert_eq!(calls(&world), 1);
+    world.answer(declined(false)).unwrap();
+    assert_eq!(
+        world.tx.status(),
+        Status::Success,
+        "paid once, by the first"
+    );
+}
+
+#[test]
+fn money_for_both_attempts_is_a_success_and_asks_for_a_refund() {
+    let (mut world, first) = payment_paid_by_its_first_attempt(route(1));
+    world.answer(succeeded_under("P2", 2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    let twice = world.tx.cases.last().unwrap();
+    assert_eq!(twice.reason, CaseReason::PaidTwice);
+    assert_eq!(twice.reference, world.tx.attempt(first).unwrap().reference);
+    assert_eq!(twice.amount, Some(amount(2_500)));
+
+    // The same the other way round: the second success is reported last.
+    let mut world = World::payment_with(2);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded_under("P2", 2_500)).unwrap();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(reasons(&world), [CaseReason::PaidTwice]);
+}
+
+#[test]
+fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
+    for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
+        world.answer_about(first, succeeded_with(1_000)).unwrap();
+        assert_eq!(world.tx.state, State::OnHold);
+        let received = world.tx.received().unwrap();
+        assert_eq!(
+            (received.amount, received.asked),
+            (amount(1_000), amount(2_500))
+        );
+        assert!(!world.tx.surely_moved_no_money());
+        let begin = match world.tx.is_payment() {
+            true => confirm(1),
+            false => Command::Dispatch(route(1)),
+        };
+        assert_eq!(world.apply(begin), Err(Refusal::Held));
+        let case = world.tx.cases[0].id;
+        assert_eq!(
+            world.apply(by_operator(Order::CloseCase(case))),
+            Err(Refusal::CaseHolds)
+        );
+        // Once a day the provider is queried, and nothing else happens.
+        let at = world.tx.wake_at().unwrap();
+        assert_eq!(at.since(world.now).as_secs(), 24 * 3600);
+        world.now = at;
+        assert_eq!(world.apply(Command::Wake), Ok(1));
+        assert_eq!(
+            world.actions.last(),
+            Some(&Action::Query { attempt: first })
+        );
+        assert_eq!(world.apply(Command::Wake), Ok(0));
+        world
+            .apply(resolve(None, Verdict::Failed { message: None }))
+            .unwrap();
+        assert_eq!(world.tx.status(), Status::Failed);
+        assert!(world.tx.cases[0].closed.is_some());
+        assert!(world.tx.received().is_some());
+    }
+}
+
+#[test]
+fn the_rest_of_the_money_settles_a_held_transaction() {
+    let (mut world, first) = payment_after_not_sent();
+    world.answer_about(first, succeeded_with(1_000)).unwrap();
+    world.answer_about(first, succeeded_with(2_000)).unwrap();
+    assert_eq!(
+        reasons(&world),
+        [CaseReason::AmountDiffers],
+        "one case, amended"
+    );
+    assert_eq!(world.tx.received().unwrap().amount, amount(2_000));
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn an_operator_lets_the_reported_money_settle_the_transaction() {
+    let (mut world, first) = payment_after_not_sent();
+    world.answer_about(first, succeeded_with(1_000)).unwrap();
+    let all_of_it = resolve(Some(first), verdict(Some(2_500), Some("P1")));
+    world.apply(all_of_it).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    assert!(
+        world
+            .tx
+            .cases
+            .iter()
+            .all(|case| { case.closed.is_some() || case.reason != CaseReason::AmountDiffers })
+    );
+}
+
+#[test]
+fn a_second_success_under_another_id_or_of_another_amount_opens_a_case() {
+    for (again, opens) in [
+        (succeeded_under("P1", 2_500), 0),
+        (succeeded_under("P2", 2_500), 1),
+        (succeeded_under("P1", 1_000), 1),
+        (succeeded(), 0),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        world.answer(succeeded_with(2_500)).unwrap();
+        for _ in 0..2 {
+            world.answer(again.clone()).unwrap();
+        }
+        assert_eq!(
+            reasons(&world),
+            vec![CaseReason::ContradictingSuccess; opens]
+        );
+        assert_eq!(world.tx.attempts[0].captured, Some(amount(2_500)));
+        assert_eq!(world.tx.attempts[0].provider_id.as_deref(), Some("P1"));
+    }
+}
+
+#[test]
+fn more_than_was_asked_is_a_success_and_a_surplus_to_return() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded_with(3_000)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    assert_eq!(reasons(&world), [CaseReason::Surplus]);
+    assert!(
+        world.tx.cases[0].detail.contains("5.00"),
+        "{}",
+        world.tx.cases[0].detail
+    );
+}
+
+#[test]
+fn a_closed_case_does_not_silence_other_money() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world
+        .answer_about(first, succeeded_under("P1", 2_500))
+        .unwrap();
+    let case = world.tx.cases[0].id;
+    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .answer_about(first, succeeded_under("P1", 2_500))
+        .unwrap();
+    assert_eq!(world.tx.cases.len(), 1, "the same money again");
+    world
+        .answer_about(first, succeeded_under("P2", 2_500))
+        .unwrap();
+    world
+        .answer_about(first, succeeded_under("P1", 700))
+        .unwrap();
+    assert_eq!(world.tx.cases.len(), 3, "another id, and another amount");
+    let mut ids: Vec<_> = world.tx.cases.iter().map(|case| case.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
+
+#[test]
+fn a_surplus_and_a_second_payment_are_two_cases_with_two_ids() {
+    let (mut world, _) = payment_paid_by_its_first_attempt(route(1));
+    world.answer(succeeded_under("P2", 2_600)).unwrap();
+    let cases = &world.tx.cases;
+    assert_eq!(
+        reasons(&world)[1..],
+        [CaseReason::Surplus, CaseReason::PaidTwice]
+    );
+    assert_ne!(cases[1].id, cases[2].id);
+}
+
+#[test]
+fn an_id_that_the_provider_uses_twice_has_the_attempt_queried_and_changes_nothing() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(pending()).unwrap();
+    world.wait(60);
+    let attempt = world.current();
+    let ambiguous = Command::AmbiguousId {
+        attempt,
+        provider_id: "P1".to_owned(),
+    };
+    world.apply(ambiguous.clone()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    assert_eq!(reasons(&world), [CaseReason::AmbiguousProviderId]);
+    assert_eq!(world.actions.last(), Some(&Action::Query { attempt }));
+    world.wait(60);
+    world.apply(ambiguous).unwrap();
+    assert_eq!(world.tx.cases.len(), 1);
+}
