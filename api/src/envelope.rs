@@ -12,13 +12,13 @@ use crate::error::{ApiError, Problem};
 
 /// A successful answer around its data.
 #[derive(Serialize)]
-struct Success<'a, T> {
+struct Success<'a, T, M = Page> {
     message: &'a str,
     data: T,
     errors: (),
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    meta: Option<Page>,
+    meta: Option<M>,
 }
 
 /// Where a page of a list stands in the whole list.
@@ -72,8 +72,8 @@ pub fn success<T: Serialize>(status: StatusCode, message: &str, data: &T) -> Res
     json(status, success_body(message, data))
 }
 
-/// A page of a list.
-pub fn page<T: Serialize>(message: &str, data: &[T], page: Page) -> Response {
+/// A page of a list. `page`: a [`Page`], or one with more about the list.
+pub fn page<T: Serialize, M: Serialize>(message: &str, data: &[T], page: M) -> Response {
     let body = Success {
         message,
         data,
@@ -91,7 +91,7 @@ pub fn success_body<T: Serialize>(message: &str, data: &T) -> Vec<u8> {
         data,
         errors: (),
         success: true,
-        meta: None,
+        meta: None::<Page>,
     })
 }
 

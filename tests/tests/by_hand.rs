@@ -8,8 +8,10 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
+use switchyard_engine::access::NewConnection;
+use switchyard_engine::environment::Environment;
 use switchyard_tests::eventually;
-use switchyard_tests::merchant::{Merchant, Reply};
+use switchyard_tests::merchant::{Merchant, Reply, payment};
 
 /// Stays pending, as a payment and as a payout.
 const PAYMENT_STAYS: &str = "4149518162";
@@ -71,6 +73,40 @@ impl World {
         })
         .await
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_says_its_environment_and_shows_live_once_there_is_something_live()
+-> anyhow::Result<()> {
+    let world = World::open().await?;
+    let path = format!("/apps/{}/transactions", world.merchant.bench.keys.app);
+    world.merchant.payment().await?;
+    let listed = async |query: &str| {
+        let reply = world
+            .ask("GET", &format!("{path}{query}"), &Value::Null)
+            .await?;
+        let meta = &reply.body["meta"];
+        anyhow::Ok((meta["environment"].clone(), meta["total"].clone()))
+    };
+    assert_eq!(listed("").await?, (json!("sandbox"), json!(1)));
+    let new = NewConnection {
+        app: world.merchant.bench.keys.app,
+        environment: Environment::Live,
+        gateway: "switchyard_demo".to_owned(),
+        account_name: "Main".to_owned(),
+        methods: None,
+        config: json!({}),
+    };
+    let access = &world.merchant.bench.engine.access;
+    access.create_connection(new).await?;
+    let key = format!("Bearer {}", world.merchant.live());
+    let headers = [("authorization", key.as_str())];
+    let path = "/v1/payments/initialize";
+    let made = world.merchant.post_with(path, &payment(), &headers).await?;
+    anyhow::ensure!(made.status == 201, "{}", made.text);
+    assert_eq!(listed("").await?, (json!("live"), json!(1)));
+    assert_eq!(listed("?environment=sandbox").await?.0, "sandbox");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! `switchyard keys`.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 use serde_json::json;
 use switchyard_engine::environment::Environment;
@@ -35,9 +37,12 @@ pub enum Keys {
     Roll {
         /// The key's id, as `keys list` shows it
         key: String,
-        /// How long the old key stays valid, such as 24h; at most 30d. Without it: not at all
+        /// How long the old key stays valid, at most 30d [default: 24h]
         #[arg(long)]
         grace: Option<Span>,
+        /// End the old key at once
+        #[arg(long, conflicts_with = "grace")]
+        now: bool,
     },
     /// Delete a key: it opens nothing from now on
     Delete {
@@ -65,13 +70,21 @@ impl Keys {
                 out.fields(&client.post(&format!("/apps/{app}/keys"), &body).await?)?;
                 out.note(ONCE);
             }
-            Self::Roll { key, grace } => {
+            Self::Roll { key, grace, now } => {
+                let grace = if now {
+                    Some(Span(Duration::ZERO))
+                } else {
+                    grace
+                };
                 out.fields(
                     &client
                         .post(&format!("/keys/{key}/roll"), &json!({ "grace": grace }))
                         .await?,
                 )?;
                 out.note(ONCE);
+                if !now {
+                    out.note("The old key stays valid until `keys list` says it ends; --now ends it at once.");
+                }
             }
             Self::Delete { key } => out.done(&client.delete(&format!("/keys/{key}")).await?)?,
         }

@@ -217,6 +217,7 @@ mod tests {
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
             "switchyard keys create --environment live --kind secret --name server --app app_x",
             "switchyard keys roll key_x --grace 24h",
+            "switchyard keys roll key_x --now",
             "switchyard webhooks create https://shop.example/hooks",
             "switchyard connections create --gateway g --environment live --account-name Main --config {}",
             "switchyard gateway add a.so --yes --why tested",

@@ -52,8 +52,9 @@ pub struct List {
     /// The app's id [default: of the development server]
     #[arg(long)]
     app: Option<String>,
-    #[arg(long, default_value = "sandbox")]
-    environment: Environment,
+    /// sandbox or live [default: live for an app with live transactions, otherwise sandbox]
+    #[arg(long)]
+    environment: Option<Environment>,
     /// payment or payout
     #[arg(long, default_value = "payment", value_parser = ["payment", "payout"])]
     kind: String,
@@ -83,8 +84,11 @@ impl Transactions {
                 out.table(&answer, COLUMNS)?;
                 let meta = &answer["meta"];
                 out.note(&format!(
-                    "page {} of {}, {} in all",
-                    meta["current_page"], meta["last_page"], meta["total"]
+                    "{}, page {} of {}, {} in all",
+                    meta["environment"].as_str().unwrap_or_default(),
+                    meta["current_page"],
+                    meta["last_page"],
+                    meta["total"]
                 ));
             }
             Self::Show { transaction } => {
@@ -143,7 +147,10 @@ impl Resolve {
 impl List {
     fn query(&self) -> String {
         query(&[
-            ("environment", &Some(self.environment.to_string())),
+            (
+                "environment",
+                &self.environment.map(|chosen| chosen.to_string()),
+            ),
             ("kind", &Some(self.kind.clone())),
             ("limit", &Some(self.limit.to_string())),
             ("page", &Some(self.page.to_string())),

@@ -1,5 +1,7 @@
 //! API keys of an app. A key is shown once: in the answer to the request that made it.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use serde::Deserialize;
 use switchyard_engine::access::{KeyKind, ListedKey, NewKey};
@@ -23,7 +25,7 @@ pub struct New {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roll {
-    /// How long the old key stays valid: `24h`. Without it: not at all.
+    /// How long the old key stays valid: `1h`; `0s`: not at all. Without it: 24 h.
     grace: Option<Span>,
 }
 
@@ -51,9 +53,7 @@ pub async fn roll(
     Id(id): Id<KeyId>,
     Body(roll): Body<Roll>,
 ) -> Answer {
-    let grace = roll
-        .grace
-        .map_or(std::time::Duration::ZERO, |grace| grace.0);
+    let grace = roll.grace.map_or(DEFAULT_GRACE, |grace| grace.0);
     let made = state.engine.access.roll_key(id, grace).await?;
     answer("Key rolled successfully", made)
 }
@@ -62,6 +62,9 @@ pub async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer 
     state.engine.access.delete_key(id).await?;
     done("Key deleted successfully")
 }
+
+/// Time to deploy the new key: a roll without further thought interrupts no merchant.
+const DEFAULT_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 fn answer(message: &str, made: NewKey) -> Answer {
     let listed = ListedKey {

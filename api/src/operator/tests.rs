@@ -191,6 +191,21 @@ async fn a_key_is_made_shown_once_rolled_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_rolled_key_stays_valid_for_a_day_unless_it_is_ended_at_once() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/keys", world.app());
+    let new = json!({ "environment": "sandbox", "kind": "secret" });
+    for (roll, is_valid) in [(json!({}), true), (json!({ "grace": "0s" }), false)] {
+        let made = world.done("POST", &path, new.clone()).await;
+        let roll_path = format!("/keys/{}/roll", id(&made));
+        world.done("POST", &roll_path, roll.clone()).await;
+        let key = made["key"].as_str().unwrap();
+        let opens = world.engine.access.authenticate(key).is_ok();
+        assert_eq!(opens, is_valid, "{roll}");
+    }
+}
+
+#[tokio::test]
 async fn in_a_change_what_is_left_out_stays_and_null_takes_away() {
     let world = World::new().await;
     let path = format!("/apps/{}", world.app());

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
@@ -21,6 +21,7 @@ use crate::state::ApiState;
 
 #[derive(Deserialize)]
 pub struct Filter {
+    /// Without it: live for an app with live transactions, otherwise sandbox.
     environment: Option<Environment>,
     /// `payment` or `payout`.
     kind: Option<String>,
@@ -54,9 +55,13 @@ pub async fn list(
             )
         })
     });
+    let environment = match filter.environment {
+        Some(environment) => environment,
+        None => in_use(&state, app).await?,
+    };
     let query = ListQuery {
         app,
-        environment: filter.environment.unwrap_or(Environment::Sandbox),
+        environment,
         kind,
         status: status.transpose()?,
         from: moment("from_date", filter.from_date.as_deref())?,
@@ -76,11 +81,41 @@ pub async fn list(
         query.page as u64,
         views.len() as u64,
     );
+    let page = PageOf { page, environment };
     Ok(envelope::page(
         "Transactions fetched successfully",
         &views,
         page,
     ))
+}
+
+/// A page of a list that tells its environment.
+#[derive(Serialize)]
+struct PageOf {
+    #[serde(flatten)]
+    page: Page,
+    environment: Environment,
+}
+
+/// The environment that an app works in: live once it has a live payment or payout, before that
+/// sandbox.
+async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
+    for kind in [Kind::Payment, Kind::Payout] {
+        let query = ListQuery {
+            app,
+            environment: Environment::Live,
+            kind,
+            status: None,
+            from: None,
+            to: None,
+            limit: 1,
+            page: 1,
+        };
+        if state.engine.list(&query).await?.total > 0 {
+            return Ok(Environment::Live);
+        }
+    }
+    Ok(Environment::Sandbox)
 }
 
 pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answer {
