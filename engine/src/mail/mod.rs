@@ -12,6 +12,7 @@ mod letter;
 mod policy;
 mod post;
 mod render;
+mod streak;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 pub use self::letter::{Letter, Posted, Recipient, enqueue};
 pub use self::post::MailSnapshot;
 use self::post::Post;
+use self::streak::FailureStreak;
 use self::transport::Transport;
 pub use self::words::Language;
 use crate::actors::{Away, Door, Setting, start_desk};
@@ -86,6 +88,8 @@ struct Shared {
     told: Mutex<Option<Timestamp>>,
     /// Held while the queue is being counted.
     measuring: tokio::sync::Mutex<()>,
+    /// Failures since the last mail that was sent, so that the log has one line for many.
+    streak: FailureStreak,
     away: Away,
     stopping: watch::Sender<bool>,
     desk: OnceLock<Door<Post>>,
@@ -131,6 +135,7 @@ impl Mails {
             runtime: Handle::current(),
             told: Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
+            streak: FailureStreak::default(),
             away: Away::default(),
             stopping: watch::channel(false).0,
             desk: OnceLock::new(),

@@ -11,6 +11,7 @@ use super::Shared;
 use super::letter::{self, Letter, Posted};
 use super::policy::{Attempted, Verdict, verdict};
 use super::render;
+use super::streak::Line;
 use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
 use crate::directory::{Directory, MethodKind};
@@ -246,10 +247,7 @@ async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
             (Verdict::Failed, Some(error.to_string()))
         }
     };
-    if let Some(why) = &why {
-        let given_up = verdict == Verdict::Failed;
-        tracing::warn!(mail.id = %letter.id, transaction.id = %letter.transaction, given_up, why, "A mail was not sent.");
-    }
+    log(shared, &letter, verdict, why.as_deref());
     loop {
         match shared
             .store
@@ -264,6 +262,29 @@ async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
                 tokio::time::sleep(STORE_PATIENCE).await;
             }
         }
+    }
+}
+
+/// Logs the outcome of a mail; of many that fail one after the other only the first.
+fn log(shared: &Shared, letter: &Letter, verdict: Verdict, why: Option<&str>) {
+    let line = match verdict {
+        Verdict::Sent => shared.streak.sent(),
+        Verdict::Retry { .. } => shared.streak.failed(false),
+        Verdict::Failed => shared.streak.failed(true),
+    };
+    let (id, transaction) = (letter.id, letter.transaction);
+    match line {
+        Some(Line::Failing) => {
+            tracing::warn!(mail.id = %id, transaction.id = %transaction, why, "failed to send mail");
+        }
+        Some(Line::GivingUp) => {
+            tracing::warn!(mail.id = %id, transaction.id = %transaction, why, "mail abandoned");
+        }
+        Some(Line::Recovered { failures }) => tracing::info!(failures, "mails sent again"),
+        None if why.is_some() => {
+            tracing::debug!(mail.id = %id, transaction.id = %transaction, why, "failed to send mail");
+        }
+        None => {}
     }
 }
 
