@@ -81,7 +81,7 @@ mod tests {
         let named = HttpSettings {
             client_address_header: Some("x-address".to_owned()),
             client_country_header: Some("x-country".to_owned()),
-            development: false,
+            ..HttpSettings::default()
         };
         let known = context(&named, &headers, &extensions);
         assert_eq!(known.ip.as_deref(), Some("41.85.1.2"));

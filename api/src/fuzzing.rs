@@ -10,7 +10,8 @@ pub use crate::merchant::fuzzing::*;
 use crate::client;
 use crate::config::Settings;
 use crate::merchant::render::context::UserAgent;
-use crate::operations::{Draining, Operations};
+use crate::operations::{Draining, Operations, Surroundings};
+use crate::serve::routes;
 use crate::state::{ApiState, HttpSettings};
 
 /// All routes that a server has, as it serves them.
@@ -19,9 +20,21 @@ use crate::state::{ApiState, HttpSettings};
 /// When the settings cannot be read, which are the defaults.
 pub fn server(engine: &Engine) -> anyhow::Result<Router> {
     let draining = Draining::default();
-    let operations = Operations::new(engine.clone(), None, true, draining.clone());
-    let state = ApiState::new(engine.clone(), HttpSettings::default());
-    crate::serve::routes::all(state, &operations, &draining, &Settings::default())
+    let settings = Settings::default();
+    let parts = routes::Parts {
+        state: ApiState::new(engine.clone(), HttpSettings::default()),
+        operations: Operations::new(
+            engine.clone(),
+            None,
+            true,
+            draining.clone(),
+            Surroundings::default(),
+        ),
+        draining,
+        trust: routes::trust(&settings)?,
+        request_timeout: settings.server.request_timeout.0,
+    };
+    Ok(parts.all())
 }
 
 /// What is known of a client by its headers.
@@ -29,7 +42,7 @@ pub fn client_context(headers: &HeaderMap) -> ClientContext {
     let settings = HttpSettings {
         client_address_header: Some("x-address".to_owned()),
         client_country_header: Some("x-country".to_owned()),
-        development: false,
+        ..HttpSettings::default()
     };
     let context = client::context(&settings, headers, &Extensions::new());
     let _ = UserAgent::parse(context.user_agent.as_deref().unwrap_or_default());

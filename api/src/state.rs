@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
+use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 
 use crate::operations::meters::Meters;
 
@@ -38,6 +39,27 @@ pub struct HttpSettings {
     pub client_country_header: Option<String>,
     /// Development mode: pages may say so.
     pub development: bool,
+    /// How many event streams checkout pages may have.
+    pub streams: StreamLimits,
+}
+
+/// How many event streams of checkout pages there may be at once; 0 for an address or a payment:
+/// any number.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamLimits {
+    pub total: usize,
+    pub per_address: usize,
+    pub per_payment: usize,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self {
+            total: CONNECTIONS / CONNECTIONS_PER_STREAM,
+            per_address: 0,
+            per_payment: 0,
+        }
+    }
 }
 
 impl ApiState {

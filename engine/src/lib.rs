@@ -28,6 +28,7 @@ pub mod mail;
 pub mod money;
 pub mod planted;
 pub mod records;
+pub mod resources;
 pub mod routing;
 pub mod secret;
 #[cfg(feature = "simulation")]

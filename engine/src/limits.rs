@@ -16,8 +16,19 @@ pub const STORE_KEY_BYTES: usize = 4_096;
 pub const STORE_VALUE_BYTES: usize = 16 * 1024 * 1024;
 /// Rows that a scan reads on its caller's thread. A longer scan would hold up that thread's other work.
 pub const STORE_SCAN_INLINE: usize = 256;
-/// Connections to the HTTP server at once. The next wait in the port's queue; each costs a socket and some 10 KiB.
+/// Connections to the HTTP server at once, unless a setting or the limit on open files says less.
+/// The next wait in the port's queue; each costs a socket and some 10 KiB.
 pub const CONNECTIONS: usize = 10_000;
+/// Connections to the listener of operators, balancers and Prometheus: some `listen` commands and
+/// dashboards at once.
+pub const ADMIN_CONNECTIONS: usize = 256;
+/// Open files that connections leave for all else: webhooks may keep 2,300 sockets open, then come
+/// the store's segments, providers, mails and [`ADMIN_CONNECTIONS`]. Where the system allows fewer
+/// than twice as many, it is half of them.
+pub const FILES_RESERVED: u64 = 4_096;
+/// Connections for each event stream of a checkout page, at least: streams stay open, and requests
+/// must still get through.
+pub const CONNECTIONS_PER_STREAM: usize = 4;
 /// How long a connection may be silent before its next request has come in whole (its head). Long enough for a client that keeps its
 /// connection between two payments, short enough that a client that drips bytes holds no place.
 pub const CONNECTION_SILENCE: Duration = Duration::from_secs(60);
@@ -164,6 +175,9 @@ pub const ATTEMPTS_PER_PAYMENT: usize = 50;
 pub const NOTE_CHARACTERS: usize = 1_000;
 /// Cases that one request looks at. Cases are rare; a filter that matches none of so many is asked again from there.
 pub const CASES_LOOKED_AT: usize = 1_000;
+/// Open cases that the metric counts, each time that it is read. Ten thousand need the same help as
+/// more.
+pub const CASES_COUNTED: usize = 10_000;
 /// Metadata of one transaction: keys, characters a key, characters a value (decisions 2).
 pub const METADATA_KEYS: usize = 50;
 pub const METADATA_KEY_CHARACTERS: usize = 40;

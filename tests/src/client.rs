@@ -92,14 +92,12 @@ impl Client {
 
     /// A page, as text.
     pub async fn page(&self, path: &str) -> anyhow::Result<String> {
-        Ok(self
-            .http
-            .get(self.url(path))
-            .send()
-            .await?
-            .error_for_status()?
-            .text()
-            .await?)
+        let request = self.http.get(self.url(path));
+        let request = match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        };
+        Ok(request.send().await?.error_for_status()?.text().await?)
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Answer> {

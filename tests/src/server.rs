@@ -1,7 +1,5 @@
 //! A real `switchyard serve`, in development mode unless told otherwise: on a free port, with a data folder of its own, and killable.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -46,7 +44,9 @@ pub struct Server {
     folder: TempDir,
     port: u16,
     setup: Setup,
-    is_development: bool,
+    /// Port of the operators' listener; none: development mode, where one listener serves
+    /// everything.
+    admin_port: Option<u16>,
     dev: Dev,
 }
 
@@ -61,7 +61,7 @@ impl Server {
             folder,
             port,
             setup,
-            is_development: true,
+            admin_port: None,
             dev,
         };
         server.up().await?;
@@ -81,10 +81,12 @@ impl Server {
     }
 
     /// From the next start on it is an installation like any other, with the keys and tokens that it has.
-    pub fn leave_development(&mut self) -> std::io::Result<()> {
-        self.is_development = false;
-        // Such a one refuses a store that everybody can look into.
-        std::fs::set_permissions(self.data().join("store"), Permissions::from_mode(0o700))
+    ///
+    /// # Errors
+    /// When no port is free for its operators.
+    pub fn leave_development(&mut self) -> anyhow::Result<()> {
+        self.admin_port = Some(free_port()?);
+        Ok(())
     }
 
     /// Starts the process, and waits for nothing.
@@ -92,7 +94,13 @@ impl Server {
         ensure!(self.process.is_none(), "it runs already");
         let mut command = Command::new(stage()?.join("switchyard"));
         command.args(["serve", "--port", &self.port.to_string()]);
-        command.args(self.is_development.then_some("--development"));
+        match self.admin_port {
+            None => command.arg("--development"),
+            Some(port) => command.env(
+                "SWITCHYARD_SERVER__ADMIN_LISTEN",
+                format!("127.0.0.1:{port}"),
+            ),
+        };
         command
             .arg("--data")
             .arg(self.data())
@@ -193,7 +201,15 @@ impl Server {
     }
 
     pub fn operator(&self) -> Client {
-        self.stranger().with_key(&self.dev.operator_token)
+        Client::new(&self.admin_url(), Some(&self.dev.operator_token))
+    }
+
+    /// Address of the operator API, health and metrics.
+    pub fn admin_url(&self) -> String {
+        match self.admin_port {
+            None => self.dev.base_url.clone(),
+            Some(port) => format!("http://127.0.0.1:{port}"),
+        }
     }
 
     /// Gives the seeded app one more webhook.

@@ -5,14 +5,11 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use switchyard_engine::ids::TransactionId;
-use tokio::sync::Semaphore;
 use url::Url;
 
+use super::streams::Streams;
 use crate::operations::Draining;
 use crate::state::ApiState;
-
-/// Event streams at once. Each is a connection that stays open; beyond it pages ask for the status instead.
-const STREAMS: usize = 10_000;
 
 /// A handle, cloned with every route and layer for every request: one counter, not one for each part.
 #[derive(Clone)]
@@ -21,7 +18,7 @@ pub struct Desk(Arc<Parts>);
 /// What lies on it.
 pub struct Parts {
     pub api: ApiState,
-    pub streams: Arc<Semaphore>,
+    pub streams: Streams,
     pub draining: Draining,
     /// Path of the public URL, without a slash at its end: most often empty.
     pub prefix: String,
@@ -51,9 +48,9 @@ impl Desk {
         Self(Arc::new(Parts {
             prefix: path.trim_end_matches('/').to_owned(),
             https: public.is_some_and(|url| url.scheme() == "https"),
+            streams: Streams::new(api.settings.streams),
             api,
             draining,
-            streams: Arc::new(Semaphore::new(STREAMS)),
             confirming: Mutex::default(),
         }))
     }

@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, StreamExt};
@@ -32,8 +31,13 @@ pub async fn status(visit: Visit) -> Response {
 /// `GET /checkout/{id}/events`
 pub async fn events(visit: Visit) -> Response {
     let headers = headers::of_anything(visit.scene.visitor.https);
-    let Ok(place) = visit.desk().streams.clone().try_acquire_owned() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, headers).into_response();
+    let place = match visit
+        .desk()
+        .streams
+        .take(visit.address(), visit.scene.tx.id)
+    {
+        Ok(place) => place,
+        Err(status) => return (status, headers).into_response(),
     };
     let (engine, id) = (visit.engine().clone(), visit.scene.tx.id);
     if stand(&visit.scene) == Stand::Waiting {

@@ -33,6 +33,7 @@ mod qr;
 mod result;
 mod scene;
 mod stand;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod trouble;

@@ -1,6 +1,7 @@
 //! A visit: one request for one payment, with the payment loaded and the language known. What has no payment ends here, in a page that
 //! says so.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::RequestPartsExt;
@@ -134,6 +135,11 @@ impl Visit {
 
     pub fn desk(&self) -> &Desk {
         &self.desk
+    }
+
+    /// The client's address, as far as it is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.context.ip.as_deref()?.parse().ok()
     }
 
     pub fn query(&self, name: &str) -> Option<&str> {

@@ -14,7 +14,8 @@ use super::output::Output;
 /// Which server, with which token.
 #[derive(Args)]
 pub struct Target {
-    /// The server's address [default: of the development server]
+    /// Address of the server's operator API (server.admin_listen) [default: of the development
+    /// server]
     #[arg(long, global = true, env = "SWITCHYARD_URL")]
     url: Option<String>,
     /// Operator token [default: of the development server]
@@ -140,6 +141,13 @@ impl Client {
                 self.base
             )
         })?;
+        if is_elsewhere(&envelope) {
+            bail!(
+                "{} does not serve the operator API: give the address of the server's setting server.admin_listen \
+                 (http://127.0.0.1:8081 by default) with --url or SWITCHYARD_URL",
+                self.base
+            );
+        }
         if !status.is_success() {
             return Err(refusal(&envelope));
         }
@@ -207,6 +215,12 @@ fn development(target: &Target) -> anyhow::Result<Development> {
             "{file} is not what a development server writes: delete it and start the server again"
         )
     })
+}
+
+/// Whether the server has no such route, as the public listener of a production server has none for
+/// operators.
+fn is_elsewhere(envelope: &Value) -> bool {
+    envelope["errors"][0]["code"] == "route_not_found"
 }
 
 /// Every problem of a refusal with its hint.

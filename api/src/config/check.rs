@@ -95,6 +95,7 @@ fn server(settings: &Settings, refusals: &mut Refusals) {
             listen.port()
         ));
     }
+    listeners(settings, refusals);
     match &settings.server.public_url {
         Some(url) => public_url(settings, url, refusals),
         None if !settings.development && !listen.ip().to_canonical().is_loopback() => refusals.push(format!(
@@ -102,6 +103,29 @@ fn server(settings: &Settings, refusals: &mut Refusals) {
              under which they reach this server"
         )),
         None => {}
+    }
+}
+
+fn listeners(settings: &Settings, refusals: &mut Refusals) {
+    let server = &settings.server;
+    if settings.development && server.admin_listen.is_some() {
+        refusals.push(
+            "server.admin_listen is set in development mode, where one listener serves everything: take it out".to_owned(),
+        );
+    }
+    if !settings.development && server.admin_listen.is_none() && settings.admin_listen().is_none() {
+        refusals.push(format!(
+            "server.listen is {}, the default of server.admin_listen: everybody could reach the operator API, so set \
+             server.admin_listen to another address",
+            server.listen
+        ));
+    }
+    if server.max_connections == Some(0) || server.max_streams == Some(0) {
+        refusals.push(
+            "server.max_connections and server.max_streams have to be at least 1: without them, they are chosen by the limit on \
+             open files"
+                .to_owned(),
+        );
     }
 }
 
@@ -304,12 +328,18 @@ fn mail(settings: &Settings, refusals: &mut Refusals) {
 
 fn observation(settings: &Settings, refusals: &mut Refusals) {
     let server = &settings.server;
-    let is_public = !server.listen.ip().to_canonical().is_loopback()
-        || server.public_url.as_ref().is_some_and(|url| !is_local(url));
+    let is_public = match settings.admin_listen() {
+        Some(address) => !address.ip().to_canonical().is_loopback(),
+        None => {
+            !server.listen.ip().to_canonical().is_loopback()
+                || server.public_url.as_ref().is_some_and(|url| !is_local(url))
+        }
+    };
     if settings.metrics.enabled && settings.metrics.open && is_public && !settings.development {
         refusals.push(
-            "metrics.open is on while this server is reached from outside: everybody could read how many payments are made, so switch it \
-             off and give Prometheus an operator token"
+            "metrics.open is on while /metrics is reached from outside: everybody could read how many payments are made, so switch it \
+             off and give Prometheus an operator token, or set server.admin_listen to a loopback \
+             address"
                 .to_owned(),
         );
     }
@@ -428,13 +458,20 @@ mod tests {
             "operator.tokens",
         ),
         (
-            "[metrics]\nopen = true\n[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+            "[metrics]\nopen = true\n[server]\nadmin_listen = '0.0.0.0:8081'",
             "metrics.open",
         ),
         (
-            "[metrics]\nopen = true\n[server]\npublic_url = 'https://pay.example.com'",
+            "[metrics]\nopen = true\n[server]\nadmin_listen = '127.0.0.1:8080'\npublic_url = 'https://pay.example.com'",
             "metrics.open",
         ),
+        ("[server]\nlisten = '127.0.0.1:8081'", "server.admin_listen"),
+        (
+            "development = true\n[server]\nadmin_listen = '127.0.0.1:8081'",
+            "server.admin_listen",
+        ),
+        ("[server]\nmax_connections = 0", "server.max_connections"),
+        ("[server]\nmax_streams = 0", "server.max_streams"),
         ("[gateways]\ndir = 'data/store/gateways'", "gateways.dir"),
         ("[server]\nshutdown_delay = '1h'", "server.shutdown_delay"),
         (
@@ -501,6 +538,9 @@ mod tests {
             "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
             "[rate_limit]\nper_minute = 0",
             "[metrics]\nopen = true",
+            "[metrics]\nopen = true\n[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+            "[server]\nadmin_listen = '127.0.0.1:8080'",
+            "[server]\nadmin_listen = '10.0.0.5:8081'",
             "[server]\ntrusted_proxies = ['10.0.0.0/8', 'fc00::/7']",
         ] {
             assert_eq!(refusals(toml), Vec::<String>::new(), "{toml}");

@@ -4,7 +4,7 @@
 //! underscores, as in `SWITCHYARD_SERVER__LISTEN`), the command line. An unknown name is an error, so that a typing mistake does
 //! not leave a default in place unseen.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,6 +64,20 @@ sections! {
     Server {
         /// Address and port to listen on.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
+        /// Address and port for `/healthz`, `/readyz`, `/metrics` and `/operator/v1`. Without it:
+        /// 127.0.0.1:8081, and in development mode the listen address.
+        admin_listen: Option<SocketAddr> = None,
+        /// Connections at once. Without it: as many as the limit on open files leaves, at most
+        /// 10,000.
+        max_connections: Option<u32> = None,
+        /// Connections at once of one client address that is not a trusted proxy. 0: no limit.
+        max_connections_per_address: u32 = 256,
+        /// Event streams of checkout pages at once. Without it: a quarter of the connections.
+        max_streams: Option<u32> = None,
+        /// Event streams at once of one client address. 0: no limit.
+        max_streams_per_address: u32 = 64,
+        /// Event streams at once of one payment. 0: no limit.
+        max_streams_per_payment: u32 = 8,
         /// Where clients and payers reach this server, without a path. Without it: `http://` and the listen address.
         public_url: Option<Url> = None,
         /// Addresses or networks of proxies whose `X-Forwarded-For` is believed.
@@ -240,6 +254,14 @@ impl Settings {
         }
     }
 
+    /// Address of the listener for operators, balancers and Prometheus; `None`: the public one
+    /// serves them.
+    pub fn admin_listen(&self) -> Option<SocketAddr> {
+        let default = (!self.development).then_some(DEFAULT_ADMIN);
+        let address = self.server.admin_listen.or(default);
+        address.filter(|address| *address != self.server.listen)
+    }
+
     pub fn store_path(&self) -> PathBuf {
         let chosen = self.store.path.clone();
         chosen.unwrap_or_else(|| self.data.dir.join("store"))
@@ -255,6 +277,9 @@ impl Settings {
         self.webhook.allow_private.unwrap_or(self.development)
     }
 }
+
+/// Next to the default of `server.listen`, and for this machine only.
+const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 
 const fn seconds(count: u64) -> Span {
     Span(Duration::from_secs(count))

@@ -1,9 +1,12 @@
-//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes, and nobody has told it to stop.
+//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes, a
+//! gateway can serve live, and it was not told to stop.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use switchyard_engine::engine::Engine;
+use switchyard_engine::environment::Environment;
 
 use super::Operations;
 
@@ -15,14 +18,38 @@ pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Va
     let inner = &operations.0;
     let store = inner.engine.store.stats().available;
     let stopping = inner.draining.has_begun();
-    let (status, word) = if store && !stopping {
+    let gateways = !inner.surroundings.requires_live_gateway || can_serve_live(&inner.engine);
+    let (status, word) = if store && gateways && !stopping {
         (StatusCode::OK, "ready")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
     let checks = json!({
         "store": if store { "ok" } else { "cannot write" },
+        "gateways": if gateways { "ok" } else { "no gateway of a live connection can serve" },
         "shutdown": if stopping { "has begun" } else { "ok" },
     });
     (status, Json(json!({ "status": word, "checks": checks })))
+}
+
+/// Whether the gateway of some live connection takes new attempts. A new installation has no live
+/// connection: nothing is missing then.
+fn can_serve_live(engine: &Engine) -> bool {
+    let takes_new = |gateway: &str| {
+        let version = engine.gateways.current(gateway);
+        version.is_some_and(|version| !version.is_in_quarantine() && !version.is_draining())
+    };
+    let mut has_connection = false;
+    for app in engine.access.apps(None) {
+        if !app.is_enabled {
+            continue;
+        }
+        for connection in engine.access.connections(app.id, Environment::Live) {
+            if connection.is_enabled && takes_new(&connection.gateway) {
+                return true;
+            }
+            has_connection |= connection.is_enabled;
+        }
+    }
+    !has_connection
 }

@@ -1,39 +1,5 @@
-//! `GET /metrics` for Prometheus, and the list of all metrics. Each is recorded where it happens, by the name that stands here.
-//!
-//! | name | labels | what |
-//! |---|---|---|
-//! | `switchyard_http_requests_total` | `method`, `route`, `status` | answers; `route` is the pattern, never the path |
-//! | `switchyard_http_request_seconds` | `method`, `route` | time to the answer's head |
-//! | `switchyard_store_commits_total` | | commits made durable |
-//! | `switchyard_store_batches_total` | | flushes |
-//! | `switchyard_store_batch_commits` | | commits that shared one flush |
-//! | `switchyard_store_largest_batch` | | most commits in one flush since the start |
-//! | `switchyard_store_queue` | | commits that wait for the writer |
-//! | `switchyard_store_available` | | 1: the store writes; 0: it does not |
-//! | `switchyard_actors_live` | | transaction actors in memory |
-//! | `switchyard_actor_panics_total` | `actor` | panics that were caught |
-//! | `switchyard_submissions_away` | | calls to gateways that have not come back |
-//! | `switchyard_callbacks_received_total` | `gateway`, `result` | providers' requests: stored, limited, too_large, not_stored |
-//! | `switchyard_callbacks_total` | `gateway`, `result` | those dealt with: verified, hint, unmatched, refused, ignored, forgotten |
-//! | `switchyard_gateway_calls_total` | `gateway`, `operation`, `outcome` | ended calls |
-//! | `switchyard_gateway_call_seconds` | `gateway`, `operation` | their time |
-//! | `switchyard_gateway_panics_total` | `gateway` | panics inside gateways that were caught |
-//! | `switchyard_breaker_open` | `connection`, `kind`, `method` | 1: the circuit breaker is open; 0: it closed again |
-//! | `switchyard_breaker_turns_total` | `gateway`, `to` | breakers that opened or closed |
-//! | `switchyard_breaker_probes_total` | | transactions sent to a connection whose breaker is open |
-//! | `switchyard_gateway_changes_total` | `gateway`, `change` | upgrades, roll backs and the like |
-//! | `switchyard_gateway_workers` | | processes that run a gateway |
-//! | `switchyard_gateway_worker_deaths_total` | `gateway` | such processes that ended by themselves or had to be ended |
-//! | `switchyard_gateway_quarantines_total` | `gateway` | versions that went into quarantine by themselves |
-//! | `switchyard_outbox_depth` | `kind` | webhooks and mails that are not done |
-//! | `switchyard_outbox_oldest_seconds` | `kind` | how long the oldest of them is due |
-//! | `switchyard_webhook_attempts_total` | `outcome` | sent webhooks |
-//! | `switchyard_webhook_delay_seconds` | | from the event to its first attempt |
-//! | `switchyard_webhooks_disabled_total` | | webhooks switched off because their receiver is gone |
-//! | `switchyard_mail_attempts_total` | `outcome` | sent mails |
-//! | `switchyard_cases_opened_total` | `reason` | what only a person can settle |
-//! | `switchyard_exchange_fetches_failed_total` | | exchange rates that could not be fetched |
-//! | `switchyard_keys_refused_total` | `why` | requests with a key that opens nothing |
+//! `GET /metrics` for Prometheus. docs/metrics.md lists all metrics; each is recorded where it
+//! happens, by the name that stands there.
 
 use std::time::Duration;
 
@@ -41,10 +7,11 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{describe_counter, describe_gauge, describe_histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use super::Operations;
+use super::observed::observe;
+use super::{Operations, first_values};
 use crate::bearer::bearer;
 
 /// Starts collecting. Can be done once in a process.
@@ -57,6 +24,7 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
         .set_buckets_for_metric(Matcher::Full(BATCH_COMMITS.to_owned()), &COMMITS)?
         .install_recorder()?;
     describe();
+    first_values::at_start();
     // Histograms keep samples until they are folded into buckets: without this they would grow until somebody asks.
     let upkeep = handle.clone();
     tokio::spawn(async move {
@@ -84,26 +52,13 @@ pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> R
     let Some(handle) = &inner.metrics else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    look(&operations);
+    first_values::of_gateways(&inner.engine);
+    observe(&inner.engine, &inner.surroundings.folders).await;
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4")],
         handle.render(),
     )
         .into_response()
-}
-
-/// Reads what is not recorded as it happens.
-#[allow(clippy::cast_precision_loss)] // gauges are floating point, and these counts stay far below 2^53
-fn look(operations: &Operations) {
-    let engine = &operations.0.engine;
-    let store = engine.store.stats();
-    counter!("switchyard_store_commits_total").absolute(store.commits);
-    counter!("switchyard_store_batches_total").absolute(store.batches);
-    gauge!("switchyard_store_largest_batch").set(store.largest_batch as f64);
-    gauge!("switchyard_store_queue").set(store.queue as f64);
-    gauge!("switchyard_store_available").set(if store.available { 1.0 } else { 0.0 });
-    gauge!("switchyard_actors_live").set(engine.live_actors() as f64);
-    gauge!("switchyard_submissions_away").set(engine.submissions_away() as f64);
 }
 
 fn describe() {
@@ -115,7 +70,9 @@ fn describe() {
         "switchyard_http_request_seconds",
         "Time to the head of an answer"
     );
+    describe_connections();
     describe_store();
+    describe_process();
     describe_gauge!("switchyard_actors_live", "Transaction actors in memory");
     describe_counter!(
         "switchyard_actor_panics_total",
@@ -136,6 +93,43 @@ fn describe() {
     describe_counter!(
         "switchyard_keys_refused_total",
         "Requests with a key that opens nothing"
+    );
+}
+
+fn describe_process() {
+    describe_gauge!("switchyard_build_info", "1, with the version as its label");
+    describe_gauge!(
+        "switchyard_process_open_files",
+        "Open files and sockets of the process"
+    );
+    describe_gauge!(
+        "switchyard_process_max_files",
+        "Files and sockets that the process may have open"
+    );
+    describe_gauge!(
+        "switchyard_process_resident_bytes",
+        "Resident memory of the process"
+    );
+    describe_gauge!(
+        "switchyard_disk_free_bytes",
+        "Free bytes of the file system of a folder"
+    );
+}
+
+fn describe_connections() {
+    describe_gauge!("switchyard_connections", "Open connections of a listener");
+    describe_gauge!(
+        "switchyard_connections_limit",
+        "Connections that a listener takes at once"
+    );
+    describe_counter!(
+        "switchyard_connections_refused_total",
+        "Connections refused because their address has too many"
+    );
+    describe_gauge!("switchyard_streams", "Open event streams of checkout pages");
+    describe_counter!(
+        "switchyard_streams_refused_total",
+        "Event streams of checkout pages refused over a limit"
     );
 }
 
@@ -171,6 +165,10 @@ fn describe_gateways() {
     describe_counter!(
         "switchyard_gateway_worker_deaths_total",
         "Processes of gateways that ended by themselves or had to be ended"
+    );
+    describe_gauge!(
+        "switchyard_gateways_quarantined",
+        "Gateways whose current version is in quarantine"
     );
     describe_counter!(
         "switchyard_gateway_changes_total",
@@ -215,6 +213,7 @@ fn describe_outbox() {
         "Webhooks switched off because their receiver is gone"
     );
     describe_counter!("switchyard_mail_attempts_total", "Sent mails by outcome");
+    describe_gauge!("switchyard_cases_open", "Open cases for a person");
     describe_counter!(
         "switchyard_cases_opened_total",
         "Cases for a person by reason"
@@ -253,7 +252,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    const ADVICE: &str = "keep the list at the top of operations/metrics.rs and its `describe` in step with what is recorded";
+    const ADVICE: &str = "keep docs/metrics.md and `describe` in operations/metrics.rs in step with what is recorded";
 
     /// Names in quotes after `marker`, in all sources below `folder`.
     fn named(folder: &Path, markers: &[&str], names: &mut BTreeSet<String>) {
@@ -279,6 +278,15 @@ mod tests {
         }
     }
 
+    /// Names in the table of the docs.
+    fn listed() -> BTreeSet<String> {
+        let page = include_str!("../../../docs/metrics.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+        rows.filter_map(|row| row.split('`').next())
+            .map(str::to_owned)
+            .collect()
+    }
+
     #[test]
     fn the_list_of_metrics_names_all_that_are_recorded_and_no_others() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -297,14 +305,7 @@ mod tests {
                 &mut recorded,
             );
         }
-        let rows = include_str!("metrics.rs")
-            .lines()
-            .filter_map(|line| line.strip_prefix("//! | `"));
-        let listed: BTreeSet<String> = rows
-            .filter_map(|row| row.split('`').next())
-            .map(str::to_owned)
-            .collect();
-        assert_eq!(recorded, listed, "{ADVICE}");
+        assert_eq!(recorded, listed(), "{ADVICE}");
     }
 
     #[test]
@@ -320,13 +321,6 @@ mod tests {
             ],
             &mut described,
         );
-        let rows = include_str!("metrics.rs")
-            .lines()
-            .filter_map(|line| line.strip_prefix("//! | `"));
-        let listed: BTreeSet<String> = rows
-            .filter_map(|row| row.split('`').next())
-            .map(str::to_owned)
-            .collect();
-        assert_eq!(described, listed, "{ADVICE}");
+        assert_eq!(described, listed(), "{ADVICE}");
     }
 }

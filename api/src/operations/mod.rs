@@ -1,15 +1,19 @@
 //! What keeps the program running and seen: liveness and readiness, metrics, the log, and an orderly end.
 
+mod first_values;
 mod forwarded;
 mod health;
 pub mod logging;
 pub mod meters;
 pub mod metrics;
+mod observed;
+pub mod quota;
 mod request;
 mod shutdown;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -30,6 +34,16 @@ struct Inner {
     metrics: Option<PrometheusHandle>,
     metrics_open: bool,
     draining: Draining,
+    surroundings: Surroundings,
+}
+
+/// Surroundings of the engine that health and metrics look at.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Folders whose free disk space is shown, each with its name in the metric.
+    pub folders: Vec<(&'static str, PathBuf)>,
+    /// Not ready while there are live connections and no gateway of any of them takes new attempts.
+    pub requires_live_gateway: bool,
 }
 
 impl Operations {
@@ -39,23 +53,31 @@ impl Operations {
         metrics: Option<PrometheusHandle>,
         metrics_open: bool,
         draining: Draining,
+        surroundings: Surroundings,
     ) -> Self {
         Self(Arc::new(Inner {
             engine,
             metrics,
             metrics_open,
             draining,
+            surroundings,
         }))
     }
 
     /// `/healthz`, `/readyz` and, if there are any, `/metrics`.
     pub fn router<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
-        let mut router = Router::new()
+        let metrics = match self.0.metrics {
+            Some(_) => Router::new().route("/metrics", get(metrics::page)),
+            None => Router::new(),
+        };
+        self.health().merge(metrics.with_state(self.clone()))
+    }
+
+    /// `/healthz` and `/readyz`.
+    pub fn health<S: Clone + Send + Sync + 'static>(&self) -> Router<S> {
+        Router::new()
             .route("/healthz", get(health::live))
-            .route("/readyz", get(health::ready));
-        if self.0.metrics.is_some() {
-            router = router.route("/metrics", get(metrics::page));
-        }
-        router.with_state(self.clone())
+            .route("/readyz", get(health::ready))
+            .with_state(self.clone())
     }
 }

@@ -6,17 +6,20 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use switchyard_engine::access::{Access, MasterKey, Options, Vault};
+use switchyard_engine::access::{
+    Access, ConnectionChange, MasterKey, NewConnection, Options, Vault,
+};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
 use tower::ServiceExt as _;
 
-use super::{Draining, Operations};
+use super::{Draining, Operations, Surroundings};
 
 async fn engine() -> Engine {
     let (clock, ids, store) = (Clock::wall(), Ids::seeded(31), Store::memory());
@@ -62,7 +65,18 @@ async fn ask(router: &Router, path: &str, token: &str) -> (StatusCode, String) {
 
 fn operations(engine: &Engine, is_open: bool, draining: &Draining) -> Router {
     let handle = PrometheusBuilder::new().build_recorder().handle();
-    Operations::new(engine.clone(), Some(handle), is_open, draining.clone()).router()
+    let surroundings = Surroundings {
+        requires_live_gateway: true,
+        ..Surroundings::default()
+    };
+    Operations::new(
+        engine.clone(),
+        Some(handle),
+        is_open,
+        draining.clone(),
+        surroundings,
+    )
+    .router()
 }
 
 #[tokio::test]
@@ -105,9 +119,40 @@ async fn metrics_need_an_operator_token_unless_they_are_open() {
             .0,
         StatusCode::OK
     );
-    let off = Operations::new(engine, None, true, draining).router();
+    let off = Operations::new(engine, None, true, draining, Surroundings::default()).router();
     assert_eq!(
         ask(&off, "/metrics", token.expose()).await.0,
         StatusCode::NOT_FOUND
     );
+}
+
+#[tokio::test]
+async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation_is() {
+    let (engine, draining) = (engine().await, Draining::default());
+    let router = operations(&engine, true, &draining);
+    assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
+    let app = engine.access.seed_development(None).await.unwrap().keys.app;
+    let connection = |environment| NewConnection {
+        app,
+        environment,
+        gateway: "gone".to_owned(),
+        account_name: "Main".to_owned(),
+        methods: None,
+        config: serde_json::json!({}),
+    };
+    let access = &engine.access;
+    let sandbox = connection(Environment::Sandbox);
+    access.create_connection(sandbox).await.unwrap();
+    assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
+    let live = connection(Environment::Live);
+    let live = access.create_connection(live).await.unwrap();
+    let (status, said) = ask(&router, "/readyz", "").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(said.contains("no gateway of a live connection"), "{said}");
+    let disabled = ConnectionChange {
+        is_enabled: Some(false),
+        ..ConnectionChange::default()
+    };
+    access.update_connection(live.id, disabled).await.unwrap();
+    assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
 }

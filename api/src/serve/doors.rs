@@ -1,9 +1,11 @@
 //! Connections: how they are taken, how many there may be, how long a silent one may stay, and how they end.
 //!
-//! Promises: never more than [`CONNECTIONS`] at once, the next wait in the port's queue; whoever says nothing is shown out; and when the
-//! server ends, nobody's connection breaks with a request on it. For that the end has two parts. At first everything is served as
-//! before, but each answer closes its connection, so that clients come with new ones, elsewhere; balancers hear it from `/readyz`.
-//! Then the port is closed, after those who stood in its queue were let in, and whatever is under way is finished.
+//! Promises: never more than the listener's total at once, the next wait in the port's queue; one
+//! address never has more than its share; silent connections time out; and a shutdown breaks no
+//! connection with a request on it. For that the shutdown has two parts. At first everything is
+//! served as before, but each response closes its connection, so that clients connect anew,
+//! elsewhere; balancers are notified by `/readyz`. Then the port is closed, after the connections
+//! in its queue were accepted, and requests in flight are finished.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,11 +25,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchyard_engine::limits::{CONNECTION_SILENCE, CONNECTIONS};
+use switchyard_engine::limits::CONNECTION_SILENCE;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;
 
+use super::admission::{self, Admission, Place};
 use crate::operations::Draining;
 
 /// What every connection needs.
@@ -43,48 +46,54 @@ struct Hall {
 }
 
 /// Serves until `draining` has begun and `lull` has passed since; returns when the last connection has ended.
-pub async fn serve(listener: TcpListener, routes: Router, draining: Draining, lull: Duration) {
+pub async fn serve(
+    listener: TcpListener,
+    admission: Admission,
+    routes: Router,
+    draining: Draining,
+    lull: Duration,
+) {
     let hall = Hall {
         routes,
         draining,
         closed: Draining::default(),
         silence: CONNECTION_SILENCE,
     };
-    receive(listener, hall, lull).await;
+    receive(listener, admission, hall, lull).await;
 }
 
-async fn receive(listener: TcpListener, hall: Hall, lull: Duration) {
+async fn receive(listener: TcpListener, admission: Admission, hall: Hall, lull: Duration) {
     let draining = hall.draining.clone();
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut end = pin!(async move {
         draining.begun().await;
         tokio::time::sleep(lull).await;
     });
     loop {
-        let (stream, peer, place) = tokio::select! {
+        let (stream, peer, room) = tokio::select! {
             () = &mut end => break,
-            taken = take(&listener, &room) => taken,
+            taken = take(&listener, &admission) => taken,
         };
-        tokio::spawn(connection(hall.clone(), stream, peer, place));
+        match admission.admit(room, peer) {
+            Some(place) => {
+                tokio::spawn(connection(hall.clone(), stream, peer, place));
+            }
+            None => admission::refuse(&stream),
+        }
     }
-    last_ones(listener, &room, &hall);
+    last_ones(listener, &admission, &hall);
     hall.closed.begin();
-    // Every place is free again when the last connection has ended. Nobody closes this semaphore.
-    let _ = room.acquire_many(ALL_PLACES).await;
+    admission.emptied().await;
 }
 
-/// The next connection, when there is a place for it.
+/// The next connection, when there is room for it.
 async fn take(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
+    admission: &Admission,
 ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     loop {
-        let Ok(place) = room.clone().acquire_owned().await else {
-            // Unreachable, since nobody closes this semaphore; waiting for ever takes no connection, as is meant then.
-            std::future::pending().await
-        };
+        let room = admission.room().await;
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, place),
+            Ok((stream, peer)) => return (stream, peer, room),
             // The client went away while it stood in the queue.
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
@@ -96,23 +105,25 @@ async fn take(
 }
 
 /// Lets in who stood in the queue of the port, which would throw them out as it closes.
-fn last_ones(listener: TcpListener, room: &Arc<Semaphore>, hall: &Hall) {
+fn last_ones(listener: TcpListener, admission: &Admission, hall: &Hall) {
     let Ok(listener) = listener.into_std() else {
         return;
     };
-    while let Ok(place) = room.clone().try_acquire_owned()
+    while let Some(room) = admission.room_now()
         && let Ok((stream, peer)) = listener.accept()
     {
         let stream = stream
             .set_nonblocking(true)
             .and_then(|()| TcpStream::from_std(stream));
-        if let Ok(stream) = stream {
+        if let Ok(stream) = stream
+            && let Some(place) = admission.admit(room, peer)
+        {
             tokio::spawn(connection(hall.clone(), stream, peer, place));
         }
     }
 }
 
-async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Place) {
     // Answers are small and complete: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "A connection keeps waiting to fill packets.");
@@ -189,7 +200,6 @@ fn is_of_the_client(error: &io::Error) -> bool {
     )
 }
 
-const ALL_PLACES: u32 = CONNECTIONS as u32;
 /// Out of file descriptors, most likely: others have to end first.
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 /// How long a connection that was taken at the very end has to say what it wants.
@@ -211,7 +221,8 @@ mod tests {
             closed: Draining::default(),
             silence: Duration::from_millis(300),
         };
-        tokio::spawn(receive(listener, hall, Duration::ZERO));
+        let admission = Admission::new("public", 10, 0, Arc::default());
+        tokio::spawn(receive(listener, admission, hall, Duration::ZERO));
         for said in [
             "",
             "G",

@@ -3,6 +3,7 @@
 //! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second server on it fails before it touches
 //! anything; requests wait in the port's queue until everything is ready.
 
+mod admission;
 mod development;
 mod doors;
 mod folders;
@@ -11,6 +12,7 @@ mod reload;
 pub(crate) mod routes;
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +22,7 @@ use switchyard_engine::access::{
     Access, DevelopmentKeys, Fingerprint, MasterKey, MasterKeyError, Options, Vault,
 };
 use switchyard_engine::clock::Clock;
+use switchyard_engine::descriptors;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::dumps;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
@@ -27,6 +30,7 @@ use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::format::bring_up_to_date;
 use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::ids::Ids;
+use switchyard_engine::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::mail::MailSettings;
 use switchyard_engine::store::{self, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
@@ -36,8 +40,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::config::{self, Settings, StoreEngine};
-use crate::operations::{self, Draining, Operations, StopSignals};
-use crate::state::{ApiState, HttpSettings};
+use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
+use crate::state::{ApiState, HttpSettings, StreamLimits};
+use admission::{Admission, Totals};
 
 pub use reload::Source;
 
@@ -67,10 +72,13 @@ pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> 
     // Before anything is opened with the master key.
     let dumps = dumps::forbid();
     refuse(config::check(&settings))?;
-    let listen = settings.server.listen;
-    let listener = TcpListener::bind(listen).await.with_context(|| {
-        format!("cannot listen on {listen}: another program may use the port; choose another with server.listen or --port")
-    })?;
+    let totals = admission::totals(&settings, descriptors::raise_limit()?);
+    let totals = totals.map_err(|why| Failure::Settings(vec![why]))?;
+    let admin = match settings.admin_listen() {
+        Some(address) => Some(bind(address, "server.admin_listen").await?),
+        None => None,
+    };
+    let listener = bind(settings.server.listen, "server.listen or --port").await?;
     // From here on a signal ends the server in order, even one that comes while it starts.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
@@ -92,26 +100,84 @@ pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> 
     let (engine, keys, _folder) = start_engine(&settings, vault, ids).await?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
-    let operations = Operations::new(engine.clone(), metrics, open, draining.clone());
-    let http = HttpSettings {
-        client_address_header: Some(operations::CLIENT_ADDRESS.to_owned()),
-        client_country_header: Some(operations::CLIENT_COUNTRY.to_owned()),
-        development: settings.development,
+    let parts = routes::Parts {
+        state: ApiState::new(engine.clone(), http_settings(&settings, totals)),
+        operations: Operations::new(
+            engine.clone(),
+            metrics,
+            open,
+            draining.clone(),
+            surroundings(&settings),
+        ),
+        draining: draining.clone(),
+        trust: routes::trust(&settings)?,
+        request_timeout: settings.server.request_timeout.0,
     };
-    let state = ApiState::new(engine.clone(), http);
-    let routes = routes::all(state, &operations, &draining, &settings)?;
-
-    tracing::info!(address = %settings.server.listen, public_url = settings.public_url(), "Switchyard serves.");
+    let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
+    let admin_address = admin_address.unwrap_or(settings.server.listen);
+    tracing::info!(
+        address = %settings.server.listen,
+        %admin_address,
+        public_url = settings.public_url(),
+        "Switchyard serves."
+    );
     if let Some(keys) = keys {
         development::welcome(&settings, &keys)?;
     }
-    let doors = doors::serve(
-        listener,
-        routes,
-        draining.clone(),
-        settings.server.shutdown_delay.0,
+    let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
+    until_told_to_end(doors, draining, signals, &settings, &engine).await
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: another program may use the port; choose another with {setting}")
+    })
+}
+
+/// Serves on the public listener and, where there is one, on the operators' own.
+async fn open_doors(
+    listener: TcpListener,
+    admin: Option<TcpListener>,
+    parts: routes::Parts,
+    totals: Totals,
+    settings: Settings,
+) {
+    let lull = settings.server.shutdown_delay.0;
+    let of_address = settings.server.max_connections_per_address;
+    let proxies = parts.trust.proxies.clone();
+    let public = Admission::new("public", totals.connections, of_address, proxies.clone());
+    let draining = parts.draining.clone();
+    let Some(admin) = admin else {
+        return doors::serve(listener, public, parts.all(), draining, lull).await;
+    };
+    let operators = Admission::new("admin", ADMIN_CONNECTIONS, 0, proxies);
+    tokio::join!(
+        doors::serve(listener, public, parts.public(), draining.clone(), lull),
+        doors::serve(admin, operators, parts.admin(), draining, lull),
     );
-    until_told_to_end(tokio::spawn(doors), draining, signals, &settings, &engine).await
+}
+
+fn surroundings(settings: &Settings) -> Surroundings {
+    Surroundings {
+        folders: vec![
+            ("data", settings.data.dir.clone()),
+            ("store", settings.store_path()),
+        ],
+        requires_live_gateway: !settings.development,
+    }
+}
+
+fn http_settings(settings: &Settings, totals: Totals) -> HttpSettings {
+    HttpSettings {
+        client_address_header: Some(operations::CLIENT_ADDRESS.to_owned()),
+        client_country_header: Some(operations::CLIENT_COUNTRY.to_owned()),
+        development: settings.development,
+        streams: StreamLimits {
+            total: totals.streams,
+            per_address: settings.server.max_streams_per_address as usize,
+            per_payment: settings.server.max_streams_per_payment as usize,
+        },
+    }
 }
 
 /// Serves until a signal comes, then finishes what is under way, in the time that the settings give.
@@ -142,12 +208,18 @@ async fn until_told_to_end(
     }
     let left = deadline.saturating_duration_since(Instant::now());
     let stopped = tokio::time::timeout(left + LAST_FLUSH, engine.stop(left)).await;
-    stopped.map_err(|_| {
+    let has_stored_all = stopped.map_err(|_| {
         Failure::Other(anyhow!(
             "not everything came to its end within server.shutdown_timeout: it is cut off, and the next start finds what is stored \
              and goes on with it"
         ))
     })?;
+    if !has_stored_all {
+        return Err(Failure::Other(anyhow!(
+            "the store could not write when the server stopped: results that came in meanwhile are not stored. Every request that was \
+             answered is; the next start asks the providers about the rest. Check the disk first"
+        )));
+    }
     tracing::info!("Switchyard has ended; everything is stored.");
     Ok(())
 }

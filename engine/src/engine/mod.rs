@@ -150,9 +150,11 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Stops: nothing new begins; submissions, webhooks and mails that are away get `grace` to come back; then the actors' threads end
-    /// and the store is closed. What did not come back is found again at the next start.
-    pub async fn stop(&self, grace: std::time::Duration) {
+    /// Stops: nothing new begins; submissions, webhooks and mails that are away get `grace` to come
+    /// back; then the actors' threads end and the store is closed. What did not come back is found
+    /// again at the next start. Returns whether everything is stored: not when the store could not
+    /// write at the end, nor when a thread did not end in order.
+    pub async fn stop(&self, grace: std::time::Duration) -> bool {
         self.stopping.store(true, Ordering::SeqCst);
         self.fetching.abort();
         let deadline = tokio::time::sleep(grace);
@@ -171,7 +173,7 @@ impl Engine {
         if stopped.is_err() {
             tracing::error!("The actors' threads did not stop in order.");
         }
-        self.store.close().await;
+        self.store.close().await && stopped.is_ok()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

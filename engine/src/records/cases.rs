@@ -8,8 +8,8 @@ use super::{RecordError, keys, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, CaseId};
-use crate::limits::CASES_LOOKED_AT;
-use crate::store::{Batch, Direction, Store, Table};
+use crate::limits::{CASES_COUNTED, CASES_LOOKED_AT};
+use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Case, CaseReason, Transaction};
 
 /// Which cases.
@@ -115,6 +115,23 @@ pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, Recor
         page.more = None;
     }
     Ok(page)
+}
+
+/// Returns how many cases are open, at most [`CASES_COUNTED`].
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn open_cases(store: &Store) -> Result<usize, StoreError> {
+    let prefix = keys::case_prefix(true);
+    let end = keys::after(&prefix);
+    let rows = store.scan(
+        Table::Index,
+        &prefix,
+        &end,
+        Direction::Forward,
+        CASES_COUNTED,
+    );
+    Ok(rows.await?.len())
 }
 
 fn matches(query: &CaseQuery, found: &CaseFound) -> bool {

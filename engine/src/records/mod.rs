@@ -17,7 +17,7 @@ mod purge;
 mod timers;
 mod transactions;
 
-pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases};
+pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
 pub use index::IndexError;
 pub(crate) use index::{count_all, index_all};

@@ -278,11 +278,14 @@ impl Store {
             })
     }
 
-    /// Makes the commits that wait, then closes the engine and lets the directory go. Everything after it is refused.
-    pub async fn close(&self) {
+    /// Makes the commits that wait, then closes the engine and lets the directory go. Everything
+    /// after it is refused. Returns whether the store could write to the end; `false` also when
+    /// another call has closed it.
+    pub async fn close(&self) -> bool {
         let (closed, answer) = oneshot::channel();
-        if self.0.sender.send(Message::Close(Some(closed))).is_ok() {
-            let _ = answer.await; // it fails when another call has closed the store
+        match self.0.sender.send(Message::Close(Some(closed))) {
+            Ok(()) => answer.await.unwrap_or(false),
+            Err(_) => false,
         }
     }
 

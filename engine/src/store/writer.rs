@@ -30,7 +30,7 @@ use crate::limits::STORE_BATCH;
 pub(super) enum Message {
     Commit(Request),
     /// Commits that were sent before are still made.
-    Close(Option<oneshot::Sender<()>>),
+    Close(Option<oneshot::Sender<bool>>),
 }
 
 pub(super) struct Request {
@@ -109,11 +109,12 @@ impl Writer {
                 break closed;
             }
         };
+        let has_stored_all = self.failure.is_none();
         self.shared.mark_down(Some("it is closed".to_owned()));
         self.close_engine();
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
-            let _ = closed.send(()); // whoever asked may have stopped waiting
+            let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
         }
     }
 
@@ -155,7 +156,7 @@ impl Writer {
 
     /// Fills the group with what waits. Blocks for the first commit, except when a failed engine waits to be reopened.
     /// Answers `Some` when the store is to be closed after this group.
-    fn gather(&mut self) -> Option<Option<oneshot::Sender<()>>> {
+    fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
         let mut next = match self.failure {
             None => match self.receiver.recv() {
                 Ok(message) => Some(message),

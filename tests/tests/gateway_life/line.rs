@@ -16,9 +16,9 @@ pub async fn run(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
 }
 
 async fn switchyard(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
-    let dev = server.dev();
+    let (url, token) = (server.admin_url(), &server.dev().operator_token);
     let mut command = Command::new(switchyard_tests::server::stage()?.join("switchyard"));
-    command.args(["--url", &dev.base_url, "--token", &dev.operator_token]);
+    command.args(["--url", &url, "--token", token]);
     Ok(command.args(words).output().await?)
 }
 

@@ -217,5 +217,22 @@ async fn a_disk_that_turns_read_only_is_503_and_when_it_can_be_written_everythin
     nothing_is_half_done(&server, &promised).await?;
     server.kill().await?;
     server.up().await?;
-    nothing_is_half_done(&server, &promised).await
+    nothing_is_half_done(&server, &promised).await?;
+
+    // An end at which the store cannot write is not told as a good one.
+    std::fs::write(&switch, "")?;
+    initialize_until_refused(&server, &mut promised)
+        .await?
+        .expect(503)?;
+    server.terminate().await?;
+    let status = server.ended().await?;
+    assert_eq!(status.code(), Some(1), "{}", server.log());
+    assert!(!server.log().contains("everything is stored"));
+    assert!(server.log().contains("the store could not write"));
+    std::fs::remove_file(&switch)?;
+    server.up().await?;
+    nothing_is_half_done(&server, &promised).await?;
+    server.stop().await?;
+    assert!(server.log().contains("everything is stored"));
+    Ok(())
 }

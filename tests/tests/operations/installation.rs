@@ -25,6 +25,7 @@ const UNPRIVILEGED: &str = "nobody";
 struct Installation {
     folder: TempDir,
     port: u16,
+    admin_port: u16,
     token: String,
     process: Option<Child>,
 }
@@ -40,6 +41,7 @@ impl Installation {
         let mut installation = Self {
             folder,
             port: free_port()?,
+            admin_port: free_port()?,
             token: String::new(),
             process: None,
         };
@@ -130,11 +132,15 @@ impl Installation {
                 "SWITCHYARD_SERVER__LISTEN",
                 format!("127.0.0.1:{}", self.port),
             )
+            .env(
+                "SWITCHYARD_SERVER__ADMIN_LISTEN",
+                format!("127.0.0.1:{}", self.admin_port),
+            )
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
         self.process = Some(command.spawn()?);
-        let client = Client::new(&format!("http://127.0.0.1:{}", self.port), None);
+        let client = Client::new(&format!("http://127.0.0.1:{}", self.admin_port), None);
         let end = Instant::now() + Duration::from_secs(60);
         while !client
             .get("/readyz")
@@ -175,7 +181,10 @@ impl Installation {
         let said = Command::new(self.folder.path().join("usr/local/bin/switchyard"))
             .args(arguments)
             .arg("--json")
-            .env("SWITCHYARD_URL", format!("http://127.0.0.1:{}", self.port))
+            .env(
+                "SWITCHYARD_URL",
+                format!("http://127.0.0.1:{}", self.admin_port),
+            )
             .env("SWITCHYARD_TOKEN", &self.token)
             .output()?;
         ensure!(said.status.success(), "{arguments:?}: {said:?}");

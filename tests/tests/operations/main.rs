@@ -1,6 +1,7 @@
 //! The program as an operator lives with it: a disk that is full or read-only, an end under load, what the log and the metrics say,
 //! and what it makes of bytes on a bare socket.
 
+mod crowd;
 mod disk;
 mod ending;
 mod installation;

@@ -173,3 +173,72 @@ const WATCHED: &[Watched] = &[
         3.0,
     ),
 ];
+
+const DOCS: &str = include_str!("../../../docs/metrics.md");
+
+/// Rows of the docs: name, type, and since when there is such a series.
+fn documented() -> Vec<[&'static str; 3]> {
+    let rows = DOCS
+        .lines()
+        .filter(|line| line.starts_with("| `switchyard_"));
+    rows.filter_map(|row| {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        Some([
+            cells.get(1)?.trim_matches('`'),
+            cells.get(2)?,
+            cells.get(4)?,
+        ])
+    })
+    .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_docs_list_what_a_server_shows_and_counters_are_there_from_the_start()
+-> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let read = page(&server.operator()).await?;
+    let shown = read.lines().filter_map(|line| {
+        let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+        Some([name, kind])
+    });
+    let shown: Vec<_> = shown.collect();
+    let documented = documented();
+    assert!(documented.len() > 40, "{documented:?}");
+    for one in &shown {
+        let is_listed = documented
+            .iter()
+            .any(|[name, kind, _]| [*name, *kind] == *one);
+        assert!(is_listed, "{one:?} is not in docs/metrics.md");
+    }
+    for [name, kind, since] in documented {
+        let is_there = shown.contains(&[name, kind]);
+        assert!(
+            since == "event" || is_there,
+            "{name} is not there from the start: {read}"
+        );
+    }
+    for (name, label) in [
+        ("switchyard_cases_opened_total", "reason=\"amount_differs\""),
+        ("switchyard_mail_attempts_total", "outcome=\"troubled\""),
+        (
+            "switchyard_gateway_quarantines_total",
+            "gateway=\"switchyard_demo\"",
+        ),
+        ("switchyard_cases_open", ""),
+    ] {
+        assert_eq!(
+            value(&read, name, &[label]),
+            Some(0.0),
+            "{name} {label}: {read}"
+        );
+    }
+    for name in [
+        "switchyard_process_open_files",
+        "switchyard_process_resident_bytes",
+    ] {
+        assert!(value(&read, name, &[]) > Some(1.0), "{name}: {read}");
+    }
+    let free = value(&read, "switchyard_disk_free_bytes", &["folder=\"store\""]);
+    assert!(free > Some(0.0), "{read}");
+    Ok(())
+}

@@ -49,7 +49,8 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
             .flatten()
             .any(|file| file.path().extension().is_some_and(|end| end == "eml"))
         {
-            return engine.stop(Duration::from_secs(5)).await;
+            assert!(engine.stop(Duration::from_secs(5)).await, "all is stored");
+            return;
         }
         tokio::time::sleep(WAIT).await;
     }
