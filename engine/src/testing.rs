@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::access::{Access, Caller, DevelopmentKeys, MasterKey, Options, Vault};
+use crate::access::{
+    Access, AppChange, AppSettings, Caller, DevelopmentKeys, MasterKey, Options, Vault,
+};
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
 use crate::engine::{Engine, EngineSettings, Equipment};
@@ -33,6 +35,8 @@ pub struct Wanted {
     pub feed: FeedSettings,
     /// Requests in any 60 s for each key; 0: no limit.
     pub requests_per_minute: u32,
+    /// Attempts that a payer has. One by default, so that a decline ends a test's payment.
+    pub checkout_attempts: u8,
     /// The keys of an earlier engine on the same store.
     pub keys: Option<DevelopmentKeys>,
 }
@@ -46,6 +50,7 @@ impl Wanted {
             settings: EngineSettings::default(),
             feed: FeedSettings::default(),
             requests_per_minute: 0,
+            checkout_attempts: 1,
             keys: None,
         }
     }
@@ -75,6 +80,15 @@ impl Wanted {
         .await
         .unwrap();
         let keys = access.seed_development(self.keys).await.unwrap().keys;
+        let settings = AppSettings {
+            checkout_attempts: self.checkout_attempts,
+            ..access.app(keys.app).unwrap().settings.clone()
+        };
+        let change = AppChange {
+            settings: Some(settings),
+            ..AppChange::default()
+        };
+        access.update_app(keys.app, change).await.unwrap();
         let exchange = Exchange::load(self.store.clone(), self.clock.clone(), self.feed, true)
             .await
             .unwrap();

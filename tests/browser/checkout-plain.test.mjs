@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { pay, PHONE } from './checkout-steps.mjs';
+import { pay, PHONE, WORDS } from './checkout-steps.mjs';
 import { FAILS, openBrowser, PAYS, startServer, STAYS_PENDING } from './harness.mjs';
 
 test('with script off', async (t) => {
@@ -11,7 +11,7 @@ test('with script off', async (t) => {
   const browser = await openBrowser(t);
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE, locale: 'fr-CI' });
 
-  await t.test('a person pays in their own language, and goes back by the link or by waiting', async () => {
+  await t.test('a person pays in their own language, and goes back by the link', async () => {
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
     await page.goto(url);
@@ -21,7 +21,9 @@ test('with script off', async (t) => {
     await pay(page, url, PAYS);
     await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
     assert.equal((await server.verify(id)).status, 'success');
-    await page.waitForURL(/paymentStatus=success/, { timeout: 15_000 });
+    assert.equal(await page.locator('meta[http-equiv=refresh]').count(), 0, 'what nobody can stop does not start');
+    await page.getByRole('link', { name: /^Back to / }).click();
+    await page.waitForURL(/paymentStatus=success/);
     assert.equal(new URL(page.url()).searchParams.get('order'), '7');
   });
 
@@ -30,17 +32,26 @@ test('with script off', async (t) => {
     const { checkout_url: url } = await server.initialize();
     await pay(page, url, FAILS, 'fr');
     await page.getByRole('heading', { name: 'Le paiement n’a pas abouti' }).waitFor();
+    await page.getByRole('link', { name: 'Réessayer' }).click();
+    await page.getByRole('link', { name: 'Modifier les informations' }).click();
+    await page.getByLabel(WORDS.fr.number).fill(PAYS);
+    await page.getByRole('button', { name: WORDS.fr.next }).click();
+    await page.getByRole('button', { name: WORDS.fr.pay }).click();
+    await page.getByRole('heading', { name: 'Paiement réussi' }).waitFor();
     await page.getByRole('link', { name: /^Retour chez / }).click();
-    await page.waitForURL(/paymentStatus=failed/);
+    await page.waitForURL(/paymentStatus=success/);
   });
 
-  await t.test('the waiting page asks again by itself', async () => {
+  await t.test('the waiting page asks again by itself, until the payer stops it', async () => {
     const page = await context.newPage();
     const { checkout_url: url } = await server.initialize();
     await pay(page, url, STAYS_PENDING, 'fr');
     await page.getByRole('heading', { name: 'Nous attendons votre paiement' }).waitFor();
-    const asked = page.waitForResponse((answer) => answer.url().includes('/wait'), { timeout: 15_000 });
+    const asked = page.waitForResponse((answer) => answer.url().includes('/wait'), { timeout: 30_000 });
     assert.equal((await asked).status(), 200);
+    await page.getByRole('link', { name: 'Ne plus actualiser' }).click();
+    await page.getByText('ne s’actualise plus automatiquement').waitFor();
+    assert.equal(await page.locator('meta[http-equiv=refresh]').count(), 0);
   });
 
   await t.test('a person cancels', async () => {

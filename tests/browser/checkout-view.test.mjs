@@ -47,7 +47,7 @@ async function walk(page, server, lang, name) {
     await look(page, `5-${step}-${name}`);
   };
   await finish(PAYS, 'success', /\/result/);
-  await finish(FAILS, 'failed', /\/result/);
+  await finish(FAILS, 'failed', /\/checkout\/[a-z0-9_]+(\?lang=..)?$/);
   await finish(STAYS_PENDING, 'wait', /\/wait/);
   const { checkout_url: url } = await server.initialize();
   await page.goto(`${url}/cancel?lang=${lang}`);

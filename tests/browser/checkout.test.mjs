@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { complaints, pay, PHONE, toConfirm } from './checkout-steps.mjs';
+import { complaints, pay, PHONE, toConfirm, WORDS } from './checkout-steps.mjs';
 import { eventually, FAILS, openBrowser, PAYS, startServer, STAYS_PENDING } from './harness.mjs';
 
 test('the three test numbers', async (t) => {
@@ -18,8 +18,10 @@ test('the three test numbers', async (t) => {
     await pay(page, url, PAYS);
     await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
     assert.equal((await server.verify(id)).status, 'success');
-    assert.match(await page.textContent('main'), /You will go back to 127\.0\.0\.1:\d+ in a few seconds/);
+    assert.match(await page.textContent('main'), /You will go back to 127\.0\.0\.1:\d+ in (20|19) seconds/);
     assert.deepEqual(heard, [], 'the pages break none of their own rules');
+    await page.waitForTimeout(15_000);
+    assert.match(page.url(), /\/result/, 'it does not leave in under 20 seconds');
 
     // Nobody presses anything: the page goes back by itself, with the merchant's own query kept.
     await page.waitForURL((address) => address.searchParams.has('paymentStatus'), { timeout: 15_000 });
@@ -40,21 +42,6 @@ test('the three test numbers', async (t) => {
     assert.equal((await server.retrieve(id)).status, 'pending');
     await page.getByRole('link', { name: /Retourner maintenant/ }).click();
     await page.waitForURL(/paymentStatus=pending/);
-  });
-
-  await t.test('the third one fails, with a reason and a next step', async () => {
-    const page = await visitor();
-    const { id, checkout_url: url } = await server.initialize();
-    await pay(page, url, FAILS);
-    const alert = page.getByRole('alert').filter({ hasText: 'The payment did not work' });
-    await alert.waitFor();
-    assert.match(await alert.textContent(), /was not confirmed on the phone, or it was refused there/);
-    assert.equal((await server.retrieve(id)).status, 'failed');
-    await page.getByRole('button', { name: 'Stay on this page' }).click();
-    await page.waitForTimeout(7_000);
-    assert.match(page.url(), /\/result/, 'who wants to read may stay');
-    await page.getByRole('link', { name: /^Back to / }).click();
-    await page.waitForURL(/paymentStatus=failed/);
   });
 
   await t.test('any other number is told what is wrong, beside the field', async () => {
@@ -107,18 +94,51 @@ test('a waiting page hears of news, by events or by asking', async (t) => {
   await page.waitForResponse((answer) => /\/wait/.test(answer.url()), { timeout: 30_000 });
 });
 
-test('an app may allow another attempt after a refusal', async (t) => {
+test('the third test number is declined, with two ways on, and fails at the third attempt', async (t) => {
   const server = await startServer(t);
-  await server.operator('PATCH', `/operator/v1/apps/${server.dev.app_id}`, { settings: { checkout_attempts: 2 } });
   const browser = await openBrowser(t);
   const page = await browser.newPage({ viewport: PHONE });
   const { id, checkout_url: url } = await server.initialize();
   await pay(page, url, FAILS);
-  const alert = page.getByRole('alert').filter({ hasText: 'The last attempt did not work.' });
-  await alert.waitFor();
-  assert.match(await alert.textContent(), /You can try once more/);
-  assert.equal((await server.retrieve(id)).status, 'pending', 'one attempt is not the payment');
-  await pay(page, url, PAYS);
+  for (const left of [/You can try 2 more times/, /You can try once more/]) {
+    const alert = page.getByRole('alert').filter({ hasText: 'The payment did not work' });
+    await alert.waitFor();
+    assert.match(await alert.textContent(), /was not confirmed on the phone, or it was refused there/);
+    assert.match(await page.textContent('main'), left);
+    assert.equal((await server.retrieve(id)).status, 'pending', 'one attempt is not the payment');
+    await page.getByRole('link', { name: 'Another method' }).click();
+    await page.getByRole('link', { name: WORDS.en.method }).click();
+    assert.equal(await page.getByLabel(WORDS.en.number).inputValue(), `+1${FAILS}`, 'what was typed is kept');
+    await page.goBack();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Try again' }).click();
+    assert.match(await page.textContent('main'), new RegExp(FAILS));
+    await page.getByRole('button', { name: WORDS.en.pay }).click();
+  }
+  const failed = page.getByRole('alert').filter({ hasText: 'The payment did not work' });
+  await failed.waitFor();
+  await page.waitForURL(/\/result/);
+  assert.equal((await server.retrieve(id)).status, 'failed');
+  assert.equal(await page.getByRole('link', { name: 'Try again' }).count(), 0);
+  await page.waitForTimeout(25_000);
+  assert.match(page.url(), /\/result/, 'a failure does not leave by itself');
+  await page.getByRole('link', { name: /^Back to / }).click();
+  await page.waitForURL(/paymentStatus=failed/);
+});
+
+test('a number that the provider refuses comes back to its field and costs no attempt', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const page = await browser.newPage({ viewport: PHONE });
+  const { id, checkout_url: url } = await server.initialize();
+  await pay(page, url, '4149518199');
+  const field = page.getByLabel(WORDS.en.number);
+  await page.locator('#e-msisdn').filter({ hasText: 'This is no number of the test gateway' }).waitFor();
+  assert.equal(await field.inputValue(), '4149518199');
+  assert.ok(await field.evaluate((element) => element === document.activeElement));
+  await field.fill(PAYS);
+  await page.getByRole('button', { name: WORDS.en.next }).click();
+  await page.getByRole('button', { name: WORDS.en.pay }).click();
   await page.getByRole('heading', { name: 'Payment successful' }).waitFor();
   assert.equal((await server.retrieve(id)).status, 'success');
 });

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
 use switchyard_engine::access::NewConnection;
+use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, Reply};
 use tower::ServiceExt;
@@ -16,7 +17,16 @@ const PAYS: &str = "4149518161";
 const FAILS: &str = "4149518163";
 
 async fn open() -> anyhow::Result<Merchant> {
-    let mut merchant = Merchant::open().await?;
+    open_with(1).await
+}
+
+/// With so many attempts for a payer.
+async fn open_with(checkout_attempts: u8) -> anyhow::Result<Merchant> {
+    let mut merchant = Merchant::with(|wanted| {
+        wanted.clock = Clock::wall();
+        wanted.checkout_attempts = checkout_attempts;
+    })
+    .await?;
     let pages = checkout::router(merchant.state.clone(), Draining::default());
     merchant.router = merchant.router.merge(pages);
     Ok(merchant)
@@ -113,6 +123,86 @@ async fn a_payer_with_nothing_but_forms_pays_by_a_method_of_their_country() -> a
         end,
         "and once more changes nothing"
     );
+    Ok(())
+}
+
+/// The address of the link with these words.
+fn link(page: &str, words: &str) -> anyhow::Result<String> {
+    let (before, _) = page
+        .split_once(&format!(">{words}</a>"))
+        .with_context(|| format!("no link {words} in {page}"))?;
+    let (_, href) = before.rsplit_once("href=\"").context("an address")?;
+    let (href, _) = href.split_once('"').context("its end")?;
+    Ok(href.replace("&#38;", "&"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_payer_tries_again_with_what_they_typed_until_the_attempts_are_used_up()
+-> anyhow::Result<()> {
+    let merchant = open_with(3).await?;
+    let id = payment(&merchant, json!({})).await?;
+    let form = format!("country=BJ&method=mtn_bj&msisdn={FAILS}");
+    let (_, mut pay) = confirm_form(&merchant, &id, &form).await?;
+    for left in ["2 more times", "once more"] {
+        let end = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+        assert_eq!(end, format!("/checkout/{id}"));
+        let page = get(&merchant, &end).await?.text;
+        assert!(page.contains("The payment did not work") && page.contains(left));
+        assert!(!page.contains("http-equiv=\"refresh\"") && !page.contains("data-leave="));
+        assert_eq!(status(&merchant, &id).await?["status"], "pending");
+        let other = get(&merchant, &link(&page, "Another method")?).await?.text;
+        assert!(other.contains("How would you like to pay?") && other.contains("method=moov_bj"));
+        let details = format!("/checkout/{id}/details?country=BJ&method=moov_bj");
+        let moov = get(&merchant, &details).await?.text;
+        assert!(
+            moov.contains(FAILS),
+            "the number is kept for another method"
+        );
+        let same = link(&page, "Try again")?;
+        let (place, answers) = same.split_once("?a=").context("answers")?;
+        assert_eq!(place, format!("/checkout/{id}/confirm"));
+        assert!(get(&merchant, &same).await?.text.contains(FAILS));
+        pay = format!("a={answers}");
+    }
+    let end = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert_eq!(
+        end,
+        format!("/checkout/{id}/result"),
+        "the third was the last"
+    );
+    assert_eq!(status(&merchant, &id).await?["status"], "failed");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_the_provider_refuses_comes_back_with_its_message_and_costs_no_attempt()
+-> anyhow::Result<()> {
+    let merchant = open().await?;
+    let id = payment(&merchant, json!({})).await?;
+    for _ in 0..2 {
+        let form = "country=BJ&method=mtn_bj&msisdn=4149518199";
+        let (_, pay) = confirm_form(&merchant, &id, form).await?;
+        let field = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+        assert!(
+            field.starts_with(&format!("/checkout/{id}/details?a=")),
+            "{field}"
+        );
+        let page = get(&merchant, &field).await?.text;
+        let error = page.split_once("id=\"e-msisdn\">").context("an error")?.1;
+        assert!(error.contains("no number of the test gateway"), "{error}");
+        assert!(page.contains("value=\"4149518199\"") && page.contains("autofocus"));
+        let home = get(&merchant, &format!("/checkout/{id}")).await?;
+        let led = home.header("location").context("the field again")?;
+        assert!(
+            led.starts_with(&format!("/checkout/{id}/details?a=")),
+            "{led}"
+        );
+        assert_eq!(status(&merchant, &id).await?["status"], "pending");
+    }
+    let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
+    let (_, pay) = confirm_form(&merchant, &id, &form).await?;
+    send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert_eq!(status(&merchant, &id).await?["status"], "success");
     Ok(())
 }
 

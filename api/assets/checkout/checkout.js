@@ -65,20 +65,9 @@
         await navigator.clipboard.writeText(value.textContent);
         button.textContent = value.dataset.copied;
       });
-      value.after(button);
+      const place = value.closest('[data-copies]');
+      if (place) place.append(button); else value.after(button);
     });
-  };
-
-  // To the provider's page by itself, but once: whoever comes back by the back button stays here.
-  const goOnce = () => {
-    const go = one('[data-go]');
-    if (!go) return;
-    let been = true;
-    try {
-      been = sessionStorage.getItem(go.dataset.go);
-      sessionStorage.setItem(go.dataset.go, 'yes');
-    } catch { /* without storage the payer presses the button */ }
-    if (!been) setTimeout(() => location.assign(go.href), 1200);
   };
 
   const followStatus = () => {
@@ -110,20 +99,29 @@
     addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
   };
 
+  // Returns to the merchant automatically, late enough to read the page, with a button that stops it.
   const goBack = () => {
     const leave = one('[data-leave]');
     if (!leave) return;
     const stay = one('[data-stay]');
     const says = one('[data-leaving]');
-    const timer = setTimeout(() => location.assign(leave.href), Number(leave.dataset.leave) * 1000);
+    const stays = says.textContent;
+    const end = performance.now() + Number(leave.dataset.leave) * 1000;
+    const tick = () => {
+      const left = Math.ceil((end - performance.now()) / 1000);
+      if (left <= 0) { clearInterval(timer); location.assign(leave.href); return; }
+      says.textContent = says.dataset.leaving.replace('%s', left);
+    };
+    const timer = setInterval(tick, 1000);
+    tick();
     stay.hidden = false;
     stay.addEventListener('click', () => {
-      clearTimeout(timer);
-      says.textContent = says.dataset.leaving;
+      clearInterval(timer);
+      says.textContent = stays;
       stay.hidden = true;
     });
-    addEventListener('pagehide', () => clearTimeout(timer));
+    addEventListener('pagehide', () => clearInterval(timer));
   };
 
-  for (const add of [sendOnce, findMethods, countDown, offerToCopy, goOnce, followStatus, goBack]) add();
+  for (const add of [sendOnce, findMethods, countDown, offerToCopy, followStatus, goBack]) add();
 }

@@ -3,6 +3,7 @@
 use switchyard_engine::transaction::{PayerAction, Translated};
 use url::Url;
 
+use super::crypto::{self, CryptoView};
 use super::leave::{shown_host, web_address};
 use super::qr;
 use super::scene::{Row, Scene};
@@ -14,13 +15,12 @@ pub struct ActionView {
     pub qr: Option<Qr>,
     pub steps: Vec<String>,
     pub rows: Vec<Row>,
+    pub crypto: Option<CryptoView>,
 }
 
 pub struct Link {
     pub url: String,
     pub label: String,
-    /// Script follows it by itself, once.
-    pub go: bool,
 }
 
 pub struct Qr {
@@ -90,12 +90,15 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             qr: if text.is_empty() {
                 shown(scene, image.as_deref())
             } else {
-                drawn(scene, text)
+                drawn(text, &scene.say("qr-label"))
             },
             ..ActionView::default()
         },
         PayerAction::Transfer { .. } => transfer(scene, action),
-        PayerAction::SendCrypto { .. } => crypto(scene, action),
+        PayerAction::SendCrypto { .. } => ActionView {
+            crypto: crypto::view(scene, action),
+            ..ActionView::default()
+        },
     }
 }
 
@@ -125,37 +128,6 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
     }
 }
 
-fn crypto(scene: &Scene, action: &PayerAction) -> ActionView {
-    let PayerAction::SendCrypto {
-        address,
-        chain,
-        token,
-        amount,
-        uri,
-        expires,
-    } = action
-    else {
-        return ActionView::default();
-    };
-    let mut rows = vec![
-        scene.row("row-amount", amount).strong(),
-        scene.row("row-chain", chain),
-    ];
-    rows.extend(token.as_ref().map(|token| scene.row("row-token", token)));
-    rows.push(scene.row("row-address", address).strong());
-    rows.extend(expires.as_ref().map(|until| scene.row("row-until", until)));
-    ActionView {
-        link: is_wallet_address(uri).then(|| Link {
-            url: uri.clone(),
-            label: scene.say("wait-crypto-link"),
-            go: false,
-        }),
-        qr: drawn(scene, uri),
-        rows,
-        steps: Vec::new(),
-    }
-}
-
 /// A gateway is trusted with money, not with the page: only a web address becomes a link.
 fn provider_page(scene: &Scene, url: &str) -> Option<Link> {
     let url = web_address(url)?;
@@ -163,7 +135,6 @@ fn provider_page(scene: &Scene, url: &str) -> Option<Link> {
     Some(Link {
         label: scene.say_with("wait-redirect-link", &[("host", &host)]),
         url: url.into(),
-        go: true,
     })
 }
 
@@ -175,12 +146,11 @@ fn dial(scene: &Scene, ussd: &str) -> Option<Link> {
     Some(Link {
         url: format!("tel:{}", ussd.replace('#', "%23")),
         label: scene.say_with("wait-dial-link", &[("code", ussd)]),
-        go: false,
     })
 }
 
 /// `bitcoin:…`, `ethereum:…` and their kin: an address that can run nothing in this page.
-fn is_wallet_address(uri: &str) -> bool {
+pub(super) fn is_wallet_address(uri: &str) -> bool {
     let hostile = [
         "javascript",
         "data",
@@ -193,9 +163,9 @@ fn is_wallet_address(uri: &str) -> bool {
     Url::parse(uri).is_ok_and(|url| !hostile.contains(&url.scheme()))
 }
 
-fn drawn(scene: &Scene, text: &str) -> Option<Qr> {
+pub(super) fn drawn(text: &str, label: &str) -> Option<Qr> {
     Some(Qr {
-        svg: qr::svg(text, &scene.say("qr-label"))?,
+        svg: qr::svg(text, label)?,
         text: text.to_owned(),
     })
 }

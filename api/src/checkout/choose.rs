@@ -3,10 +3,9 @@
 use askama::Template;
 use axum::response::Response;
 use switchyard_engine::directory::{Category, Country, Icon, icon_svg};
-use switchyard_engine::transaction::AttemptState;
 
+use super::again;
 use super::menu::{Menu, Way, country_name};
-use super::result::reason;
 use super::scene::{Frame, Scene};
 use super::stand::{Stand, stand};
 use super::visit::Visit;
@@ -15,20 +14,12 @@ use super::visit::Visit;
 #[template(path = "checkout/choose.html")]
 struct Page {
     frame: Frame,
-    declined: Option<Declined>,
     countries: Vec<CountryRow>,
     country: Option<CountryRow>,
     methods: Vec<MethodRow>,
     home: String,
     again: String,
     empty: String,
-}
-
-/// The last attempt did not work, and there are more.
-struct Declined {
-    title: String,
-    reason: String,
-    left: String,
 }
 
 pub(super) struct CountryRow {
@@ -49,6 +40,12 @@ struct MethodRow {
 pub async fn get(visit: Visit) -> Response {
     match stand(&visit.scene) {
         Stand::Choosing => {
+            let asks = ["country", "other", "notice"].map(|name| visit.query(name));
+            if asks == [None; 3]
+                && let Some(after) = again::after(&visit)
+            {
+                return after;
+            }
             let menu = visit.menu();
             page(
                 &visit.scene,
@@ -99,7 +96,6 @@ pub(super) fn page(
     };
     scene.show(&Page {
         frame: scene.frame_of_step("choose-title", 1).with_notice(notice),
-        declined: declined(scene),
         countries,
         country: country.map(row),
         methods,
@@ -135,28 +131,4 @@ const fn kind(category: Category) -> &'static str {
         Category::Wallet => "kind-wallet",
         Category::Test => "kind-test",
     }
-}
-
-/// Attempts inside one confirmation, at one gateway after another, are one to the payer.
-fn declined(scene: &Scene) -> Option<Declined> {
-    let last = scene.tx.current_attempt()?;
-    let language = scene.visitor.language;
-    if last.state == AttemptState::NotSent {
-        let method = scene.directory.payment_method(&last.method);
-        let method = method.map_or(last.method.as_str(), |method| method.name.as_str());
-        return Some(Declined {
-            title: scene.say_with("choose-unsent", &[("method", method)]),
-            reason: scene.say("choose-unsent-text"),
-            left: scene.say("choose-unsent-next"),
-        });
-    }
-    let left = scene.tx.attempts_left();
-    Some(Declined {
-        title: scene.say("choose-declined"),
-        reason: reason(
-            language,
-            last.decline.as_ref().map(|decline| decline.reason),
-        ),
-        left: language.say_count("choose-attempts-left", "left", left as u64),
-    })
 }

@@ -7,6 +7,7 @@ use switchyard_engine::engine::{Choice, EngineError};
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::transaction::{Conversion, Refusal};
 
+use super::again;
 use super::answers::Answers;
 use super::form::Form;
 use super::menu::{PHONE, Way, country_name};
@@ -82,8 +83,14 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     let seen = visit.scene.tx.clone();
     match visit.engine().confirm_as_seen(seen, choice).await {
         Ok(tx) => {
-            let scene = Scene { tx, ..visit.scene };
-            scene.go(stand(&scene).step(), &[])
+            let mut visit = visit;
+            visit.scene.tx = tx;
+            let stand = stand(&visit.scene);
+            if stand == Stand::Choosing && again::asks_again(&visit) {
+                let answers = again::corrected(&visit, answers);
+                return visit.go_with(&answers, "details");
+            }
+            visit.scene.go(stand.step(), &[])
         }
         Err(EngineError::PriceChanged) => visit.go_with_notice(&answers, "confirm", "price"),
         Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
@@ -142,18 +149,15 @@ pub(super) fn page(
     if let Some(number) = checked.values.get(PHONE) {
         rows.push(scene.row("confirm-number", number).strong());
     }
-    for (name, value) in checked.values.iter().filter(|(name, _)| *name != PHONE) {
-        let message = format!("field-{name}");
-        let label = if is_customers(name) {
-            scene.say(&message)
-        } else {
-            name.replace('_', " ")
-        };
-        rows.push(Row {
-            name: label,
-            value: value.clone(),
-            look: "",
-        });
+    for need in needs(scene, &chosen.way, chosen.country) {
+        let given = checked.values.get(&need.name);
+        if let Some(value) = given.filter(|_| need.name != PHONE) {
+            rows.push(Row {
+                value: need.shown(value).to_owned(),
+                name: need.label,
+                look: "",
+            });
+        }
     }
     let country = country_name(chosen.country, scene.visitor.language);
     rows.push(scene.row("confirm-country", country));
@@ -201,13 +205,6 @@ fn next(way: &Way) -> &'static str {
         | Category::Crypto
         | Category::Test => "next-instructions",
     }
-}
-
-fn is_customers(name: &str) -> bool {
-    matches!(
-        name,
-        "first_name" | "last_name" | "email" | "phone" | "address" | "city" | "state" | "zip"
-    )
 }
 
 fn choice(visit: &Visit, ready: Ready) -> Choice {

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use switchyard_engine::directory::{Icon, icon_svg};
 
+use super::again;
 use super::answers::Answers;
 use super::form::Form;
 use super::menu::{PHONE, country_name};
@@ -33,6 +34,8 @@ struct Field {
     required: bool,
     fixed: bool,
     input: Input,
+    /// Values to choose from, each with its label.
+    options: Vec<(String, String)>,
     value: String,
     hint: Option<String>,
     error: Option<String>,
@@ -113,7 +116,11 @@ pub(super) fn page(
         .unwrap_or_default();
     let mut errors = match answers {
         Some(answers) if answers.sent => {
-            check(scene, &chosen.way, chosen.country, needs, &given).errors
+            let mut checked = check(scene, &chosen.way, chosen.country, needs, &given);
+            if let Some((field, error)) = refused(scene, &answers.method, &checked.values) {
+                checked.errors.insert(field, error);
+            }
+            checked.errors
         }
         _ => Values::new(),
     };
@@ -142,6 +149,23 @@ pub(super) fn page(
     })
 }
 
+/// Field that the provider refused at the last attempt, with its message, until the payer changes
+/// the value.
+fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, String)> {
+    let last = again::failed(scene).filter(|attempt| attempt.method == method)?;
+    let field = last.refused_field()?;
+    let tried = last.fields.get(field).or(last.phone.as_ref())?;
+    if values.get(field)? != tried {
+        return None;
+    }
+    let decline = last.decline.as_ref()?;
+    let error = match &decline.provider_message {
+        Some(message) => scene.say_with("error-refused", &[("message", message)]),
+        None => scene.say("error-refused-plain"),
+    };
+    Some((field.to_owned(), error))
+}
+
 fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
     let typed = given.get(&need.name).filter(|_| !need.fixed);
     Field {
@@ -150,6 +174,7 @@ fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
         required: need.required,
         fixed: need.fixed,
         input: need.input,
+        options: need.options.clone(),
         value: typed.or(need.known.as_ref()).cloned().unwrap_or_default(),
         hint: need.hint.clone(),
         error,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use switchyard_engine::directory::{Category, Country, Method, country};
+use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::transaction::{Price, Restriction, Transaction};
 
 use super::language::Language;
@@ -27,6 +28,8 @@ pub struct Asked {
     pub label_en: Option<String>,
     pub label_fr: Option<String>,
     pub required: bool,
+    /// The values to choose from; empty when the payer types freely.
+    pub options: Vec<FieldOption>,
 }
 
 /// What the payer can choose from.

@@ -13,12 +13,14 @@
 //! never markup; nothing is kept in the browser but the address. Left out: any decision about a payment, which is the engine's.
 
 mod action;
+mod again;
 mod answers;
 mod assets;
 mod cancel;
 mod choose;
 mod code;
 mod confirm;
+mod crypto;
 mod desk;
 mod details;
 mod form;

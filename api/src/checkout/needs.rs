@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use switchyard_engine::directory::{Country, phone};
+use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::transaction::{Customer, Restriction, Transaction};
 
 use super::language::Language;
@@ -27,6 +28,16 @@ pub struct Need {
     pub known: Option<String>,
     /// What is known may not be changed.
     pub fixed: bool,
+    /// Values to choose from, each with its label; empty when the payer types freely.
+    pub options: Vec<(String, String)>,
+}
+
+impl Need {
+    /// The value as people read it: the label of an option, otherwise the value itself.
+    pub fn shown<'a>(&'a self, value: &'a str) -> &'a str {
+        let chosen = self.options.iter().find(|(option, _)| option == value);
+        chosen.map_or(value, |(_, label)| label)
+    }
 }
 
 /// How a browser should treat the field.
@@ -124,6 +135,7 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
         label_en: Some(field.label.to_owned()),
         label_fr: None,
         required: field.required,
+        options: Vec::new(),
     });
     for asked in own.chain(way.asks.iter().cloned()) {
         let done = needs.iter().any(|need: &Need| need.name == asked.name);
@@ -132,7 +144,12 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
             && asked.name != "country"
             && of_customer(&scene.tx.customer, &asked.name).is_none()
         {
-            needs.push(text(scene.visitor.language, asked));
+            let tried = scene.tx.current_attempt();
+            let known = tried.and_then(|attempt| attempt.fields.get(&asked.name));
+            needs.push(Need {
+                known: known.cloned(),
+                ..text(scene.visitor.language, asked)
+            });
         }
     }
     needs
@@ -158,12 +175,16 @@ pub fn of_customer<'a>(customer: &'a Customer, name: &str) -> Option<&'a str> {
 fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
     let fixed = restricted_number(&scene.tx);
     let home = format!("+{}", country.dial_code);
-    let known = fixed
+    let fits = |number: &&str| match way.is_test {
+        true => test_number(number).is_some(),
+        false => number.starts_with(&home),
+    };
+    let tried = scene.tx.current_attempt();
+    let tried = tried.and_then(|attempt| attempt.phone.as_deref());
+    let known = tried
+        .filter(fits)
         .or(scene.tx.customer.phone.as_deref())
-        .filter(|number| match way.is_test {
-            true => test_number(number).is_some(),
-            false => number.starts_with(&home),
-        });
+        .filter(fits);
     let hint = || match fixed {
         Some(_) => scene.say("field-msisdn-fixed"),
         None => scene.say_with(
@@ -186,6 +207,7 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         hint: (!way.is_test || fixed.is_some()).then(hint),
         known: fixed.or(known).map(str::to_owned),
         fixed: fixed.is_some(),
+        options: Vec::new(),
     }
 }
 
@@ -219,8 +241,17 @@ fn text(language: Language, asked: Asked) -> Need {
         hint: None,
         known: None,
         fixed: false,
+        options: labelled(language, &asked.options),
         name: asked.name,
     }
+}
+
+fn labelled(language: Language, options: &[FieldOption]) -> Vec<(String, String)> {
+    let label = |option: &FieldOption| option.label(language.code()).to_owned();
+    let options = options.iter();
+    options
+        .map(|option| (option.value.clone(), label(option)))
+        .collect()
 }
 
 /// Checks what the payer gave. What is fixed stays as it is, whatever a form says.
@@ -267,6 +298,10 @@ fn ordinary(
     country: &'static Country,
     value: &str,
 ) -> Result<String, String> {
+    let offered = |(option, _): &(String, String)| option == value;
+    if !need.options.is_empty() && !need.options.iter().any(offered) {
+        return Err(scene.say("error-choice"));
+    }
     match need.input.kind {
         "email" if !looks_like_email(value) => Err(scene.say("error-email")),
         "tel" if !need.fixed => {
@@ -420,6 +455,7 @@ mod tests {
             label_en: None,
             label_fr: None,
             required: true,
+            options: Vec::new(),
         };
         way.asks = ["email", "first_name", "city", "country", "tax_number"]
             .map(asked)
@@ -466,6 +502,24 @@ mod tests {
             number_of(&scene, false, "+2290196111111"),
             Ok("+2290197000000".to_owned())
         );
+    }
+
+    #[test]
+    fn a_field_with_options_takes_one_of_them_and_nothing_else() {
+        let scene = live();
+        let mut way = samples::way("ussd_ngn", false);
+        way.asks = vec![samples::bank()];
+        let nigeria = country("NG").unwrap();
+        let needs = needs(&scene, &way, nigeria);
+        assert_eq!(needs[0].options[1], ("058".to_owned(), "GTBank".to_owned()));
+        let error = |value: &str| {
+            let given = Values::from([("account_bank".to_owned(), value.to_owned())]);
+            let mut checked = check(&scene, &way, nigeria, &needs, &given);
+            checked.errors.remove("account_bank")
+        };
+        assert_eq!(error("058"), None);
+        assert!(error("GTBank").unwrap().contains("from the list"));
+        assert!(error("").unwrap().contains("fill this in"));
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
             label_en: field.label.get("en").cloned(),
             label_fr: field.label.get("fr").cloned(),
             required: field.required,
+            options: field.options.clone(),
         })
         .collect()
 }

@@ -30,8 +30,18 @@ struct Exit {
     url: String,
     label: String,
     explain: String,
-    stay: String,
+    /// Automatic return to the merchant, by script, unless the payer stays: only after a success.
+    leaves: Option<Leaves>,
 }
+
+/// The return and its announcement; `after` in seconds.
+struct Leaves {
+    after: u64,
+    text: String,
+}
+
+/// Seconds before script leaves the page, which a button stops (WCAG 2.2.1: at least 20 s).
+const LEAVES_AFTER_S: u64 = 20;
 
 /// The engine looks at what has expired about once a second.
 const LET_GO_WITHIN: Duration = Duration::from_millis(1_500);
@@ -73,8 +83,12 @@ pub(super) fn page(scene: &Scene) -> Response {
         rows: rows(scene),
         exit: way_back(&scene.tx).map(|back| Exit {
             label: scene.say_merchant("leave-button"),
-            explain: scene.say_with("leave-explain", &[("host", &back.host)]),
-            stay: scene.say_with("leave-stays", &[("host", &back.host)]),
+            explain: scene.say_with("leave-stays", &[("host", &back.host)]),
+            leaves: (kind == "success").then(|| Leaves {
+                after: LEAVES_AFTER_S,
+                // Script puts the seconds in.
+                text: scene.say_with("leave-explain", &[("host", &back.host), ("seconds", "%s")]),
+            }),
             url: back.url,
         }),
     })

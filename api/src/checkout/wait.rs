@@ -1,5 +1,5 @@
 //! The waiting page: what the payer has to do now, if anything, until the payment ends. It shows the end by itself: with script by
-//! events, without by asking again every 8 seconds.
+//! events, without by asking again every 20 seconds, until the payer stops that.
 
 use std::time::Duration;
 
@@ -23,11 +23,15 @@ struct Page {
     events: String,
     status: String,
     refresh: String,
+    /// Whether the page reloads without script, `every` so many seconds: not above a form, and not
+    /// after the payer stopped it.
+    updates: bool,
+    every: u64,
+    still: String,
     title: String,
     text: String,
     action: Option<ActionView>,
     code: Option<CodeForm>,
-    go_mark: String,
     rows: Vec<Row>,
     exit: Option<Exit>,
 }
@@ -40,6 +44,9 @@ struct Exit {
 
 /// How long a page waits for the provider's word when the payer comes to it. The question goes on without the page.
 const ASK_AT_MOST: Duration = Duration::from_millis(800);
+
+/// Seconds between reloads without script (WCAG 2.2.1: at least 20 s).
+const UPDATES_EVERY_S: u64 = 20;
 
 /// `GET /checkout/{id}/wait`
 pub async fn get(mut visit: Visit) -> Response {
@@ -85,6 +92,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> R
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
     let code = code::form(scene, notice);
+    let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
     let notice = match notice {
         Some("under-way") => Some(scene.say("notice-under-way")),
         Some("call-off") => Some(scene.say("notice-call-off")),
@@ -107,11 +115,13 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> R
         events: scene.link("events", &[]),
         status: scene.link("status", &[]),
         refresh: scene.link("wait", &[]),
+        updates: code.is_none() && !still,
+        every: UPDATES_EVERY_S,
+        still: scene.link("wait", &[("still", "1")]),
         title,
         text,
         action: action.map(|action| action::view(scene, action)),
         code,
-        go_mark: format!("{}/{}", scene.tx.id, scene.tx.attempts.len()),
         rows,
         exit: way_back(&scene.tx).map(|back| Exit {
             url: back.url,

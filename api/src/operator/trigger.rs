@@ -10,10 +10,12 @@ use axum::extract::State;
 use serde::Deserialize;
 use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
 use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::AppId;
+use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::money::{Amount, Currency};
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{ClientContext, EventName, Status, Transaction};
+use switchyard_engine::transaction::{
+    ClientContext, EventName, State as TransactionState, Status, Transaction,
+};
 
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id};
@@ -78,7 +80,7 @@ async fn drive(
             Status::Success
         }
         EventName::PaymentFailed => {
-            engine.confirm(id, choice(engine, PAYMENT_FAILS)).await?;
+            fail(engine, id).await?;
             Status::Failed
         }
         EventName::PayoutSuccess => Status::Success,
@@ -108,6 +110,17 @@ async fn drive(
         tracing::warn!(transaction.id = %id, status = now.status().as_str(), "A triggered transaction did not come to the wanted end.");
     }
     Ok(now)
+}
+
+/// Has the payment declined as often as the app allows attempts.
+async fn fail(engine: &Engine, id: TransactionId) -> Result<(), Refused> {
+    loop {
+        let declined = engine.confirm(id, choice(engine, PAYMENT_FAILS)).await?;
+        // A final payment has failed; one whose gateway has not answered yet is waited for later.
+        if declined.state != TransactionState::AwaitingCustomer {
+            return Ok(());
+        }
+    }
 }
 
 fn payment(engine: &Engine) -> NewPayment {

@@ -37,7 +37,8 @@ pub struct AppSettings {
     pub notify_merchant: bool,
     /// Whether the customer gets a mail about a successful payment.
     pub notify_customer: bool,
-    /// How many attempts a payer has on the checkout page before the payment fails: 1 to 5.
+    /// How many attempts a payer has on the checkout page before the payment fails: 1 to 5. Three
+    /// by default: a mistyped PIN or a missed prompt does not lose the order.
     pub checkout_attempts: u8,
     /// The language of the checkout page and of mails when the payer's own is not known: `en` or `fr`.
     pub locale: Option<String>,
@@ -51,7 +52,7 @@ impl Default for AppSettings {
             merchant_email: None,
             notify_merchant: true,
             notify_customer: true,
-            checkout_attempts: 1,
+            checkout_attempts: 3,
             locale: None,
             conversion: None,
         }

@@ -172,7 +172,7 @@ impl CallbackSaid {
     /// The outcome that it names, by the same money rule as that of a query. `None`: it names none.
     pub fn outcome(&self, transaction: TransactionId) -> Option<Outcome> {
         let said = self.result.outcome.clone()?;
-        Some(outcome::translate(said, transaction, &self.redactor))
+        Some(outcome::translate(said, transaction, &self.redactor).with_field_if(false))
     }
 }
 

@@ -335,7 +335,10 @@ impl Gateways {
                 };
                 self.not_found(final_after, &asked, &journal, why).await
             }
-            Ok(said) => outcome::translate(said, journal.transaction, &redactor),
+            Ok(said) => {
+                let fields_only = operation == Operation::Collect && !scribe.maybe_sent();
+                outcome::translate(said, journal.transaction, &redactor).with_field_if(fields_only)
+            }
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
         CallEnd { outcome, state }

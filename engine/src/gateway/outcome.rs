@@ -26,6 +26,7 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
             provider_id: None,
             provider_code: None,
             provider_message: None,
+            field: None,
         });
     }
     if operation.submits() && (!maybe_sent || is_planted(Fault::UnknownRetried)) {
@@ -73,12 +74,14 @@ pub(super) fn translate(
             provider_code,
             provider_message,
             provider_id,
+            field,
         } => Outcome::Declined(Decline {
             reason: decline_reason(reason),
             retryable,
             provider_id: id(provider_id),
             provider_code: said(provider_code),
             provider_message: said(provider_message),
+            field,
         }),
         WireOutcome::Pending {
             provider_id,

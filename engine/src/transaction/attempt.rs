@@ -75,6 +75,13 @@ pub struct Attempt {
     pub remaining: Vec<Candidate>,
 }
 
+impl Attempt {
+    /// Name of the payer's field that was refused before anything was sent.
+    pub fn refused_field(&self) -> Option<&str> {
+        self.decline.as_ref()?.field.as_deref()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptState {

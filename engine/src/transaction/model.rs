@@ -286,7 +286,8 @@ impl Transaction {
     }
 
     /// Attempts that the payer still has. A confirmation that reached no provider has used up none,
-    /// nor has one that the payer gave up for another method.
+    /// nor has one that the payer gave up for another method, nor one whose input was refused before
+    /// anything was sent.
     pub fn attempts_left(&self) -> usize {
         self.attempts_left_after(None)
     }
@@ -296,8 +297,8 @@ impl Transaction {
         let used = self.rounds().filter(|round| {
             round.iter().any(|attempt| {
                 let declined =
-                    attempt.state == AttemptState::Declined || Some(attempt.id) == declining;
-                declined && !attempt.was_given_up()
+                    attempt.state == AttemptState::Declined && attempt.refused_field().is_none();
+                (declined || Some(attempt.id) == declining) && !attempt.was_given_up()
             })
         });
         let allowed = self

@@ -50,6 +50,19 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Keeps the field that a decline names only if `nothing_sent`: nothing that could move money
+    /// has left. Otherwise the decline counts as any other.
+    pub fn with_field_if(mut self, nothing_sent: bool) -> Self {
+        if let Self::Declined(decline) = &mut self
+            && !nothing_sent
+        {
+            decline.field = None;
+        }
+        self
+    }
+}
+
 /// A provider's refusal, with its own words beside ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decline {
@@ -59,6 +72,10 @@ pub struct Decline {
     pub provider_id: Option<String>,
     pub provider_code: Option<String>,
     pub provider_message: Option<String>,
+    /// Name of the payer's field that was refused before anything was sent. Such a decline uses up
+    /// none of the payer's attempts, and the page asks for that field again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
 }
 
 /// Why a provider declined, in the dozen words that all providers' codes are mapped to.

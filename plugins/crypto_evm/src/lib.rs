@@ -138,6 +138,7 @@ fn not_offered(coins: &[Wanted]) -> Outcome {
     );
     Outcome::declined(DeclineReason::NotPermitted, said)
         .with_provider_code("coin_not_taken")
+        .about_field("coin")
         .and_retryable()
 }
 

@@ -155,6 +155,7 @@ fn unknown_number(direction: Direction) -> Outcome {
         ),
     )
     .with_provider_code("no_test_number")
+    .about_field("msisdn")
 }
 
 /// What was typed on the checkout page comes before what the merchant knows of the customer.
@@ -306,12 +307,18 @@ mod tests {
                 reason,
                 retryable,
                 provider_message: Some(message),
+                field,
                 ..
             } = end.outcome
             else {
                 panic!("not declined: {:?}", end.outcome);
             };
             assert_eq!(reason, DeclineReason::InvalidAccount);
+            assert_eq!(
+                field.as_deref(),
+                Some("msisdn"),
+                "the page asks for it again"
+            );
             assert!(!retryable);
             for number in [SUCCESS, SECOND, THIRD] {
                 assert!(message.contains(number), "{message}");

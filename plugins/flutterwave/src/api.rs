@@ -198,6 +198,7 @@ fn misconfigured(outcome: Outcome) -> Outcome {
             provider_code,
             provider_message,
             provider_id,
+            field: None,
         },
         other => other,
     }

@@ -116,7 +116,8 @@ fn details(
             let Some(bank) = ussd_bank(typed) else {
                 let why = "This bank has no code to dial, or was not understood.";
                 let declined = Outcome::declined(DeclineReason::InvalidAccount, why);
-                return Err(Box::new(declined.with_provider_code("no_such_bank")));
+                let declined = declined.with_provider_code("no_such_bank");
+                return Err(Box::new(declined.about_field("account_bank")));
             };
             body["account_bank"] = json!(bank);
             "ussd"

@@ -303,6 +303,7 @@ fn shortened(text: &str) -> String {
 fn no_number() -> Outcome {
     Outcome::declined(DeclineReason::InvalidAccount, "No phone number was given.")
         .with_provider_code("no_phone_number")
+        .about_field("msisdn")
 }
 
 const TEXT_CHARACTERS: usize = 100;

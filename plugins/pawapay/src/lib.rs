@@ -291,6 +291,7 @@ fn code(fields: &Fields) -> Option<String> {
 fn no_number() -> Outcome {
     Outcome::declined(DeclineReason::InvalidAccount, "No phone number was given.")
         .with_provider_code("no_phone_number")
+        .about_field("msisdn")
 }
 
 /// How long the payer's code is taken, and when an attempt without one is over. A call ends within a minute, so the two cannot meet.

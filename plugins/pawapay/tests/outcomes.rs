@@ -121,6 +121,7 @@ fn each_failure_code_has_its_reason_wherever_it_comes_from() {
                     provider_code: Some((*code).into()),
                     provider_message: Some("Because.".into()),
                     provider_id: None,
+                    field: None,
                 },
                 "{code}"
             );

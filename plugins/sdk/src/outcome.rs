@@ -34,6 +34,11 @@ pub enum Outcome {
         provider_message: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
+        /// Name of the payer's field that cannot be used. The checkout page asks for it again, with
+        /// `provider_message` beside it, and the payer loses no attempt. The engine ignores it
+        /// when the call has sent a request that could move money.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        field: Option<String>,
     },
     /// The provider took it on; the end comes later, by callback or by `query`.
     Pending {
@@ -71,6 +76,7 @@ impl Outcome {
             provider_code: None,
             provider_message: Some(provider_message.into()),
             provider_id: None,
+            field: None,
         }
     }
 
@@ -111,6 +117,15 @@ impl Outcome {
     pub fn with_provider_code(mut self, code: impl Into<String>) -> Self {
         if let Self::Declined { provider_code, .. } = &mut self {
             *provider_code = Some(code.into());
+        }
+        self
+    }
+
+    /// The same decline, because of what the payer gave in the field `name`: they can correct it.
+    /// Only before anything was sent.
+    pub fn about_field(mut self, name: impl Into<String>) -> Self {
+        if let Self::Declined { field, .. } = &mut self {
+            *field = Some(name.into());
         }
         self
     }

@@ -70,6 +70,9 @@ async fn a_day(server: &Server, receiver: &Receiver) -> anyhow::Result<Vec<Strin
     server
         .add_webhook(&format!("{}?token={CONFIDENCE}", receiver.url()), &secret)
         .await?;
+    let app = format!("/operator/v1/apps/{}", server.dev().app_id);
+    let one = json!({ "settings": { "checkout_attempts": 1 } });
+    server.operator().patch(&app, &one).await?.expect(200)?;
     for number in [PAYS, FAILS, STAYS_PENDING] {
         let made = merchant
             .post("/v1/payments/initialize", &private_payment())

@@ -15,7 +15,7 @@ use crate::checkout::needs::{Values, check, needs};
 use crate::checkout::scene::Scene;
 use crate::checkout::trouble::{self, Trouble};
 use crate::checkout::visit::Chosen;
-use crate::checkout::{cancel, choose, confirm, details, result, wait};
+use crate::checkout::{again, cancel, choose, confirm, details, result, wait};
 
 /// A page's name and its HTML.
 pub type Shown = (String, String);
@@ -49,7 +49,8 @@ fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     let francs = scene(samples::payment_in("XOF"));
     let naira = scene(samples::payment_in("NGN"));
     let dollars = scene(samples::payment());
-    let again = scene(samples::declined_once());
+    let failed = scene(samples::declined_once());
+    let attempt = again::failed(&failed).unwrap();
     let show =
         |scene: &Scene, country, notice| choose::page(scene, &menu(scene), country, None, notice);
     vec![
@@ -61,7 +62,10 @@ fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         ),
         ("choose-many".to_owned(), show(&naira, None, None)),
         ("choose-world".to_owned(), show(&dollars, Some("US"), None)),
-        ("choose-declined".to_owned(), show(&again, Some("BJ"), None)),
+        (
+            "again".to_owned(),
+            again::page(&failed, attempt, "v1.sealed"),
+        ),
         (
             "choose-empty".to_owned(),
             choose::page(&dollars, &Menu::default(), None, None, None),
@@ -75,11 +79,22 @@ fn answering(scene: &Scene) -> Vec<(String, Response)> {
         let needs = needs(scene, &chosen.way, chosen.country);
         details::page(scene, &chosen, &needs, Some(&answers))
     };
+    let bank = |given: &str| {
+        let (mut chosen, mut answers) = chosen(scene, false, "0197000000");
+        chosen.way = samples::way("ussd_ngn", false);
+        chosen.way.asks = vec![samples::bank()];
+        answers.given = Values::from([("account_bank".to_owned(), given.to_owned())]);
+        answers.sent = !given.is_empty();
+        let needs = needs(scene, &chosen.way, chosen.country);
+        details::page(scene, &chosen, &needs, Some(&answers))
+    };
     let (chosen, answers) = chosen(scene, true, "4149518161");
     let needs = needs(scene, &chosen.way, chosen.country);
     let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
     vec![
         ("details".to_owned(), details(true, "")),
+        ("details-bank".to_owned(), bank("")),
+        ("details-bank-wrong".to_owned(), bank("999")),
         ("details-wrong".to_owned(), details(false, "12")),
         (
             "confirm".to_owned(),
@@ -138,6 +153,7 @@ fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
             label_en: None,
             label_fr: None,
             required,
+            options: Vec::new(),
         };
         way.asks = vec![asked("city", true), asked("address", false)];
     }
@@ -184,14 +200,6 @@ fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
         expires: Some(owned("2026-11-20 11:30 UTC")),
     };
     let qr = owned("00020101021226580011NG.NIBSS.QR0113SWY8F2K11998520441115303566");
-    let crypto = PayerAction::SendCrypto {
-        address: owned("bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"),
-        chain: owned("Bitcoin"),
-        token: None,
-        amount: owned("0.00041230"),
-        uri: owned("bitcoin:bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq?amount=0.00041230"),
-        expires: None,
-    };
     vec![
         ("plain", None),
         ("auto", phone(true, Vec::new(), None)),
@@ -224,7 +232,14 @@ fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
                 image: None,
             }),
         ),
-        ("crypto", Some(crypto)),
+        (
+            "crypto",
+            Some(samples::crypto(Some("2026-11-20 10:30 UTC"))),
+        ),
+        (
+            "crypto-late",
+            Some(samples::crypto(Some("2026-11-20 09:59 UTC"))),
+        ),
     ]
 }
 

@@ -6,6 +6,7 @@ use switchyard_engine::access::{App, AppSettings};
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::environment::Environment;
+use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::ids::{
     AccountId, AppId, AttemptId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
 };
@@ -17,7 +18,7 @@ use switchyard_engine::transaction::{
 
 use crate::checkout::headers::Nonce;
 use crate::checkout::language::Language;
-use crate::checkout::menu::Way;
+use crate::checkout::menu::{Asked, Way};
 use crate::checkout::scene::{Scene, Visitor};
 
 pub const NOW: Timestamp = Timestamp::from_seconds(1_795_168_800);
@@ -128,6 +129,35 @@ pub fn waiting(action: Option<PayerAction>) -> Transaction {
     tx
 }
 
+/// A field with values to choose from.
+pub fn bank() -> Asked {
+    let option = |value: &str, label: &str| FieldOption {
+        value: value.to_owned(),
+        label: [("en".to_owned(), label.to_owned())].into(),
+    };
+    Asked {
+        name: "account_bank".to_owned(),
+        label_en: Some("Your bank".to_owned()),
+        label_fr: Some("Votre banque".to_owned()),
+        required: true,
+        options: vec![option("044", "Access Bank"), option("058", "GTBank")],
+    }
+}
+
+/// A token to send; `expires` as a gateway writes it.
+pub fn crypto(expires: Option<&str>) -> PayerAction {
+    let address = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F";
+    let contract = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
+    PayerAction::SendCrypto {
+        address: address.to_owned(),
+        chain: "Ethereum".to_owned(),
+        token: Some(format!("USDC ({contract})")),
+        amount: "12.5".to_owned(),
+        uri: format!("ethereum:{contract}@1/transfer?address={address}&uint256=12500000"),
+        expires: expires.map(str::to_owned),
+    }
+}
+
 pub fn ended(state: State) -> Transaction {
     let mut tx = waiting(None);
     tx.state = state;
@@ -159,6 +189,7 @@ pub fn declined_once() -> Transaction {
         provider_id: None,
         provider_code: None,
         provider_message: None,
+        field: None,
     });
     if let Details::Payment(payment) = &mut tx.details {
         payment.attempts_allowed = 3;

@@ -96,15 +96,49 @@ async fn waiting_and_success_are_statuses_and_failure_is_an_alert() {
 }
 
 #[tokio::test]
-async fn without_script_a_waiting_page_asks_again_and_a_result_goes_back() {
+async fn without_script_a_waiting_page_updates_every_20_seconds_until_the_payer_stops_it() {
+    let html = page("wait-plain").await;
     assert!(
-        page("wait-plain")
-            .await
-            .contains("<noscript><meta http-equiv=\"refresh\" content=\"8;url=/checkout/")
+        html.contains("<noscript><meta http-equiv=\"refresh\" content=\"20;url=/checkout/"),
+        "{html}"
     );
-    let html = page("result-success").await;
-    assert!(html.contains("<noscript><meta http-equiv=\"refresh\" content=\"6;url=https://shop.example/done?paymentId=py_"));
-    assert!(
-        html.contains("paymentStatus=success") && html.contains("shop.example in a few seconds")
-    );
+    assert!(html.contains("still=1") && html.contains("Stop updating"));
+    let stopped = gallery::pages(Language::English, &|scene| {
+        scene.visitor.query = vec![("still".to_owned(), "1".to_owned())];
+    });
+    for (name, html) in stopped.await {
+        assert!(!html.contains("http-equiv=\"refresh\""), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn no_page_leaves_by_itself_in_under_20_seconds_and_only_a_success_leaves_at_all() {
+    for (name, html) in gallery::pages(Language::English, &|_| {}).await {
+        let after = html.split_once("data-leave=\"").map(|(_, rest)| {
+            let (seconds, _) = rest.split_once('"').unwrap();
+            seconds.parse::<u64>().unwrap()
+        });
+        match after {
+            Some(seconds) => {
+                assert_eq!(name, "result-success");
+                assert!(seconds >= 20, "{name} leaves after {seconds} s");
+                assert!(html.contains("data-stay") && html.contains("Stay on this page"));
+            }
+            None => assert_ne!(name, "result-success"),
+        }
+        for refresh in html.split("http-equiv=\"refresh\" content=\"").skip(1) {
+            let seconds = refresh.split(';').next().unwrap().parse::<u64>().unwrap();
+            assert!(seconds >= 20, "{name} loads itself again after {seconds} s");
+            assert!(refresh.contains("still=1"), "{name} can be stopped");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failed_attempt_offers_the_same_method_and_another_one() {
+    let html = page("again").await;
+    assert!(html.contains("/confirm?a=v1.sealed") && html.contains(">Try again</a>"));
+    assert!(html.contains("country=BJ&#38;other=1") && html.contains(">Another method</a>"));
+    assert!(html.contains("You can try 2 more times"));
+    assert!(html.contains("•••• 1234") && html.contains("<div role=\"alert\">"));
 }

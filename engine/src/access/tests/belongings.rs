@@ -204,6 +204,10 @@ async fn settings_out_of_their_bounds_are_refused_and_change_nothing() {
     let world = World::new().await;
     let app = world.app().await;
     let before = world.access.app(app).unwrap();
+    assert_eq!(
+        before.settings.checkout_attempts, 3,
+        "unless the merchant chooses"
+    );
     for (settings, field) in [
         (
             AppSettings {

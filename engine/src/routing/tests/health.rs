@@ -141,6 +141,7 @@ fn only_what_is_the_providers_fault_opens_a_breaker() {
             provider_id: None,
             provider_code: None,
             provider_message: None,
+            field: None,
         })
     };
     let succeeded = Outcome::Succeeded {

@@ -89,6 +89,7 @@ fn expired() -> Decline {
         provider_id: None,
         provider_code: None,
         provider_message: None,
+        field: None,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn unreachable(retryable: bool) -> Decline {
         provider_id: None,
         provider_code: None,
         provider_message: None,
+        field: None,
     }
 }
 
@@ -102,7 +103,8 @@ fn end_of_round(
     context: &Context,
 ) -> Event {
     let unsent = matches!(ended, Event::AttemptNotSent { .. });
-    if may_choose_again(tx, attempt, unsent, context) {
+    let costs = !unsent && decline.field.is_none();
+    if may_choose_again(tx, attempt, (unsent, costs), context) {
         return Event::AttemptAllowed;
     }
     // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be
@@ -142,14 +144,20 @@ pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
 
 /// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs: the
 /// payment is as payable as before, by another method or by the same one a little later, until its
-/// time is up, which cancels it as any other unpaid payment.
-fn may_choose_again(tx: &Transaction, attempt: &Attempt, unsent: bool, context: &Context) -> bool {
+/// time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one of the
+/// payer's.
+fn may_choose_again(
+    tx: &Transaction,
+    attempt: &Attempt,
+    (unsent, costs): (bool, bool),
+    context: &Context,
+) -> bool {
     let Some(payment) = tx.payment() else {
         return false;
     };
     if tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
         return false;
     }
-    let declining = (!unsent).then_some(attempt.id);
+    let declining = costs.then_some(attempt.id);
     tx.attempts_left_after(declining) > 0 && (unsent || context.now < payment.expires_at)
 }

@@ -151,6 +151,7 @@ fn failed(
         provider_message: Some(
             message.unwrap_or_else(|| "The provider did not carry it out.".to_owned()),
         ),
+        field: None,
     };
     let ended = Event::AttemptDeclined {
         attempt: attempt.id,

@@ -236,6 +236,7 @@ pub fn declined(retryable: bool) -> Outcome {
         provider_id: None,
         provider_code: Some("51".to_owned()),
         provider_message: Some("Not enough money".to_owned()),
+        field: None,
     })
 }
 

@@ -135,6 +135,44 @@ fn a_payer_whose_method_reached_nobody_chooses_again_and_has_lost_no_attempt() {
 }
 
 #[test]
+fn a_field_that_is_refused_before_anything_was_sent_costs_no_attempt() {
+    let mut world = World::payment();
+    let refused = || {
+        let Outcome::Declined(mut decline) = declined(false) else {
+            unreachable!();
+        };
+        decline.field = Some("account_bank".to_owned());
+        Outcome::Declined(decline)
+    };
+    for _ in 0..3 {
+        world.apply(confirm(2)).unwrap();
+        world.answer(refused()).unwrap();
+        assert_eq!(world.tx.state.name(), "awaiting_customer");
+        assert_eq!(world.tx.attempts_left(), 1);
+        let last = world.tx.current_attempt().unwrap();
+        assert_eq!(last.refused_field(), Some("account_bank"));
+    }
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.status(), Status::Failed);
+}
+
+#[test]
+fn a_decline_after_something_was_sent_names_no_field() {
+    let Outcome::Declined(mut decline) = declined(false) else {
+        unreachable!();
+    };
+    decline.field = Some("msisdn".to_owned());
+    let field = |outcome| match outcome {
+        Outcome::Declined(decline) => decline.field,
+        _ => unreachable!(),
+    };
+    let outcome = Outcome::Declined(decline);
+    assert_eq!(field(outcome.clone().with_field_if(false)), None);
+    assert!(field(outcome.with_field_if(true)).is_some());
+}
+
+#[test]
 fn a_decline_counts_although_the_next_gateway_was_not_reached() {
     let mut world = World::payment();
     world.apply(confirm(2)).unwrap();

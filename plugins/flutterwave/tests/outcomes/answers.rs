@@ -15,6 +15,7 @@ fn each_text_of_a_failure_has_its_reason_and_is_kept() {
                     provider_code: Some(code.into()),
                     provider_message: Some(words.clone()),
                     provider_id: Some("7".into()),
+                    field: None,
                 }
             );
         }

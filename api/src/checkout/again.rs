@@ -1,0 +1,139 @@
+//! Page after a failed attempt, while the payer has attempts left: the reason, *Try again* and
+//! *Another method*. Both keep what the payer typed. The page never leaves automatically.
+
+use askama::Template;
+use axum::response::Response;
+use switchyard_engine::transaction::{Attempt, AttemptState, DeclineReason};
+
+use super::answers::Answers;
+use super::leave::way_back;
+use super::menu::PHONE;
+use super::needs::needs;
+use super::result::{paid_with, reason};
+use super::scene::{Frame, Row, Scene};
+use super::visit::Visit;
+
+#[derive(Template)]
+#[template(path = "checkout/again.html")]
+struct Page {
+    frame: Frame,
+    title: String,
+    text: String,
+    detail: Option<String>,
+    left: String,
+    rows: Vec<Row>,
+    /// The same method once more, with what was typed.
+    same: String,
+    other: String,
+    /// Address and words of the way back to the merchant.
+    back: Option<(String, String)>,
+}
+
+/// The last attempt, when it did not work and the payer may try again.
+pub(super) fn failed(scene: &Scene) -> Option<&Attempt> {
+    let ended = |state| matches!(state, AttemptState::Declined | AttemptState::NotSent);
+    let last = scene.tx.current_attempt();
+    last.filter(|attempt| ended(attempt.state))
+}
+
+/// Response after a failed attempt: the form with the field that the provider refused, otherwise
+/// the page with the two choices. `None`: the last attempt has not failed.
+pub(super) fn after(visit: &Visit) -> Option<Response> {
+    let attempt = failed(&visit.scene)?;
+    let answers = answers(&visit.scene, attempt);
+    if asks_again(visit) {
+        return Some(visit.go_with(&corrected(visit, answers), "details"));
+    }
+    let Some(sealed) = visit.seal(&answers) else {
+        return Some(visit.unavailable());
+    };
+    Some(page(&visit.scene, attempt, &sealed))
+}
+
+/// The same answers, for a form that shows the refused field with its message.
+pub(super) fn corrected(visit: &Visit, answers: Answers) -> Answers {
+    Answers {
+        attempts: visit.scene.tx.attempts.len(),
+        sent: true,
+        agreed: None,
+        ..answers
+    }
+}
+
+/// Whether the last attempt's refused field is on the form of its method.
+pub(super) fn asks_again(visit: &Visit) -> bool {
+    let Some(attempt) = failed(&visit.scene) else {
+        return false;
+    };
+    let Some(field) = attempt.refused_field() else {
+        return false;
+    };
+    let country = attempt.country.as_deref().unwrap_or_default();
+    visit
+        .chosen(&attempt.method, country)
+        .is_some_and(|chosen| {
+            let needs = needs(&visit.scene, &chosen.way, chosen.country);
+            needs.iter().any(|need| need.name == field && !need.fixed)
+        })
+}
+
+/// The payer's answers, as the attempt keeps them.
+fn answers(scene: &Scene, attempt: &Attempt) -> Answers {
+    let mut given = attempt.fields.clone();
+    if let Some(phone) = &attempt.phone {
+        given.insert(PHONE.to_owned(), phone.clone());
+    }
+    Answers {
+        payment: scene.tx.id,
+        method: attempt.method.clone(),
+        country: attempt.country.clone().unwrap_or_default(),
+        given,
+        attempts: scene.tx.attempts.len(),
+        sent: false,
+        agreed: None,
+    }
+}
+
+pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
+    let (language, decline) = (scene.visitor.language, attempt.decline.as_ref());
+    let unsent = attempt.state == AttemptState::NotSent;
+    let why = decline.map(|decline| decline.reason);
+    let message = decline.and_then(|decline| decline.provider_message.as_deref());
+    let (title, text) = if unsent {
+        let method = scene.directory.payment_method(&attempt.method);
+        let method = method.map_or(attempt.method.as_str(), |method| &method.name);
+        (
+            scene.say_with("choose-unsent", &[("method", method)]),
+            scene.say("choose-unsent-text"),
+        )
+    } else {
+        (scene.say("result-failed-title"), reason(language, why))
+    };
+    let left = scene.tx.attempts_left() as u64;
+    // A number without an account is corrected first; all else can be confirmed again as it is.
+    let step = match why {
+        Some(DeclineReason::InvalidAccount) => "details",
+        _ => "confirm",
+    };
+    let country = attempt.country.as_deref().unwrap_or_default();
+    scene.show(&Page {
+        frame: scene
+            .frame_titled(&title)
+            .with_cancel(Some(scene.link("cancel", &[]))),
+        title,
+        text,
+        // In sandbox the reader is a developer: the provider's own words say what to change.
+        detail: message
+            .filter(|_| scene.is_sandbox())
+            .map(|message| scene.say_with("result-provider-says", &[("message", message)])),
+        left: if unsent {
+            scene.say("choose-unsent-next")
+        } else {
+            language.say_count("choose-attempts-left", "left", left)
+        },
+        rows: paid_with(scene),
+        same: scene.link(step, &[("a", sealed)]),
+        other: scene.link("", &[("country", country), ("other", "1")]),
+        back: way_back(&scene.tx).map(|back| (back.url, scene.say_merchant("leave-button"))),
+    })
+}

@@ -1,0 +1,153 @@
+//! What a payer in crypto currency has to send: the address first, then the amount with its unit,
+//! the time that is left, and a QR code of each form that wallets read.
+
+use switchyard_engine::clock::Timestamp;
+use switchyard_engine::transaction::PayerAction;
+
+use super::action::{Link, Qr, drawn, is_wallet_address};
+use super::scene::{Scene, TimeLeft};
+
+pub struct CryptoView {
+    pub address: String,
+    /// The network, as the gateway names it.
+    pub chain: String,
+    /// A decimal, without its unit.
+    pub amount: String,
+    /// The coin's symbol; empty when the gateway names none.
+    pub unit: String,
+    /// Contract of the token, as evidence for those who look it up.
+    pub contract: Option<String>,
+    pub left: Option<TimeLeft>,
+    /// Until when, in the gateway's words, where it cannot be counted down.
+    pub until: Option<String>,
+    /// The time to send is over.
+    pub is_late: bool,
+    pub qrs: Vec<Captioned>,
+    pub link: Option<Link>,
+    pub warnings: Vec<String>,
+}
+
+/// A QR code with the words under it.
+pub struct Captioned {
+    pub svg: String,
+    pub caption: String,
+}
+
+/// `None` for every other action.
+pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
+    let PayerAction::SendCrypto {
+        address,
+        chain,
+        token,
+        amount,
+        uri,
+        expires,
+    } = action
+    else {
+        return None;
+    };
+    let (unit, contract) = coin(token.as_deref().unwrap_or_default());
+    let ends_at = expires.as_deref().and_then(moment);
+    let is_late = ends_at.is_some_and(|at| at <= scene.now);
+    let whole = format!("{amount} {unit}");
+    let values = [("amount", whole.trim_end()), ("chain", chain.as_str())];
+    let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
+    let qrs = codes.into_iter().filter(|(name, text)| {
+        let repeats = *name == "crypto-qr-link" && *text == address;
+        !repeats && !is_late
+    });
+    Some(CryptoView {
+        qrs: qrs
+            .filter_map(|(name, text)| {
+                let caption = scene.say(name);
+                let Qr { svg, .. } = drawn(text, &caption)?;
+                Some(Captioned { svg, caption })
+            })
+            .collect(),
+        link: (is_wallet_address(uri) && !is_late).then(|| Link {
+            url: uri.clone(),
+            label: scene.say("wait-crypto-link"),
+        }),
+        warnings: ["crypto-exact", "crypto-exchange"]
+            .map(|warning| scene.say_with(warning, &values))
+            .into(),
+        left: ends_at.filter(|_| !is_late).map(|at| time_left(scene, at)),
+        until: expires.clone().filter(|_| ends_at.is_none()),
+        is_late,
+        address: address.clone(),
+        chain: chain.clone(),
+        amount: amount.clone(),
+        unit: unit.to_owned(),
+        contract: contract.map(str::to_owned),
+    })
+}
+
+fn time_left(scene: &Scene, ends_at: Timestamp) -> TimeLeft {
+    let seconds = ends_at.since(scene.now).as_secs();
+    let minutes = seconds.div_ceil(60).max(1).to_string();
+    TimeLeft {
+        seconds,
+        text: scene.say_with("crypto-left", &[("minutes", &minutes)]),
+    }
+}
+
+/// Symbol and contract of `USDC (0x…)`.
+fn coin(token: &str) -> (&str, Option<&str>) {
+    match token.split_once(" (") {
+        Some((symbol, contract)) => (symbol, contract.strip_suffix(')')),
+        None => (token, None),
+    }
+}
+
+/// Gateways write `2026-11-20 10:00 UTC` or a time of RFC 3339.
+fn moment(text: &str) -> Option<Timestamp> {
+    let minutes = text.strip_suffix(" UTC").map(|time| time.replace(' ', "T"));
+    let seconds = minutes.map(|time| format!("{time}:00Z"));
+    Timestamp::parse(seconds.as_deref().unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::tests::samples;
+
+    fn sent_by(expires: Option<&str>) -> CryptoView {
+        let scene = samples::scene(samples::waiting(None), Language::English);
+        view(&scene, &samples::crypto(expires)).unwrap()
+    }
+
+    #[test]
+    fn amount_unit_and_contract_stand_apart() {
+        let view = sent_by(None);
+        assert_eq!((view.amount.as_str(), view.unit.as_str()), ("12.5", "USDC"));
+        let contract = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
+        assert_eq!(view.contract.as_deref(), Some(contract));
+        assert_eq!(coin("ETH"), ("ETH", None));
+    }
+
+    #[test]
+    fn the_plain_address_has_a_code_of_its_own_beside_the_wallet_link() {
+        let view = sent_by(None);
+        assert_eq!(view.qrs.len(), 2);
+        assert_eq!(view.qrs[0].caption, "Address only");
+        let drawn = crate::checkout::qr::svg(&view.address, "Address only").unwrap();
+        assert_eq!(view.qrs[0].svg, drawn);
+        assert!(view.warnings[1].contains("12.5 USDC") && view.warnings[1].contains("Ethereum"));
+    }
+
+    #[test]
+    fn the_time_to_send_is_counted_down_and_then_over() {
+        // The scene's clock shows 10:00.
+        let left = sent_by(Some("2026-11-20 10:30 UTC")).left.unwrap();
+        assert_eq!(
+            (left.seconds, left.text.as_str()),
+            (1_800, "Time left to send: 30 min")
+        );
+        let late = sent_by(Some("2026-11-20 10:00 UTC"));
+        assert!(late.is_late && late.left.is_none() && late.qrs.is_empty() && late.link.is_none());
+        let strange = sent_by(Some("until tomorrow"));
+        assert_eq!(strange.until.as_deref(), Some("until tomorrow"));
+        assert!(!strange.is_late && strange.left.is_none());
+    }
+}
