@@ -95,3 +95,20 @@ const OF_A_GATEWAY: &[&str] = &[
     "switchyard_gateway_quarantines_total",
     "switchyard_gateway_worker_deaths_total",
 ];
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::transaction::CaseReason;
+
+    use super::*;
+
+    #[test]
+    fn the_reasons_of_cases_are_those_of_the_engine() {
+        let cases = LABELLED.iter().find(|(_, label, _)| *label == "reason");
+        let (_, _, reasons) = cases.unwrap();
+        for reason in *reasons {
+            let known = serde_json::from_value::<CaseReason>(serde_json::json!(reason)).unwrap();
+            assert_eq!(known.as_str(), *reason);
+        }
+    }
+}

@@ -70,7 +70,7 @@ async fn a_key_ends_at_once_on_connections_that_are_kept_and_leaves_no_trace_on_
     assert_eq!(kept.ask(&first, list).await?, 401, "deleted in its grace");
     assert_eq!(kept.ask(&second, list).await?, 200);
     let roll = format!("/operator/v1/keys/{second_id}/roll");
-    let (_, third) = made(&operator, &roll, &json!({})).await?;
+    let (_, third) = made(&operator, &roll, &json!({ "grace": "0s" })).await?;
     assert_eq!(
         kept.ask(&second, list).await?,
         401,
