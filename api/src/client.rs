@@ -1,6 +1,6 @@
 //! Who is at the other end of a connection, as far as it tells.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::ConnectInfo;
 use axum::http::header::{ACCEPT_LANGUAGE, USER_AGENT};
@@ -17,18 +17,32 @@ pub fn context(
     extensions: &Extensions,
 ) -> ClientContext {
     let named = |header: &Option<String>| text(headers, header.as_deref()?);
-    let peer = || {
-        let info = extensions.get::<ConnectInfo<SocketAddr>>()?;
-        Some(info.0.ip().to_canonical().to_string())
-    };
     let address = named(&settings.client_address_header).map(str::to_owned);
     ClientContext {
-        ip: address.or_else(peer),
+        ip: address.or_else(|| Some(peer(extensions)?.to_string())),
         user_agent: text(headers, USER_AGENT.as_str())
             .map(|agent| shortened(agent, USER_AGENT_BYTES)),
         country: named(&settings.client_country_header).and_then(known_country),
         locale: text(headers, ACCEPT_LANGUAGE.as_str()).and_then(first_language),
     }
+}
+
+/// The address alone, as [`context`] has it. `None` when it is not one.
+pub fn address(
+    settings: &HttpSettings,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Option<IpAddr> {
+    let header = settings.client_address_header.as_deref();
+    match header.and_then(|header| text(headers, header)) {
+        Some(named) => named.parse().ok(),
+        None => peer(extensions),
+    }
+}
+
+fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    let info = extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(info.0.ip().to_canonical())
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

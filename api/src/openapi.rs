@@ -101,7 +101,7 @@ impl Modify for Keys {
             ),
             (
                 "public_key",
-                "A public key, for pages and apps: `Authorization: Bearer switchyard_pk_test_…`. It may only initialize.",
+                "A public key, for pages and apps: `Authorization: Bearer switchyard_pk_test_…`. It may only initialize payments.",
             ),
         ] {
             let mut scheme = Http::new(HttpAuthScheme::Bearer);
@@ -252,7 +252,7 @@ deliver when, and only when, `GET /v1/payments/{paymentId}/verify` says `success
 
 ## Keys
 Send `Authorization: Bearer <key>`. The key decides the environment, `sandbox` or `live`; what is made in one does not exist in the other. \
-A secret key may do everything and belongs on a server. A public key may only initialize.
+A secret key may do everything and belongs on a server. A public key may only initialize payments.
 
 ## Answers
 Every answer is `{message, data, errors}`, and has `success: true` when it went well. When it did not, `errors` lists all that is wrong, \
@@ -260,7 +260,8 @@ each with a `type`, a stable `code`, a `message`, and often a `field` and a `hin
 `X-Request-Id` names the request, for whoever asks for help.
 
 ## Limits
-A key may make 120 requests in any 60 seconds, unless the operator has set another number. `X-RateLimit-Limit`, `-Remaining` and `-Reset` \
+A secret key may make 120 requests in any 60 seconds, and a public key as many from each client address, unless the operator has set \
+other numbers. `X-RateLimit-Limit`, `-Remaining` and `-Reset` \
 say how many are left; beyond them the answer is 429 with `Retry-After`. A body has at most 64 KiB.
 
 ## The same request twice

@@ -37,6 +37,8 @@ pub struct Wanted {
     pub requests_per_minute: u32,
     /// Attempts that a payer has. One by default, so that a decline ends a test's payment.
     pub checkout_attempts: u8,
+    /// The same for each public key, from all addresses together.
+    pub public_key_requests_per_minute: u32,
     /// The keys of an earlier engine on the same store.
     pub keys: Option<DevelopmentKeys>,
 }
@@ -51,6 +53,7 @@ impl Wanted {
             feed: FeedSettings::default(),
             requests_per_minute: 0,
             checkout_attempts: 1,
+            public_key_requests_per_minute: 6_000,
             keys: None,
         }
     }
@@ -67,6 +70,7 @@ impl Wanted {
         let vault = Vault::new(&master, ids.clone());
         let options = Options {
             requests_per_minute: self.requests_per_minute,
+            public_key_requests_per_minute: self.public_key_requests_per_minute,
             ..Options::default()
         };
         crate::format::bring_up_to_date(&self.store).await.unwrap();

@@ -82,6 +82,10 @@ pub struct Change {
     /// Payers may pay in other currencies, at the day's rate with this correction in percent; empty: they may not
     #[arg(long, allow_hyphen_values = true)]
     conversion: Option<String>,
+    /// DANGER: whether anybody who has read the public key in a page or an app may order payouts
+    /// with it
+    #[arg(long)]
+    unsafe_payouts_with_public_key: Option<bool>,
 }
 
 impl Change {
@@ -109,6 +113,11 @@ impl Change {
         );
         put(&mut settings, "locale", self.locale.map(or_null));
         put(&mut settings, "conversion", self.conversion.map(or_null));
+        put(
+            &mut settings,
+            "unsafe_payouts_with_public_key",
+            self.unsafe_payouts_with_public_key.map(Value::Bool),
+        );
         let mut body = Map::new();
         put(&mut body, "icon_url", self.icon_url.map(or_null));
         put(&mut body, "website_url", self.website_url.map(or_null));

@@ -26,10 +26,31 @@ pub fn check(settings: &Settings) -> Vec<String> {
     webhooks(settings, &mut refusals);
     mail(settings, &mut refusals);
     observation(settings, &mut refusals);
+    rate_limit(settings, &mut refusals);
     refusals
 }
 
 type Refusals = Vec<String>;
+
+fn rate_limit(settings: &Settings, refusals: &mut Refusals) {
+    let limit = &settings.rate_limit;
+    // The moments of a minute's requests are kept for each key: 8 bytes each.
+    if limit.per_minute > PER_MINUTE_MOST || limit.public_key_per_minute > PER_MINUTE_MOST {
+        refusals.push(format!(
+            "rate_limit.per_minute and rate_limit.public_key_per_minute are at most {PER_MINUTE_MOST}"
+        ));
+    }
+    if limit.public_key_per_minute < limit.per_minute.max(1) {
+        refusals.push(
+            "rate_limit.public_key_per_minute is the limit for all client addresses together: it cannot be lower than \
+             rate_limit.per_minute, which is the limit for one of them"
+                .to_owned(),
+        );
+    }
+}
+
+/// A hundred times what one connection to the server can do, and 8 MB for a key.
+const PER_MINUTE_MOST: u32 = 1_000_000;
 
 fn service(settings: &Settings, refusals: &mut Refusals) {
     let code = &settings.service.code;

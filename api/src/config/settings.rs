@@ -132,8 +132,11 @@ sections! {
 
     /// Requests of one API key.
     RateLimit {
-        /// Requests in any 60 s. 0: no limit.
+        /// Requests in any 60 s with a secret key, and with a public key from one client address.
+        /// 0: no limit at all.
         per_minute: u32 = 120,
+        /// Requests in any 60 s with a public key, from all addresses together.
+        public_key_per_minute: u32 = 6_000,
     }
 
     /// Webhook delivery.

@@ -1,4 +1,5 @@
-//! Pages of other hosts: a public key may be used from a browser, so browsers are told that they may send these two calls from anywhere.
+//! Pages of other hosts: a public key may be used from a browser, so browsers are told that they
+//! may initialize a payment from anywhere, and nothing else.
 //!
 //! No cookie plays a part in this API, so `*` gives nobody anything that a key does not give.
 

@@ -7,16 +7,22 @@ use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE, X_CONTE
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
+use switchyard_engine::access::{Caller, KeyKind, Rate, RateScope, Unauthorized};
 use switchyard_engine::engine::Engine;
 
 use super::cors;
 use crate::bearer::bearer;
+use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
-/// A caller with any key, who may ask from a page of another host.
+/// A caller with any key, who may ask from a page of another host: for payments, and for nothing
+/// else.
 pub struct AnyKey(Guard);
+
+/// A caller who may order payouts: with a secret key, or with a public one of an app that accepts
+/// the danger. Not from a page.
+pub struct PayoutKey(pub Guard);
 
 /// A caller with a secret key.
 pub struct SecretKey(pub Guard);
@@ -38,6 +44,13 @@ impl Guard {
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
+
+    fn public_key_not_allowed(&self) -> Response {
+        let message = "A public key may only initialize payments";
+        let problem = Problem::new(ErrorCode::PublicKeyNotAllowed, message);
+        let hint = "Use a secret key, from a server and never from a page or an app.";
+        self.answer(Err(problem.hint(hint).into()))
+    }
 }
 
 impl AnyKey {
@@ -57,8 +70,7 @@ impl FromRequestParts<ApiState> for AnyKey {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
-        let guard = guard(&state.engine, &parts.headers);
-        guard.map(Self).map_err(|mut refused| {
+        guard(state, parts).map(Self).map_err(|mut refused| {
             cors::open(refused.headers_mut());
             *refused
         })
@@ -69,26 +81,38 @@ impl FromRequestParts<ApiState> for SecretKey {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
-        let guard = guard(&state.engine, &parts.headers).map_err(|refused| *refused)?;
+        let guard = guard(state, parts).map_err(|refused| *refused)?;
         if guard.caller.kind == KeyKind::Secret {
             return Ok(Self(guard));
         }
-        let message = "A public key may only initialize payments and payouts";
-        let problem = Problem::new(ErrorCode::PublicKeyNotAllowed, message);
-        let hint = "Use a secret key, from a server and never from a page or an app.";
-        Err(guard.answer(Err(problem.hint(hint).into())))
+        Err(guard.public_key_not_allowed())
     }
 }
 
-fn guard(engine: &Engine, headers: &HeaderMap) -> Result<Guard, Box<Response>> {
-    let caller = authenticate(engine, headers).map_err(|error| {
+impl FromRequestParts<ApiState> for PayoutKey {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
+        let guard = guard(state, parts).map_err(|refused| *refused)?;
+        let settings = &guard.caller.app.settings;
+        if guard.caller.kind == KeyKind::Secret || settings.unsafe_payouts_with_public_key {
+            return Ok(Self(guard));
+        }
+        Err(guard.public_key_not_allowed())
+    }
+}
+
+fn guard(state: &ApiState, parts: &Parts) -> Result<Guard, Box<Response>> {
+    let engine = &state.engine;
+    let caller = authenticate(engine, &parts.headers).map_err(|error| {
         let mut response = error.into_response();
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         Box::new(response)
     })?;
-    let rate = engine.access.allow(caller.key);
+    let address = client::address(&state.settings, &parts.headers, &parts.extensions);
+    let rate = engine.access.allow(&caller, address);
     let guard = Guard { caller, rate };
     match rate.retry_after.filter(|_| !rate.allowed) {
         None => Ok(guard),
@@ -121,8 +145,13 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
 }
 
 fn too_many(rate: Rate, seconds: u32) -> ApiError {
+    let counted = match rate.scope {
+        RateScope::Key => "with one key",
+        RateScope::Address => "with a public key from one address",
+        RateScope::PublicKeyTotal => "with one public key",
+    };
     let message = format!(
-        "Too many requests: at most {} in 60 seconds are allowed with one key",
+        "Too many requests: at most {} in 60 seconds are allowed {counted}",
         rate.limit
     );
     let problem = Problem::new(ErrorCode::RateLimitExceeded, message);

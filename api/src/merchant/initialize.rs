@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde::Serialize;
-use switchyard_engine::access::Caller;
+use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
 use switchyard_engine::ids::TransactionId;
@@ -84,6 +84,7 @@ async fn once<R: Initialization>(
         app: caller.app.id,
         environment: caller.environment,
         route: R::ROUTE,
+        kind: caller.kind,
         key,
         fields: new.fields(),
     };
@@ -97,7 +98,7 @@ async fn once<R: Initialization>(
         let pending = match begun.map_err(not_begun)? {
             Begin::First(pending) => pending,
             Begin::Replay(answer) => return Ok(replayed(answer)),
-            Begin::Differs(field) => return Err(differs(&field)),
+            Begin::Differs(field) => return Err(differs(caller.kind, field)),
             Begin::InFlight => return Err(in_flight()),
         };
         new.check(engine, caller)?;
@@ -150,10 +151,21 @@ fn replayed(answer: Answer) -> Response {
     response
 }
 
-fn differs(field: &str) -> ApiError {
-    let message = format!("This Idempotency-Key was used for another request: {field} differs");
-    Problem::new(ErrorCode::IdempotencyBodyDiffers, message)
-        .at(field.to_owned())
+/// Anybody can send a public key: to them the name of the field would tell, guess by guess, what
+/// somebody else has sent.
+fn differs(kind: KeyKind, field: String) -> ApiError {
+    let problem = match kind {
+        KeyKind::Secret => {
+            let message =
+                format!("This Idempotency-Key was used for another request: {field} differs");
+            Problem::new(ErrorCode::IdempotencyBodyDiffers, message).at(field)
+        }
+        KeyKind::Public => {
+            let message = "This Idempotency-Key was used for another request: the body differs";
+            Problem::new(ErrorCode::IdempotencyBodyDiffers, message)
+        }
+    };
+    problem
         .hint("Use a new key for a new request, and the same body with the same key.")
         .into()
 }

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::guard::AnyKey;
 use super::initialize::{Initialization, initialize};
 use super::render::payment::checkout_url;
-use super::schema::{InitializePayment, InitializeRefusals};
+use super::schema::{InitializePayment, InitializePaymentRefusals};
 use super::{fields, request};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
@@ -46,7 +46,7 @@ pub struct PaymentInitialized {
             ("retrievePayment" = (operation_id = "retrievePayment", parameters(("paymentId" = "$response.body#/data/id")))),
             ("verifyPayment" = (operation_id = "verifyPayment", parameters(("paymentId" = "$response.body#/data/id")))),
             ("processPayment" = (operation_id = "processPayment", parameters(("paymentId" = "$response.body#/data/id")))),
-        )), InitializeRefusals),
+        )), InitializePaymentRefusals),
     security(("secret_key" = []), ("public_key" = [])),
 )]
 pub async fn initialize_payment(

@@ -11,9 +11,9 @@ use switchyard_engine::records::Kind;
 use switchyard_engine::transaction::ClientContext;
 use utoipa::ToSchema;
 
-use super::guard::AnyKey;
+use super::guard::PayoutKey;
 use super::initialize::{Initialization, initialize};
-use super::schema::{InitializePayout, InitializeRefusals};
+use super::schema::{InitializePayout, InitializePayoutRefusals};
 use super::{fields, request};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
@@ -40,16 +40,16 @@ pub struct PayoutInitialized {
     responses((status = 201, description = "The payout was made.", body = Success<PayoutInitialized>, links(
             ("retrievePayout" = (operation_id = "retrievePayout", parameters(("payoutId" = "$response.body#/data/id")))),
             ("verifyPayout" = (operation_id = "verifyPayout", parameters(("payoutId" = "$response.body#/data/id")))),
-        )), InitializeRefusals),
-    security(("secret_key" = []), ("public_key" = [])),
+        )), InitializePayoutRefusals),
+    security(("secret_key" = [])),
 )]
 pub async fn initialize_payout(
     State(state): State<ApiState>,
-    key: AnyKey,
+    PayoutKey(guard): PayoutKey,
     request: Request,
 ) -> Response {
-    let result = initialize::<NewPayout>(&state, key.caller(), request).await;
-    key.answer(result)
+    let result = initialize::<NewPayout>(&state, &guard.caller, request).await;
+    guard.answer(result)
 }
 
 impl Initialization for NewPayout {

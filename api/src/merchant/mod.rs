@@ -38,7 +38,6 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(process_payment::process_payment))
         .routes(routes!(list_payments::list_payments))
         .routes(routes!(initialize_payout::initialize_payout))
-        .route("/v1/payouts/initialize", options(cors::preflight))
         .routes(routes!(verify_payout::verify_payout))
         .routes(routes!(retrieve_payout::retrieve_payout))
         .routes(routes!(list_payouts::list_payouts))

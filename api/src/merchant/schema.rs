@@ -203,10 +203,21 @@ macro_rules! refusal_sets {
 }
 
 refusal_sets! {
-    /// What the two initialize calls can refuse.
-    InitializeRefusals = [
+    /// What initializing a payment can refuse.
+    InitializePaymentRefusals = [
         MalformedJson, BodyNotObject, BodyIncomplete, FieldDuplicated, FieldRequired, NoMethodEnabled,
         ApiKeyMissing, ApiKeyInvalid, IdempotencyInFlight, BodyTooLarge, UnsupportedMediaType,
+        FieldWrongType, FieldBlank, FieldTooLong, FieldHasControlCharacters, AmountNotNumber, AmountNotPositive, AmountTooLarge,
+        AmountTooManyDecimals, CurrencyUnknown, UrlInvalid, EmailInvalid, PhoneInvalid, CountryUnknown, MetadataNotObject,
+        MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
+        AmountNotServed,
+        MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
+        IdempotencyBodyDiffers, RateLimitExceeded, InternalError, ServiceUnavailable,
+    ];
+    /// What initializing a payout can refuse.
+    InitializePayoutRefusals = [
+        MalformedJson, BodyNotObject, BodyIncomplete, FieldDuplicated, FieldRequired, NoMethodEnabled,
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, IdempotencyInFlight, BodyTooLarge, UnsupportedMediaType,
         FieldWrongType, FieldBlank, FieldTooLong, FieldHasControlCharacters, AmountNotNumber, AmountNotPositive, AmountTooLarge,
         AmountTooManyDecimals, CurrencyUnknown, UrlInvalid, EmailInvalid, PhoneInvalid, CountryUnknown, MetadataNotObject,
         MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,

@@ -72,6 +72,11 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
         &["sent", "troubled", "refused"],
     ),
     (
+        "switchyard_rate_limited_total",
+        "scope",
+        &["key", "address", "public_key_total"],
+    ),
+    (
         "switchyard_streams_refused_total",
         "why",
         &["total", "address", "payment"],

@@ -94,6 +94,10 @@ fn describe() {
         "switchyard_keys_refused_total",
         "Requests with a key that opens nothing"
     );
+    describe_counter!(
+        "switchyard_rate_limited_total",
+        "Requests refused by a rate limit"
+    );
 }
 
 fn describe_process() {

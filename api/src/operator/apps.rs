@@ -41,6 +41,7 @@ struct SettingsChange {
     locale: Option<Option<String>>,
     #[serde(default, deserialize_with = "nullable")]
     conversion: Option<Option<Correction>>,
+    unsafe_payouts_with_public_key: Option<bool>,
 }
 
 impl SettingsChange {
@@ -54,6 +55,9 @@ impl SettingsChange {
             checkout_attempts: self.checkout_attempts.unwrap_or(settings.checkout_attempts),
             locale: self.locale.unwrap_or_else(|| settings.locale.clone()),
             conversion: self.conversion.unwrap_or(settings.conversion),
+            unsafe_payouts_with_public_key: self
+                .unsafe_payouts_with_public_key
+                .unwrap_or(settings.unsafe_payouts_with_public_key),
         }
     }
 }

@@ -328,6 +328,7 @@ fn access_options(settings: &Settings) -> Options {
     Options {
         service_code: settings.service.code.clone(),
         requests_per_minute: settings.rate_limit.per_minute,
+        public_key_requests_per_minute: settings.rate_limit.public_key_per_minute,
         // What is not a hash was refused with the other settings.
         operator_tokens: hashes
             .filter_map(|text| Fingerprint::from_hex(text.strip_prefix("sha256:")?))

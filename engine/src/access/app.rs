@@ -44,6 +44,10 @@ pub struct AppSettings {
     pub locale: Option<String>,
     /// Whether payers may pay in other currencies than the payment's, at the rate of the day with this correction in percent. `null`: no.
     pub conversion: Option<Correction>,
+    /// Whether payouts may be ordered with a public key. Off unless somebody says so: a public key
+    /// is visible in every page and app that has it, so whoever reads it there can then send the
+    /// merchant's float to themselves.
+    pub unsafe_payouts_with_public_key: bool,
 }
 
 impl Default for AppSettings {
@@ -55,6 +59,7 @@ impl Default for AppSettings {
             checkout_attempts: 3,
             locale: None,
             conversion: None,
+            unsafe_payouts_with_public_key: false,
         }
     }
 }

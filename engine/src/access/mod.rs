@@ -29,6 +29,7 @@ mod webhook;
 mod webhook_options;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -42,7 +43,7 @@ pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};
 pub use self::operator_token::{NewOperatorToken, Operator, OperatorToken, make_for_settings};
-pub use self::rate_limit::{Rate, WINDOW as RATE_LIMIT_WINDOW};
+pub use self::rate_limit::{Rate, Scope as RateScope, WINDOW as RATE_LIMIT_WINDOW};
 pub use self::routing::RoutingRules;
 pub use self::seed::{Development, DevelopmentKeys};
 pub use self::token::Fingerprint;
@@ -51,7 +52,7 @@ pub use self::webhook::{Disabled, NewWebhook, Webhook, WebhookChange, new_webhoo
 pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 pub use crate::environment::{Environment, NotAnEnvironment};
 
-use self::rate_limit::RateLimiter;
+use self::rate_limit::{RateLimiter, RateLimits};
 use self::rows::Kind;
 use self::set::Set;
 use self::token::TokenForm;
@@ -82,8 +83,12 @@ struct Inner {
 pub struct Options {
     /// What keys begin with: 1 to 20 lower-case letters and digits.
     pub service_code: String,
-    /// Requests in any 60 s for each key; 0: no limit.
+    /// Requests in any 60 s for each secret key, and for each public key and client address; 0: no
+    /// limit.
     pub requests_per_minute: u32,
+    /// Requests in any 60 s for each public key, from all addresses together; not looked at when
+    /// there is no limit.
+    pub public_key_requests_per_minute: u32,
     /// Hashes of operator tokens that the settings name, besides those in the store.
     pub operator_tokens: Vec<Fingerprint>,
 }
@@ -93,6 +98,7 @@ impl Default for Options {
         Self {
             service_code: "switchyard".to_owned(),
             requests_per_minute: 120,
+            public_key_requests_per_minute: 6_000,
             operator_tokens: Vec::new(),
         }
     }
@@ -146,7 +152,10 @@ impl Access {
             set.tokens.insert(token.id, Arc::new(token));
         }
         Ok(Self(Arc::new(Inner {
-            limiter: RateLimiter::new(options.requests_per_minute),
+            limiter: RateLimiter::new(RateLimits {
+                per_key: options.requests_per_minute,
+                public_key_total: options.public_key_requests_per_minute,
+            }),
             store,
             vault,
             clock,
@@ -202,9 +211,10 @@ impl Access {
         })
     }
 
-    /// Counts one request of a key, and says whether it is within the limit.
-    pub fn allow(&self, key: KeyId) -> Rate {
-        self.0.limiter.allow(key, self.0.clock.now())
+    /// Counts one request of a caller at `address`, and says whether it is within the limits.
+    pub fn allow(&self, caller: &Caller, address: Option<IpAddr>) -> Rate {
+        let now = self.0.clock.now();
+        self.0.limiter.allow(caller.key, caller.kind, address, now)
     }
 
     /// The vault, for rooms that seal things of their own.

@@ -4,11 +4,17 @@
 //! fewer than the limit are left after the old ones are dropped. So there is no window edge at which twice the limit slips
 //! through. Refused requests do not count. The cost is one short lock on one of 64 shards; after a key's first requests nothing is
 //! allocated. A key costs 8 bytes for each request of its last minute.
+//!
+//! A public key is used by many strangers at once. For it the limit holds for each client address,
+//! and a higher one for all of them together, so that one visitor cannot use up what the others
+//! need.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::KeyKind;
 use crate::clock::Timestamp;
 use crate::ids::KeyId;
 
@@ -19,6 +25,7 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub allowed: bool,
+    pub scope: Scope,
     /// Requests in any 60 s. 0: there is no limit, and the other numbers mean nothing.
     pub limit: u32,
     /// How many more would be allowed at this very moment.
@@ -29,9 +36,49 @@ pub struct Rate {
     pub retry_after: Option<u32>,
 }
 
+/// Which requests a limit counts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of a secret key.
+    Key,
+    /// Those with a public key from one client address.
+    Address,
+    /// All of a public key.
+    PublicKeyTotal,
+}
+
+impl Scope {
+    /// The word for it in metrics.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Address => "address",
+            Self::PublicKeyTotal => "public_key_total",
+        }
+    }
+}
+
+/// Requests in any 60 s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RateLimits {
+    /// Of a secret key, and of a public key from one client address. 0: there are no limits at all.
+    pub per_key: u32,
+    /// Of a public key, from all addresses together.
+    pub public_key_total: u32,
+}
+
 pub(super) struct RateLimiter {
-    limit: u32,
-    shards: Box<[Mutex<HashMap<KeyId, Window>>]>,
+    limits: RateLimits,
+    shards: Box<[Mutex<Shard>]>,
+}
+
+#[derive(Default)]
+struct Shard {
+    keys: HashMap<KeyId, Window>,
+    /// Of public keys. At most one for each request that the total of the last two minutes allowed.
+    addresses: HashMap<(KeyId, Option<IpAddr>), Window>,
+    /// When addresses without a recent request were last forgotten, in microseconds.
+    swept_at: i64,
 }
 
 /// The moments (microseconds) of the allowed requests of one key in the last 60 s, oldest first.
@@ -39,18 +86,26 @@ pub(super) struct RateLimiter {
 struct Window(VecDeque<i64>);
 
 impl RateLimiter {
-    /// `limit` 0 switches it off.
-    pub fn new(limit: u32) -> Self {
+    pub fn new(limits: RateLimits) -> Self {
         Self {
-            limit,
+            limits,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
 
-    pub fn allow(&self, key: KeyId, now: Timestamp) -> Rate {
-        if self.limit == 0 {
+    /// Counts a request with `key` from `address`. All requests without a known address share one
+    /// limit.
+    pub fn allow(
+        &self,
+        key: KeyId,
+        kind: KeyKind,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Rate {
+        if self.limits.per_key == 0 {
             return Rate {
                 allowed: true,
+                scope: Scope::Key,
                 limit: 0,
                 remaining: 0,
                 reset_seconds: 0,
@@ -58,18 +113,26 @@ impl RateLimiter {
             };
         }
         let mut shard = self.shard(key);
-        match shard.get_mut(&key) {
-            Some(window) => window.allow(self.limit, now),
-            None => shard.entry(key).or_default().allow(self.limit, now),
+        let rate = match kind {
+            KeyKind::Secret => shard.key(key).allow(Scope::Key, self.limits.per_key, now),
+            KeyKind::Public => shard.public(self.limits, key, address.map(network), now),
+        };
+        drop(shard);
+        if !rate.allowed {
+            metrics::counter!("switchyard_rate_limited_total", "scope" => rate.scope.word())
+                .increment(1);
         }
+        rate
     }
 
     /// Forgets a key that was deleted.
     pub fn forget(&self, key: KeyId) {
-        self.shard(key).remove(&key);
+        let mut shard = self.shard(key);
+        shard.keys.remove(&key);
+        shard.addresses.retain(|(of, _), _| *of != key);
     }
 
-    fn shard(&self, key: KeyId) -> std::sync::MutexGuard<'_, HashMap<KeyId, Window>> {
+    fn shard(&self, key: KeyId) -> std::sync::MutexGuard<'_, Shard> {
         // The low bits of a ULID are random.
         let place = (key.ulid().0 as usize) % SHARDS;
         self.shards[place]
@@ -78,30 +141,99 @@ impl RateLimiter {
     }
 }
 
+impl Shard {
+    fn key(&mut self, key: KeyId) -> &mut Window {
+        self.keys.entry(key).or_default()
+    }
+
+    /// The total is asked first: nothing is remembered of an address whose request it refuses,
+    /// however many there are.
+    fn public(
+        &mut self,
+        limits: RateLimits,
+        key: KeyId,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Rate {
+        let total = self
+            .key(key)
+            .look(Scope::PublicKeyTotal, limits.public_key_total, now);
+        if !total.allowed {
+            return total;
+        }
+        self.sweep(now);
+        let window = self.addresses.entry((key, address)).or_default();
+        let rate = window.allow(Scope::Address, limits.per_key, now);
+        if rate.allowed {
+            self.key(key).count(now);
+        }
+        rate
+    }
+
+    fn sweep(&mut self, now: Timestamp) {
+        let now = now.as_micros();
+        if (now - self.swept_at).abs() < WINDOW_MICROS {
+            return;
+        }
+        self.swept_at = now;
+        self.addresses.retain(|_, window| {
+            let last = window.0.back();
+            last.is_some_and(|last| (now - last).abs() < WINDOW_MICROS)
+        });
+    }
+}
+
+/// What counts as one client: an IPv4 address, or the /64 network of an IPv6 address, all of which
+/// one subscriber has.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(network))
+        }
+        address => address,
+    }
+}
+
 impl Window {
-    fn allow(&mut self, limit: u32, now: Timestamp) -> Rate {
+    fn allow(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
+        let mut rate = self.look(scope, limit, now);
+        if rate.allowed {
+            rate.remaining -= 1;
+            rate.reset_seconds = self.count(now);
+        }
+        rate
+    }
+
+    /// Counts a request; says when the window has room for one more than now.
+    fn count(&mut self, now: Timestamp) -> u32 {
+        let now = self.not_before_the_last(now.as_micros());
+        self.0.push_back(now);
+        self.reset_seconds(now)
+    }
+
+    /// What [`Window::allow`] would say, without counting a request.
+    fn look(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
         let now = self.not_before_the_last(now.as_micros());
         while self.0.front().is_some_and(|at| now - at >= WINDOW_MICROS) {
             self.0.pop_front();
         }
         let used = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         let allowed = used < limit;
-        if allowed {
-            self.0.push_back(now);
-        }
-        let reset_seconds = self
-            .0
-            .front()
-            .map_or(0, |at| seconds_up(at + WINDOW_MICROS - now));
+        let reset_seconds = self.reset_seconds(now);
         Rate {
             allowed,
+            scope,
             limit,
-            remaining: limit
-                .saturating_sub(used)
-                .saturating_sub(u32::from(allowed)),
+            remaining: limit.saturating_sub(used),
             reset_seconds,
             retry_after: (!allowed).then_some(reset_seconds.max(1)),
         }
+    }
+
+    fn reset_seconds(&self, now: i64) -> u32 {
+        let oldest = self.0.front();
+        oldest.map_or(0, |at| seconds_up(at + WINDOW_MICROS - now))
     }
 
     /// A wall clock may be set back. By less than a window, time stands still for this key; by more, the old moments are in a
@@ -133,13 +265,86 @@ mod tests {
     use super::*;
     use crate::ids::Ids;
 
+    /// A limiter of secret keys.
+    struct Keys(RateLimiter);
+
+    impl Keys {
+        fn allow(&self, key: KeyId, now: Timestamp) -> Rate {
+            self.0.allow(key, KeyKind::Secret, None, now)
+        }
+    }
+
+    fn limiter(per_key: u32) -> Keys {
+        Keys(RateLimiter::new(RateLimits {
+            per_key,
+            public_key_total: per_key,
+        }))
+    }
+
+    #[test]
+    fn a_public_key_has_its_limit_for_each_address_and_a_total_that_counts_only_what_was_allowed() {
+        let limiter = RateLimiter::new(RateLimits {
+            per_key: 2,
+            public_key_total: 5,
+        });
+        let now = Timestamp::from_seconds(1_000);
+        let ask = |address: &str, at| {
+            let address = Some(address.parse().unwrap());
+            limiter.allow(key(), KeyKind::Public, address, at)
+        };
+        let one = "2001:db8:1:2::1";
+        assert_eq!(ask(one, now).remaining, 1);
+        // The same subscriber under another of their addresses.
+        assert_eq!(ask("2001:db8:1:2:ffff::9", now).remaining, 0);
+        for _ in 0..9 {
+            assert_eq!(
+                (ask(one, now).allowed, ask(one, now).scope),
+                (false, Scope::Address)
+            );
+        }
+        assert!(ask("203.0.113.1", now).allowed);
+        assert!(
+            ask("::ffff:203.0.113.1", now).allowed,
+            "IPv4 in IPv6 is IPv4"
+        );
+        assert!(!ask("203.0.113.1", now).allowed);
+        assert!(ask("2001:db8:1:3::1", now).allowed);
+        let refused = ask("203.0.113.2", now);
+        assert_eq!(
+            (refused.allowed, refused.scope),
+            (false, Scope::PublicKeyTotal)
+        );
+        assert_eq!((refused.limit, refused.retry_after), (5, Some(60)));
+        assert!(ask("203.0.113.2", now.plus(WINDOW)).allowed);
+    }
+
+    #[test]
+    fn addresses_that_ask_no_more_are_forgotten_and_refused_ones_never_remembered() {
+        let limiter = RateLimiter::new(RateLimits {
+            per_key: 1,
+            public_key_total: 50,
+        });
+        let ask = |n: u32, at| {
+            let address = IpAddr::from(n.to_be_bytes());
+            limiter.allow(key(), KeyKind::Public, Some(address), at)
+        };
+        let now = Timestamp::from_seconds(1_000);
+        let allowed = (0..1_000).filter(|n| ask(*n, now).allowed).count();
+        assert_eq!(allowed, 50);
+        assert_eq!(limiter.shard(key()).addresses.len(), 50);
+        assert!(ask(5_000, now.plus(WINDOW)).allowed);
+        assert_eq!(limiter.shard(key()).addresses.len(), 1);
+        limiter.forget(key());
+        assert_eq!(limiter.shard(key()).addresses.len(), 0);
+    }
+
     fn key() -> KeyId {
         KeyId::new(Ids::seeded(1).ulid(Timestamp::from_seconds(1)))
     }
 
     #[test]
     fn the_121st_request_in_a_minute_is_refused_and_the_first_after_it_is_allowed() {
-        let limiter = RateLimiter::new(120);
+        let limiter = limiter(120);
         let start = Timestamp::from_seconds(1_000_000);
         for n in 0..120 {
             let rate = limiter.allow(key(), start.plus(Duration::from_millis(n * 100)));
@@ -151,6 +356,7 @@ mod tests {
             refused,
             Rate {
                 allowed: false,
+                scope: Scope::Key,
                 limit: 120,
                 remaining: 0,
                 reset_seconds: 48,
@@ -166,7 +372,7 @@ mod tests {
     #[test]
     fn keys_do_not_share_a_limit() {
         let ids = Ids::seeded(2);
-        let limiter = RateLimiter::new(1);
+        let limiter = limiter(1);
         let now = Timestamp::from_seconds(5);
         let (one, other) = (KeyId::new(ids.ulid(now)), KeyId::new(ids.ulid(now)));
         assert!(limiter.allow(one, now).allowed);
@@ -176,13 +382,13 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_refuses_nothing() {
-        let limiter = RateLimiter::new(0);
+        let limiter = limiter(0);
         assert!((0..1000).all(|_| limiter.allow(key(), Timestamp::from_seconds(1)).allowed));
     }
 
     #[test]
     fn a_clock_that_is_set_back_neither_opens_the_window_nor_locks_the_key_for_good() {
-        let limiter = RateLimiter::new(2);
+        let limiter = limiter(2);
         let now = Timestamp::from_seconds(10_000);
         assert!(limiter.allow(key(), now).allowed);
         assert!(limiter.allow(key(), now).allowed);
@@ -205,7 +411,7 @@ mod tests {
             limit in 1_u32..12,
             gaps in proptest::collection::vec(prop_oneof![0_u64..2_000_000, 0_u64..30_000_000, Just(60_000_000)], 1..300),
         ) {
-            let limiter = RateLimiter::new(limit);
+            let limiter = limiter(limit);
             let mut now = Timestamp::from_seconds(50_000);
             let mut allowed: Vec<i64> = Vec::new();
             for gap in gaps {

@@ -2,7 +2,9 @@
 //!
 //! The answer is kept in a row that is written in the very commit that stores the transaction, guarded by a check that nobody wrote it
 //! before: whatever dies or races, there is either a transaction with its row, or neither. Twins inside this process wait for each
-//! other without touching the store. A key belongs to one app, one environment and one route. Requests that were refused are not kept.
+//! other without touching the store. A key belongs to one app, one environment, one route and one
+//! kind of API key: what anybody sends with a public key cannot claim a key of the merchant's
+//! server. Requests that were refused are not kept.
 //!
 //! A row that cannot be read is an error until its time is over: it says that there was a request, and to carry that one out again could
 //! pay twice.
@@ -15,6 +17,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use crate::access::KeyKind;
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
@@ -41,6 +44,8 @@ pub struct KeyedRequest {
     pub app: AppId,
     pub environment: Environment,
     pub route: Route,
+    /// With which kind of API key it came.
+    pub kind: KeyKind,
     /// As the client chose it, at most [`crate::limits::IDEMPOTENCY_KEY_BYTES`].
     pub key: String,
     /// The request as it was understood, field by field, in the order of the specification.

@@ -1,12 +1,14 @@
 //! How a kept answer looks in the store.
 //!
-//! `k<app><environment><route><key>` is the row with the answer; `x<expiry><that key>`, which has no value, says when it may go. Of the
-//! request only fingerprints are kept, field by field: enough to tell which one differs, and nothing of the customer.
+//! `k<app><environment and kind of API key><route><key>` is the row with the answer;
+//! `x<expiry><that key>`, which has no value, says when it may go. Of the request only fingerprints
+//! are kept, field by field: enough to tell which one differs, and nothing of the customer.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Answer, KeyedRequest};
+use crate::access::KeyKind;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 
@@ -86,13 +88,16 @@ impl Fingerprints {
 }
 
 pub(super) fn key(request: &KeyedRequest) -> Vec<u8> {
-    let environment = match request.environment {
-        Environment::Sandbox => b's',
-        Environment::Live => b'l',
+    // Small letters: as all rows were before public keys had their own.
+    let namespace = match (request.environment, request.kind) {
+        (Environment::Sandbox, KeyKind::Secret) => b's',
+        (Environment::Live, KeyKind::Secret) => b'l',
+        (Environment::Sandbox, KeyKind::Public) => b'S',
+        (Environment::Live, KeyKind::Public) => b'L',
     };
     let mut key = vec![ROW];
     key.extend(request.app.ulid().0.to_be_bytes());
-    key.extend([environment, request.route as u8]);
+    key.extend([namespace, request.route as u8]);
     key.extend(request.key.as_bytes());
     key
 }

@@ -28,6 +28,7 @@ fn request(key: &str, fields: &[(&str, &str)]) -> KeyedRequest {
         app: AppId::new(Ids::seeded(9).ulid(Timestamp::from_seconds(1))),
         environment: Environment::Sandbox,
         route: Route::InitializePayment,
+        kind: KeyKind::Secret,
         key: key.to_owned(),
         fields: fields
             .iter()
@@ -160,7 +161,7 @@ async fn another_body_is_refused_by_the_name_of_the_first_field_that_differs() {
 }
 
 #[tokio::test]
-async fn a_key_belongs_to_one_app_one_environment_and_one_route() {
+async fn a_key_belongs_to_one_app_one_environment_one_route_and_one_kind_of_api_key() {
     let world = world();
     let mine = request("k", &[]);
     let others = [
@@ -174,6 +175,10 @@ async fn a_key_belongs_to_one_app_one_environment_and_one_route() {
         },
         KeyedRequest {
             route: Route::InitializePayout,
+            ..mine.clone()
+        },
+        KeyedRequest {
+            kind: KeyKind::Public,
             ..mine.clone()
         },
         KeyedRequest {

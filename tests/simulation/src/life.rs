@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::access::{Access, Caller};
+use switchyard_engine::access::{Access, Caller, KeyKind};
 use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::directory::Directory;
@@ -332,6 +332,7 @@ impl Hands {
     ) -> Result<String, EngineError> {
         let is_payout = self.world.lock().orders[order].is_payout;
         let keyed = KeyedRequest {
+            kind: KeyKind::Secret,
             app: caller.app.id,
             environment: caller.environment,
             route: match is_payout {

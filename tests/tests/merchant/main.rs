@@ -2,8 +2,10 @@
 
 mod answers;
 mod doors;
+mod fingerprint;
 mod idempotency;
 mod lists;
+mod public_keys;
 mod refusals;
 mod shape;
 mod tenants;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_engine::access::KeyKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::idempotency::{Begin, KeyedRequest, Route};
 use switchyard_tests::merchant::{Merchant, payment};
@@ -112,6 +113,7 @@ async fn a_store_that_is_gone_is_a_503_that_says_when_to_come_back() -> anyhow::
 async fn a_twin_of_a_request_that_takes_long_is_told_to_come_back() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let twin = KeyedRequest {
+        kind: KeyKind::Secret,
         app: merchant.bench.keys.app,
         environment: Environment::Sandbox,
         route: Route::InitializePayment,

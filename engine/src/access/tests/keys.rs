@@ -238,11 +238,10 @@ async fn the_121st_request_of_a_key_in_a_minute_is_refused() {
         .access
         .create_key(app, Environment::Sandbox, KeyKind::Secret, None)
         .await
-        .unwrap()
-        .key
-        .id;
-    assert!((0..120).all(|_| world.access.allow(key).allowed));
-    assert_eq!(world.access.allow(key).retry_after, Some(60));
+        .unwrap();
+    let caller = world.access.authenticate(key.secret.expose()).unwrap();
+    assert!((0..120).all(|_| world.access.allow(&caller, None).allowed));
+    assert_eq!(world.access.allow(&caller, None).retry_after, Some(60));
 }
 
 #[tokio::test]
