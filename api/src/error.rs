@@ -82,10 +82,12 @@ codes! {
     AmountNotPositive = "amount_not_positive", ValidationError, UNPROCESSABLE_ENTITY;
     AmountTooLarge = "amount_too_large", ValidationError, UNPROCESSABLE_ENTITY;
     AmountTooManyDecimals = "amount_too_many_decimals", ValidationError, UNPROCESSABLE_ENTITY;
+    ExpiresInOutOfRange = "expires_in_out_of_range", ValidationError, UNPROCESSABLE_ENTITY;
     CurrencyUnknown = "currency_unknown", ValidationError, UNPROCESSABLE_ENTITY;
     UrlInvalid = "url_invalid", ValidationError, UNPROCESSABLE_ENTITY;
     EmailInvalid = "email_invalid", ValidationError, UNPROCESSABLE_ENTITY;
     PhoneInvalid = "phone_invalid", ValidationError, UNPROCESSABLE_ENTITY;
+    PhoneCountryMismatch = "phone_country_mismatch", ValidationError, UNPROCESSABLE_ENTITY;
     CountryUnknown = "country_unknown", ValidationError, UNPROCESSABLE_ENTITY;
     MetadataNotObject = "metadata_not_object", ValidationError, UNPROCESSABLE_ENTITY;
     MetadataTooManyKeys = "metadata_too_many_keys", ValidationError, UNPROCESSABLE_ENTITY;
@@ -100,6 +102,7 @@ codes! {
     RestrictionUnservable = "restriction_unservable", ValidationError, UNPROCESSABLE_ENTITY;
     RecipientFieldInvalid = "recipient_field_invalid", ValidationError, UNPROCESSABLE_ENTITY;
     ParameterInvalid = "parameter_invalid", ValidationError, UNPROCESSABLE_ENTITY;
+    ParameterUnknown = "parameter_unknown", ValidationError, UNPROCESSABLE_ENTITY;
     NotSuccessful = "not_successful", ValidationError, UNPROCESSABLE_ENTITY;
 
     // The idempotency key.
@@ -134,6 +137,7 @@ codes! {
 
     // Our side.
     ServiceUnavailable = "service_unavailable", Unavailable, SERVICE_UNAVAILABLE;
+    MethodUnavailable = "method_unavailable", Unavailable, SERVICE_UNAVAILABLE;
     InternalError = "internal_error", InternalError, INTERNAL_SERVER_ERROR;
 }
 

@@ -21,5 +21,6 @@ pub mod operator;
 pub mod return_url;
 pub mod routes;
 pub mod serve;
+mod slashes;
 pub mod state;
 pub mod utils;

@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::frame::{frame, no_method, no_route};
 use crate::state::ApiState;
-use crate::{docs, merchant, openapi, utils};
+use crate::{docs, merchant, openapi, slashes, utils};
 
 /// Routes to be merged with those of other rooms; [`framed`] goes around all of them.
 pub fn routes() -> Router<ApiState> {
@@ -30,8 +30,14 @@ pub fn document() -> utoipa::openapi::OpenApi {
 
 /// Gives routes their answers to unknown paths and methods, and the one layer that is around every request.
 pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
-    routes
+    // For paths that are found only without their needless slashes: it has no second frame.
+    let exact: Router = routes
+        .clone()
         .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .with_state(state.clone());
+    routes
+        .fallback(async move |request| slashes::answer(exact, request).await)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(state.clone(), frame))
         .with_state(state)

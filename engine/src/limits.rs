@@ -184,6 +184,11 @@ pub const METADATA_KEY_CHARACTERS: usize = 40;
 pub const METADATA_VALUE_CHARACTERS: usize = 500;
 /// Characters of a description (decisions 2).
 pub const DESCRIPTION_CHARACTERS: usize = 255;
+/// How long one payment may wait for its payer when its request says so (decisions 2): shorter, and
+/// payers who look for their phone come too late; longer than sandbox data is kept, and the order is
+/// forgotten.
+pub const PAYMENT_EXPIRES_SOONEST: Duration = Duration::from_secs(300);
+pub const PAYMENT_EXPIRES_LATEST: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 /// The largest amount, in major units, of any currency (decisions 2).
 pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
 /// Bytes of a request body (decisions 2).

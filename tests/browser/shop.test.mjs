@@ -8,7 +8,7 @@ import test from 'node:test';
 
 import { eventually, FAILS, freePort, openBrowser, PAYS, programs, startServer } from './harness.mjs';
 
-const SECRET = 'whsec_of_the_teapot_shop';
+const SECRET = 'whsec_b2YgdGhlIHRlYXBvdCBzaG9w';
 
 /** The shop, with a webhook of its own at the engine. */
 async function openShop(t, server) {

@@ -92,6 +92,7 @@ impl AtProvider {
             metadata: BTreeMap::new(),
             methods: Vec::new(),
             restriction: None,
+            expires_in: None,
             context: ClientContext::default(),
         };
         let (engine, caller) = (&self.merchant.engine, self.merchant.caller());

@@ -64,6 +64,23 @@ impl World {
         Ok(id)
     }
 
+    /// Why the payout needs a person, wherever its merchant reads it.
+    async fn merchant_sees(&self, id: &str, attention: &Value) -> anyhow::Result<()> {
+        let path = format!("/v1/payouts/{id}");
+        let verify = format!("{path}/verify");
+        for (path, pointer) in [
+            (path.as_str(), "/data"),
+            (&verify, "/data"),
+            ("/v1/payouts", "/data/0"),
+        ] {
+            let reply = self.merchant.get(path).await?;
+            let shown = reply.body.pointer(pointer).context("a payout")?;
+            assert_eq!(&shown["id"], id);
+            assert_eq!(&shown["attention"], attention, "{path}");
+        }
+        Ok(())
+    }
+
     async fn comes_to(&self, id: &str, status: &str) -> anyhow::Result<Value> {
         let path = format!("/transactions/{id}");
         eventually(status, Duration::from_secs(20), async || {
@@ -202,6 +219,7 @@ async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::
         (&json!("no_final_answer"), &json!("open"), &json!(id))
     );
     let case_id = case["id"].as_str().context("an id")?;
+    world.merchant_sees(&id, &case["reason"]).await?;
     for (query, count) in [
         ("reason=amount_differs", 0),
         ("environment=live", 0),
@@ -234,6 +252,7 @@ async fn after_three_days_a_case_waits_for_a_person_who_settles_it() -> anyhow::
             &json!(0)
         )
     );
+    world.merchant_sees(&id, &Value::Null).await?;
     let shown = world
         .done("GET", &format!("/cases/{case_id}"), Value::Null)
         .await?;

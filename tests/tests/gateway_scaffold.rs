@@ -161,6 +161,7 @@ async fn confirmed(merchant: &Bench, url: &str) -> anyhow::Result<TransactionId>
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     };
     let payment = engine.initialize_payment(&merchant.caller(), new).await?;

@@ -13,7 +13,7 @@ const CLIENTS: usize = 6;
 /// More than the longest wait between two questions about an outcome that is not known, as long as it is young.
 const SETTLED_WITHIN: Duration = Duration::from_secs(90);
 const DELIVERED_WITHIN: Duration = Duration::from_secs(120);
-const SECRET: &str = "whsec_of_these_tests";
+const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 const ENDS: [&str; 3] = ["success", "failed", "cancelled"];
 
 /// What becomes of a transaction that a 201 named.

@@ -7,7 +7,7 @@ use switchyard_tests::client::payout;
 use switchyard_tests::{Delivery, Manner, PAYS, Receiver, Server, Setup, eventually};
 use tokio::time::Instant;
 
-const SECRET: &str = "whsec_of_these_tests";
+const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 
 /// Ten minutes between attempts are a setting; here it is the shortest that may be set.
 fn impatient() -> Setup {

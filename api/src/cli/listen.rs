@@ -7,7 +7,7 @@ use clap::Args;
 use futures_util::StreamExt as _;
 use reqwest::Response;
 use serde::Deserialize;
-use switchyard_engine::access::new_webhook_secret;
+use switchyard_engine::access::{checked_webhook_secret, new_webhook_secret};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::Ids;
@@ -150,10 +150,14 @@ impl Forward {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(switchyard_engine::limits::WEBHOOK_DEADLINE)
             .build()?;
+        let secret = match secret {
+            Some(chosen) => checked_webhook_secret(Secret::new(chosen))?,
+            None => new_webhook_secret(&Ids::system()),
+        };
         Ok(Self {
             http,
             url,
-            secret: secret.map_or_else(|| new_webhook_secret(&Ids::system()), Secret::new),
+            secret,
             clock: Clock::wall(),
         })
     }

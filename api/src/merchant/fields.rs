@@ -29,6 +29,9 @@ pub fn of_payment(new: &NewPayment) -> Vec<(String, String)> {
             fields.put("restricted_phone.country_code", country_code);
         }
     }
+    if let Some(wait) = new.expires_in {
+        fields.put("expires_in", &wait.as_secs().to_string());
+    }
     fields.0
 }
 

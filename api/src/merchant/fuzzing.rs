@@ -3,6 +3,7 @@
 use axum::http::HeaderMap;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
 use switchyard_engine::transaction::{ClientContext, Status};
 
 use super::initialize::idempotency_key;
@@ -15,7 +16,8 @@ use crate::error::ApiError;
 /// # Errors
 /// All that is wrong with it.
 pub fn read_payment(body: &[u8], directory: &Directory) -> Result<NewPayment, ApiError> {
-    payment::read(body, directory, false, ClientContext::default())
+    let context = ClientContext::default();
+    payment::read(body, directory, Environment::Live, false, context)
 }
 
 /// The request of a payout.
@@ -23,7 +25,7 @@ pub fn read_payment(body: &[u8], directory: &Directory) -> Result<NewPayment, Ap
 /// # Errors
 /// All that is wrong with it.
 pub fn read_payout(body: &[u8], directory: &Directory) -> Result<NewPayout, ApiError> {
-    payout::read(body, directory, ClientContext::default())
+    payout::read(body, directory, Environment::Live, ClientContext::default())
 }
 
 /// The amount of a request as it is written, a number or a text.

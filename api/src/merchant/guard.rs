@@ -121,8 +121,13 @@ fn guard(state: &ApiState, parts: &Parts) -> Result<Guard, Box<Response>> {
 }
 
 fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    let unauthorized =
-        |code, hint| ApiError::from(Problem::new(code, "Unauthorized: invalid API key").hint(hint));
+    let unauthorized = |code, hint| {
+        let message = match code {
+            ErrorCode::ApiKeyMissing => "Unauthorized: no API key was sent",
+            _ => "Unauthorized: invalid API key",
+        };
+        ApiError::from(Problem::new(code, message).hint(hint))
+    };
     if !headers.contains_key(AUTHORIZATION) {
         let hint = "Send the header Authorization: Bearer <API key>.";
         return Err(unauthorized(ErrorCode::ApiKeyMissing, hint));

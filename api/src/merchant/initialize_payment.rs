@@ -70,11 +70,12 @@ impl Initialization for NewPayment {
         context: ClientContext,
     ) -> Result<Self, ApiError> {
         let converts = caller.app.settings.conversion.is_some();
-        request::payment::read(body, &engine.directory, converts, context)
+        let environment = caller.environment;
+        request::payment::read(body, &engine.directory, environment, converts, context)
     }
 
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
-        let can_serve = |method: &Method| {
+        let can_serve = |method: &&Method| {
             let price = engine.price_of(caller.app.id, self.amount, method);
             price.is_some_and(|price| {
                 engine.can_serve(
@@ -86,10 +87,6 @@ impl Initialization for NewPayment {
                 )
             })
         };
-        // Looked at first: most methods are of another currency, and most apps do not convert.
-        let converts = caller.app.settings.conversion.is_some();
-        let is_bound = |method: &Method| converts || method.currency == self.amount.currency();
-        let is_offered = |code: &String| self.methods.is_empty() || self.methods.contains(code);
         let bound_to = self
             .restriction
             .as_ref()
@@ -99,9 +96,7 @@ impl Initialization for NewPayment {
                     ("restricted_phone.country_code", country_code)
                 }
             });
-        let methods = engine.directory.payment_methods().iter();
-        let mut possible = methods
-            .filter(|method| is_bound(method) && is_offered(&method.code) && can_serve(method));
+        let mut possible = offered(self, engine, caller).filter(can_serve);
         let Some((field, country)) = bound_to else {
             return possible
                 .next()
@@ -114,6 +109,9 @@ impl Initialization for NewPayment {
         }
         let mut there = possible.filter(|method| method.serves(country)).peekable();
         if there.peek().is_none() {
+            if is_held_back(self, engine, caller, Some(country)) {
+                return Err(held_back(self));
+            }
             let message =
                 format!("{field} is {country}, where no enabled method for this currency exists");
             return Err(unservable(field, message));
@@ -150,6 +148,53 @@ impl Initialization for NewPayment {
     }
 }
 
+/// The methods that the payment names, or all, as far as the payer could pay it in their currency.
+fn offered<'e>(
+    new: &'e NewPayment,
+    engine: &'e Engine,
+    caller: &Caller,
+) -> impl Iterator<Item = &'e Method> {
+    // Looked at first: most methods are of another currency, and most apps do not convert.
+    let converts = caller.app.settings.conversion.is_some();
+    let methods = engine.directory.payment_methods().iter();
+    methods.map(AsRef::as_ref).filter(move |method: &&Method| {
+        let is_bound = converts || method.currency == new.amount.currency();
+        is_bound && (new.methods.is_empty() || new.methods.contains(&method.code))
+    })
+}
+
+/// Whether one of the offered methods, in this country if one is given, only waits for the end of a
+/// drain or of a quarantine.
+fn is_held_back(new: &NewPayment, engine: &Engine, caller: &Caller, country: Option<&str>) -> bool {
+    let (app, environment) = (caller.app.id, caller.environment);
+    offered(new, engine, caller)
+        .filter(|method| country.is_none_or(|country| method.serves(country)))
+        .any(|method| {
+            let price = engine.price_of(app, new.amount, method);
+            price.is_some_and(|price| {
+                let amount = Some(price.amount);
+                engine.is_held_back(app, environment, Kind::Payment, &method.code, amount)
+            })
+        })
+}
+
+fn held_back(new: &NewPayment) -> ApiError {
+    let currency = new.amount.currency();
+    method_unavailable(format!(
+        "No payment method for {currency} takes new payments at the moment"
+    ))
+}
+
+/// What a drain or a quarantine holds back.
+pub fn method_unavailable(message: String) -> ApiError {
+    let problem = Problem::new(ErrorCode::MethodUnavailable, message);
+    ApiError::new(problem.hint("Nothing was made. Send the same request again later."))
+        .retry_after(HELD_BACK_RETRY_SECONDS)
+}
+
+/// Operators end drains and quarantines, and people take minutes.
+const HELD_BACK_RETRY_SECONDS: u32 = 60;
+
 /// Whether a payer who uses `method` says from which number, so that they can be held to one.
 fn can_be_tied(new: &NewPayment, engine: &Engine, caller: &Caller, method: &Method) -> bool {
     let price = engine.price_of(caller.app.id, new.amount, method);
@@ -166,6 +211,9 @@ fn unservable(field: &'static str, message: String) -> ApiError {
 
 /// Why no method can work: none takes this amount, or none is enabled at all.
 fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
+    if is_held_back(new, engine, caller, None) {
+        return held_back(new);
+    }
     let (app, environment) = (caller.app.id, caller.environment);
     let mut methods = engine.directory.payment_methods().iter();
     let takes_others = methods.any(|method| {
@@ -186,11 +234,10 @@ fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
     } else {
         format!("Enabled currencies: {}.", codes.join(", "))
     };
-    Problem::new(
-        ErrorCode::NoMethodEnabled,
-        "No payment methods enabled for this currency",
-    )
-    .at("currency")
-    .hint(hint)
-    .into()
+    let currency = new.amount.currency();
+    let message = format!("No payment methods enabled for this currency ({currency})");
+    Problem::new(ErrorCode::NoMethodEnabled, message)
+        .at("currency")
+        .hint(hint)
+        .into()
 }

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::guard::PayoutKey;
 use super::initialize::{Initialization, initialize};
+use super::initialize_payment::method_unavailable;
 use super::schema::{InitializePayout, InitializePayoutRefusals};
 use super::{fields, request};
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -60,10 +61,10 @@ impl Initialization for NewPayout {
     fn read(
         body: &[u8],
         engine: &Engine,
-        _: &Caller,
+        caller: &Caller,
         context: ClientContext,
     ) -> Result<Self, ApiError> {
-        request::payout::read(body, &engine.directory, context)
+        request::payout::read(body, &engine.directory, caller.environment, context)
     }
 
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
@@ -73,6 +74,13 @@ impl Initialization for NewPayout {
         };
         if can_serve(Some(self.amount)) {
             return Ok(());
+        }
+        let (app, environment) = (caller.app.id, caller.environment);
+        let amount = Some(self.amount);
+        if engine.is_held_back(app, environment, Kind::Payout, &self.method, amount) {
+            let method = &self.method;
+            let message = format!("{method} takes no new payouts at the moment");
+            return Err(method_unavailable(message));
         }
         if can_serve(None) {
             let message = format!("No gateway of {} takes {}", self.method, self.amount);

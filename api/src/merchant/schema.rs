@@ -47,6 +47,10 @@ pub struct InitializePayment {
     restrict_country_code: Option<String>,
     #[schema(schema_with = restricted_phone)]
     restricted_phone: Option<()>,
+    /// Seconds that the payment may wait for its payer: 5 minutes to 90 days. Without it, the
+    /// default of the installation applies.
+    #[schema(example = 3600, minimum = 300, maximum = 7_776_000)]
+    expires_in: Option<u32>,
 }
 
 /// A payout to be made.
@@ -212,7 +216,8 @@ refusal_sets! {
         MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
         AmountNotServed,
         MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
-        IdempotencyBodyDiffers, RateLimitExceeded, InternalError, ServiceUnavailable,
+        IdempotencyBodyDiffers, PhoneCountryMismatch, ExpiresInOutOfRange, RateLimitExceeded, InternalError, ServiceUnavailable,
+        MethodUnavailable,
     ];
     /// What initializing a payout can refuse.
     InitializePayoutRefusals = [
@@ -223,7 +228,8 @@ refusal_sets! {
         MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
         AmountNotServed,
         MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
-        IdempotencyBodyDiffers, RateLimitExceeded, InternalError, ServiceUnavailable,
+        IdempotencyBodyDiffers, PhoneCountryMismatch, RateLimitExceeded, InternalError, ServiceUnavailable,
+        MethodUnavailable,
     ];
     /// What reading one transaction can refuse.
     ReadRefusals = [
@@ -237,7 +243,7 @@ refusal_sets! {
     ];
     /// What a list can refuse.
     ListRefusals = [
-        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, RateLimitExceeded, InternalError, ServiceUnavailable,
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, ParameterUnknown, RateLimitExceeded, InternalError, ServiceUnavailable,
     ];
     /// What a route without a key can refuse.
     OpenRefusals = [InternalError];

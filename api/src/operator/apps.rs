@@ -12,6 +12,7 @@ use super::view::AppView;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     account: Option<AccountId>,
 }

@@ -24,6 +24,7 @@ pub fn routes() -> axum::Router<ApiState> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     state: Option<String>,
     /// Older ones than this: the `more` of the last page.

@@ -20,6 +20,7 @@ use super::view::shown;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// `open` or `closed`.
     state: Option<String>,

@@ -15,6 +15,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Page {
     /// Older ones than this: a delivery's id, or an attempt's time.
     before: Option<String>,

@@ -29,6 +29,7 @@ use crate::operations::Draining;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// Without it: both.
     environment: Option<Environment>,

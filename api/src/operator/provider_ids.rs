@@ -18,6 +18,7 @@ pub fn routes() -> axum::Router<ApiState> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// Those behind this id: the `more` of the last page.
     after: Option<String>,

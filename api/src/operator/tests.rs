@@ -256,6 +256,10 @@ async fn what_cannot_be_made_is_refused_by_name() {
         ("webhooks", json!({ "url": "not a url" })),
         ("webhooks", json!({ "url": "http://127.0.0.1/hooks" })),
         ("webhooks", json!({ "url": "https://shop.example:8443/" })),
+        (
+            "webhooks",
+            json!({ "url": "https://shop.example/", "secret": "whsec_of_the_shop" }),
+        ),
         ("connections", connection),
         ("trigger", json!({ "event": "payment.exploded" })),
     ] {
@@ -269,6 +273,21 @@ async fn what_cannot_be_made_is_refused_by_name() {
     let malformed = malformed.body(HttpBody::from("{nonsense")).unwrap();
     let answer = world.router.clone().oneshot(malformed).await.unwrap();
     assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_filter_that_does_not_exist_is_refused_by_name() {
+    let world = World::new().await;
+    let app = world.app();
+    for path in [
+        "/apps?email=a".to_owned(),
+        "/cases?email=a".to_owned(),
+        "/callbacks?email=a".to_owned(),
+        format!("/transactions?app={app}&email=a"),
+    ] {
+        let refused = world.refused("GET", &path, Value::Null).await;
+        assert_eq!(refused, (422, "parameter_invalid".to_owned()), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use crate::operations::note_transaction;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// Without it: live for an app with live transactions, otherwise sandbox.
     environment: Option<Environment>,

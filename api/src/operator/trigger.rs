@@ -132,6 +132,7 @@ fn payment(engine: &Engine) -> NewPayment {
         metadata: metadata(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     }
 }

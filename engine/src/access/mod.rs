@@ -48,7 +48,9 @@ pub use self::routing::RoutingRules;
 pub use self::seed::{Development, DevelopmentKeys};
 pub use self::token::Fingerprint;
 pub use self::vault::{Sealed, Vault, VaultError};
-pub use self::webhook::{Disabled, NewWebhook, Webhook, WebhookChange, new_webhook_secret};
+pub use self::webhook::{
+    Disabled, NewWebhook, Webhook, WebhookChange, checked_webhook_secret, new_webhook_secret,
+};
 pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 pub use crate::environment::{Environment, NotAnEnvironment};
 

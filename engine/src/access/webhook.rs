@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
-use zeroize::Zeroize as _;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
@@ -127,7 +127,7 @@ impl Access {
         text::url("url", &new.url)?;
         new.options.check()?;
         let secret = match new.secret {
-            Some(chosen) => checked(chosen)?,
+            Some(chosen) => checked_webhook_secret(chosen)?,
             None => new_webhook_secret(&self.0.ids),
         };
         let gate = self.gate().await;
@@ -162,7 +162,11 @@ impl Access {
         if let Some(url) = &change.url {
             text::url("url", url)?;
         }
-        let secret = change.secret.clone().map(checked).transpose()?;
+        let secret = change
+            .secret
+            .clone()
+            .map(checked_webhook_secret)
+            .transpose()?;
         let gate = self.gate().await;
         let webhook = self
             .webhook(id)
@@ -240,8 +244,22 @@ async fn put(gate: Gate, webhook: Webhook) -> Result<Arc<Webhook>, AccessError> 
 }
 
 /// A secret that the merchant chose: it keys an HMAC in whatever language the receiver is written in, so it is plain text.
-fn checked(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
+///
+/// # Errors
+/// When it is too short, too long, has other characters, or begins with `whsec_` without base64
+/// behind it.
+pub fn checked_webhook_secret(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
     let text = secret.expose();
+    // Libraries of Standard Webhooks decode what follows; what they cannot decode, they cannot
+    // verify.
+    if let Some(rest) = text.strip_prefix(STANDARD_PREFIX)
+        && BASE64.decode(rest).map(Zeroizing::new).is_err()
+    {
+        return Err(AccessError::invalid(
+            "secret",
+            "begins with `whsec_`, and what follows is not base64 (with its padding): leave the secret out to have one made",
+        ));
+    }
     if (8..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(secret);
     }
@@ -255,10 +273,12 @@ fn checked(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
 pub fn new_webhook_secret(ids: &Ids) -> Secret<String> {
     let mut bytes = [0; 32];
     ids.fill(&mut bytes);
-    let secret = Secret::new(format!("whsec_{}", BASE64.encode(bytes)));
+    let secret = Secret::new(format!("{STANDARD_PREFIX}{}", BASE64.encode(bytes)));
     bytes.zeroize();
     secret
 }
 
+/// Before the base64 of a key, in the form of Standard Webhooks.
+const STANDARD_PREFIX: &str = "whsec_";
 /// What the vault seals a webhook's secret for.
 const SECRET: &str = "webhook secret";

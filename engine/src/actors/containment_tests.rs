@@ -33,6 +33,7 @@ async fn payment(bench: &Bench) -> TransactionId {
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     };
     let caller = bench.caller();

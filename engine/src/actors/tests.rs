@@ -21,6 +21,7 @@ fn payment() -> NewPayment {
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: crate::transaction::ClientContext::default(),
     }
 }

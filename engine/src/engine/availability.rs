@@ -33,6 +33,23 @@ impl Engine {
             .any(|offer| offer.standing == Standing::CanServe)
     }
 
+    /// Whether an app could use `method` for this amount, were a gateway not being drained or in
+    /// quarantine.
+    pub fn is_held_back(
+        &self,
+        app: AppId,
+        environment: Environment,
+        kind: Kind,
+        method: &str,
+        amount: Option<Amount>,
+    ) -> bool {
+        use Standing::{Draining, InQuarantine};
+        let country = self.only_country(kind, method);
+        self.offers(app, environment, kind, method, country, amount)
+            .iter()
+            .any(|offer| matches!(offer.standing, Draining | InQuarantine))
+    }
+
     /// Whether any gateway that is loaded now serves `method`, for whomever.
     pub fn method_is_served(&self, kind: Kind, method: &str) -> bool {
         !self.gateways_serving(kind, method).is_empty()

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Engine, EngineError};
 use crate::access::Caller;
@@ -33,6 +34,8 @@ pub struct NewPayment {
     /// Method codes offered; empty: all that can work.
     pub methods: Vec<String>,
     pub restriction: Option<Restriction>,
+    /// How long it may wait for its payer; `None`: as long as the installation's settings say.
+    pub expires_in: Option<Duration>,
     pub context: ClientContext,
 }
 
@@ -97,7 +100,7 @@ impl Engine {
             methods: new.methods,
             restriction: new.restriction,
             attempts_allowed: caller.app.settings.checkout_attempts.clamp(1, 5),
-            expires_at: now.plus(self.settings.expires_after),
+            expires_at: now.plus(new.expires_in.unwrap_or(self.settings.expires_after)),
         });
         let birth = Birth {
             id: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),

@@ -230,6 +230,7 @@ mod tests {
             metadata: std::collections::BTreeMap::new(),
             methods: Vec::new(),
             restriction: None,
+            expires_in: None,
             context: ClientContext::default(),
         };
         let caller = bench.caller();

@@ -141,6 +141,7 @@ pub fn payment(number: u64) -> NewPayment {
         metadata: BTreeMap::from([("order".to_owned(), number.to_string())]),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     }
 }

@@ -347,6 +347,7 @@ async fn initialize(bench: &Bench) -> TransactionId {
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     };
     let payment = bench.engine.initialize_payment(&bench.caller(), new).await;

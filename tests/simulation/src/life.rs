@@ -316,6 +316,7 @@ impl Hands {
                 metadata: Default::default(),
                 methods: Vec::new(),
                 restriction: None,
+                expires_in: None,
                 context: ClientContext::default(),
             };
             self.engine.initialize_payment_once(caller, new, once).await

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::receiver::signature;
 
-pub const SECRET: &str = "whsec_of_these_tests";
+pub const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 /// One delivery in so many is refused, and has to come again.
 const REFUSES: usize = 20;
 

@@ -142,6 +142,7 @@ pub async fn pay(
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     };
     let payment = engine.initialize_payment(caller, new).await.unwrap();

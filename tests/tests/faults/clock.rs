@@ -48,7 +48,7 @@ async fn a_clock_that_is_set_forward_expires_nothing_and_brings_no_retry_forward
     let receiver = Receiver::start().await?;
     receiver.next([Manner::Status(500), Manner::Status(500)]);
     site.server
-        .add_webhook(&receiver.url(), "whsec_of_the_other")
+        .add_webhook(&receiver.url(), "whsec_b2YgdGhlIG90aGVy")
         .await?;
     let merchant = site.server.merchant();
     let made = merchant

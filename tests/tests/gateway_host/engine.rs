@@ -134,6 +134,7 @@ pub async fn payment_for(
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     };
     bench

@@ -234,6 +234,15 @@ async fn a_payout_has_every_field_in_every_state() -> anyhow::Result<()> {
         check_success(&retrieved, 200, "Payout transaction fetched successfully");
         check_retrieved(&retrieved.body["data"], PAYOUT_RETRIEVED);
         assert_eq!(retrieved.body["data"]["payout_phone_number"], number);
+        for field in [
+            "failure_message",
+            "failure_error_code",
+            "failure_error_type",
+        ] {
+            let why = &retrieved.body["data"][field];
+            assert_eq!(why, &verified["disburse"][field], "{field}");
+            assert_eq!(why.is_null(), status != "failed", "{field}");
+        }
         assert_eq!(retrieved.body["data"].get("checkout_url"), None);
     }
     Ok(())

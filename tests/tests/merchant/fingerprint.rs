@@ -1,4 +1,5 @@
-//! Which fields make two requests under one idempotency key different: all that the engine acts on, one at a time.
+//! Which fields make two requests under one idempotency key different: all that the engine acts on,
+//! one at a time.
 
 use serde_json::{Value, json};
 use switchyard_tests::PAYS;
@@ -36,7 +37,8 @@ fn filled(mut body: Value) -> Value {
     body
 }
 
-/// Sends `body`, then the same with one change at a time, under one key: each is refused by the name of what was changed.
+/// Sends `body`, then the same with one change at a time, under one key: each is refused by the
+/// name of what was changed.
 async fn each_change_is_told(path: &str, body: &Value, changes: Vec<Change>) -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let key = [("idempotency-key", "order-1")];
@@ -60,9 +62,12 @@ async fn each_field_of_a_payment_makes_another_request() -> anyhow::Result<()> {
     let mut body = filled(payment());
     body["methods"] = json!(["card_usd"]);
     body["restrict_country_code"] = json!("US");
+    body["expires_in"] = json!(3_600);
     let mut changes = common();
     changes.extend([
         ("/return_url", json!("https://shop.example/x"), "return_url"),
+        ("/expires_in", json!(3_601), "expires_in"),
+        ("/expires_in", json!(null), "expires_in"),
         ("/methods", json!(["switchyard_payment_demo"]), "methods"),
         (
             "/restrict_country_code",

@@ -1,10 +1,12 @@
 //! The lists of transactions, and the lists of methods.
 
-use serde_json::json;
-use switchyard_tests::PAYS;
-use switchyard_tests::merchant::Merchant;
+use std::time::Duration;
 
-use crate::shape::{METHOD_IN_LIST, PAYMENT_RETRIEVED, check};
+use serde_json::json;
+use switchyard_tests::merchant::Merchant;
+use switchyard_tests::{PAYS, eventually};
+
+use crate::shape::{METHOD_IN_LIST, PAYMENT_RETRIEVED, PAYOUT_RETRIEVED, check};
 
 #[tokio::test]
 async fn payments_are_listed_newest_first_page_by_page() -> anyhow::Result<()> {
@@ -78,6 +80,58 @@ async fn a_query_that_cannot_be_read_is_named() -> anyhow::Result<()> {
         merchant.get("/v1/payouts?status=cancelled").await?.status,
         422
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_filter_that_does_not_exist_is_refused_by_name() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    merchant.payment().await?;
+    for list in ["/v1/payments", "/v1/payouts"] {
+        let path = format!("{list}?email=ada%40shop.example&limit=5&order=desc&email=x");
+        let reply = merchant.get(&path).await?;
+        let expected = ["email", "order"].map(|name| format!("parameter_unknown {name}"));
+        assert_eq!(reply.refusal(), (422, expected.to_vec()), "{list}");
+        let hint = reply.body["errors"][0]["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("from_date"), "{hint}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn entries_of_lists_carry_their_times_and_what_verify_says_of_the_attempt()
+-> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let payment = merchant.payment().await?;
+    merchant.pay(&payment, PAYS).await?;
+    let payout = merchant.payout(PAYS).await?;
+    for (kind, id, attempt) in [
+        ("payments", payment, "capture"),
+        ("payouts", payout, "disburse"),
+    ] {
+        let path = format!("/v1/{kind}/{id}/verify");
+        let verified = eventually("success", Duration::from_secs(10), || async {
+            let data = merchant.get(&path).await?.body["data"].clone();
+            Ok((data["status"] == "success").then_some(data))
+        })
+        .await?;
+        let list = merchant.get(&format!("/v1/{kind}")).await?;
+        let entry = &list.body["data"][0];
+        let table = if kind == "payments" {
+            PAYMENT_RETRIEVED
+        } else {
+            PAYOUT_RETRIEVED
+        };
+        check(entry, table);
+        assert_eq!(entry["id"], id.as_str());
+        assert_eq!(entry[attempt], verified[attempt]);
+        assert!(entry[attempt]["gateway"]["transaction_id"].is_string());
+        assert_eq!(entry["created_at"], entry["initiated_at"]);
+        assert!(entry["pending_at"].is_string() && entry["success_at"].is_string());
+        assert!(entry["failed_at"].is_null() && entry["failure_message"].is_null());
+        let retrieved = merchant.get(&format!("/v1/{kind}/{id}")).await?;
+        assert_eq!(&retrieved.body["data"], entry);
+    }
     Ok(())
 }
 

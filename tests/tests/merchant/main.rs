@@ -2,11 +2,13 @@
 
 mod answers;
 mod doors;
+mod explained;
 mod fingerprint;
 mod idempotency;
 mod lists;
 mod public_keys;
 mod refusals;
 mod shape;
+mod slashes;
 mod tenants;
 mod trouble;

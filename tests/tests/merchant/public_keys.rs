@@ -1,4 +1,5 @@
-//! What anybody can do who has read a public key in a page: initialize payments, and nothing to the harm of others.
+//! What anybody can do who has read a public key in a page: initialize payments, and nothing to the
+//! harm of others.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -47,7 +47,7 @@ fn bodies() -> Vec<(Option<&'static str>, Vec<u8>, u16, &'static str)> {
 const PLACES: [(&str, &str, u16, &str); 13] = [
     ("GET", "/", 404, "route_not_found -"),
     ("GET", "/v1/payment", 404, "route_not_found -"),
-    ("GET", "/v1/payments/", 404, "route_not_found -"),
+    ("DELETE", "/v1/payments/", 404, "route_not_found -"),
     ("GET", "/v2/payments", 404, "route_not_found -"),
     (
         "GET",

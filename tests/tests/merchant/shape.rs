@@ -59,6 +59,7 @@ pub const PAYMENT_VERIFIED: &str = "
     amount_formatted  text
     currency          object
     description       text
+    attention         text?
     return_url        url
     environment       environment
     initiated_at      time
@@ -78,9 +79,19 @@ pub const PAYMENT_RETRIEVED: &str = "
     amount_formatted      text
     currency              text
     description           text
+    attention         text?
     return_url            url
     environment           environment
     initiated_at          time
+    created_at            time
+    pending_at            time?
+    success_at            time?
+    failed_at             time?
+    cancelled_at          time?
+    failure_message       text?
+    failure_error_code    text?
+    failure_error_type    text?
+    capture               object?
     checkout_url          url
     payment_phone_number  string
     app                   object
@@ -102,6 +113,7 @@ pub const PAYOUT_VERIFIED: &str = "
     currency          object
     amount_formatted  text
     description       text
+    attention         text?
     environment       environment
     metadata          object
     app               object
@@ -128,8 +140,17 @@ pub const PAYOUT_RETRIEVED: &str = "
     amount_formatted      text
     currency              text
     description           text
+    attention         text?
     environment           environment
     initiated_at          time
+    created_at            time
+    pending_at            time?
+    success_at            time?
+    failed_at             time?
+    failure_message       text?
+    failure_error_code    text?
+    failure_error_type    text?
+    disburse              object?
     payout_phone_number   text
     app                   object
     customer              object

@@ -454,7 +454,7 @@ async fn listening(
         let new = NewWebhook {
             app,
             url: receiver.url(),
-            secret: Some(Secret::new(format!("whsec_of_{app}"))),
+            secret: Some(Secret::new(format!("secret_of_{app}"))),
             options: Default::default(),
         };
         merchant.bench.engine.access.create_webhook(new).await?;
@@ -502,7 +502,7 @@ async fn webhooks_of_a_tenant_hear_of_what_is_its_own_and_of_nothing_else() -> a
         for delivery in receiver.received() {
             let is_own = own.contains(&delivery.id());
             ensure!(is_own, "{app} hears of {}", delivery.id());
-            ensure!(delivery.is_signed_with(&format!("whsec_of_{app}")));
+            ensure!(delivery.is_signed_with(&format!("secret_of_{app}")));
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// Requests a second, and for how long before the signal comes.
 const RATE: u32 = 200;
 const BEFORE: Duration = Duration::from_secs(2);
-const SECRET: &str = "whsec_of_these_tests";
+const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 
 /// What became of every request.
 #[derive(Default)]

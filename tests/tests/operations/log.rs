@@ -66,7 +66,7 @@ fn location(response: &reqwest::Response) -> anyhow::Result<String> {
 /// never be read in a log.
 async fn a_day(server: &Server, receiver: &Receiver) -> anyhow::Result<Vec<String>> {
     let merchant = server.merchant();
-    let secret = format!("whsec_{CONFIDENCE}");
+    let secret = format!("secret_{CONFIDENCE}");
     server
         .add_webhook(&format!("{}?token={CONFIDENCE}", receiver.url()), &secret)
         .await?;

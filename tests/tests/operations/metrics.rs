@@ -30,7 +30,7 @@ async fn everything_that_an_operator_watches_is_there_and_moves() -> anyhow::Res
     receiver.always(Manner::Status(500));
     let server = Server::start(Setup::default()).await?;
     server
-        .add_webhook(&receiver.url(), "whsec_of_these_tests")
+        .add_webhook(&receiver.url(), "whsec_b2YgdGhlc2UgdGVzdHM=")
         .await?;
     let merchant = server.merchant();
     for number in [PAYS, PAYS, IS_DECLINED] {

@@ -20,7 +20,7 @@ use crate::stage::{CARD, MailServer, Trap, indiscreet_provider};
 /// With all that is written otherwise in URLs and in JSON.
 const CREDENTIAL: &str = "cr3dent1al/of+the \"conn\"&ction=";
 const CALLBACK_SECRET: &str = "ca11back-secret-of-the-connection";
-const WEBHOOK_SECRET: &str = "whsec_n0body-sh0uld-see-this";
+const WEBHOOK_SECRET: &str = "whsec_n0bodySh0uldSeeThis0";
 const MAIL_PASSWORD: &str = "ma1l-passw0rd-canary";
 const FEED_KEY: &str = "f33d-key-canary";
 const MASTER_KEY: &str = "5eed0f0ca4a41e5bada55c0ffee0ddba11feedfacecafebeefdeadc0de0d15ea";

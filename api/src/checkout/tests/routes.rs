@@ -69,6 +69,7 @@ impl House {
             metadata: BTreeMap::new(),
             methods: Vec::new(),
             restriction: None,
+            expires_in: None,
             context: ClientContext::default(),
         };
         let caller = self.bench.caller();

@@ -124,21 +124,29 @@ impl<'a> Disburse<'a> {
 
 /// Why it failed, in our words.
 #[derive(Default)]
-struct Failure<'a> {
-    message: Option<&'a str>,
-    code: Option<&'static str>,
-    kind: Option<&'static str>,
+pub struct Failure<'a> {
+    pub message: Option<&'a str>,
+    pub code: Option<&'static str>,
+    pub kind: Option<&'static str>,
 }
 
 impl<'a> Failure<'a> {
+    /// Of a transaction that failed, whether or not there was an attempt.
+    pub fn of_transaction(tx: &'a Transaction) -> Self {
+        let State::Failed(failure) = &tx.state else {
+            return Self::default();
+        };
+        Self {
+            message: Some(&failure.message),
+            code: Some(failure.reason.as_str()),
+            kind: Some(failure.reason.fault_of()),
+        }
+    }
+
     /// Of the transaction when it failed, else of an attempt that was declined with others still allowed.
     fn of(tx: &'a Transaction, attempt: &'a Attempt) -> Self {
-        if let State::Failed(failure) = &tx.state {
-            return Self {
-                message: Some(&failure.message),
-                code: Some(failure.reason.as_str()),
-                kind: Some(failure.reason.fault_of()),
-            };
+        if matches!(tx.state, State::Failed(_)) {
+            return Self::of_transaction(tx);
         }
         let Some(decline) = &attempt.decline else {
             return Self::default();

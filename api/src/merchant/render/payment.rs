@@ -7,11 +7,11 @@ use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
-use super::attempt::Capture;
+use super::attempt::{Capture, Failure};
 use super::context::ContextRetrieved;
 use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
@@ -54,6 +54,10 @@ pub struct PaymentVerified<'a> {
     amount_formatted: String,
     currency: CurrencyObject,
     description: &'a str,
+    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
+    /// has.
+    #[schema(value_type = Option<String>)]
+    attention: Option<CaseReason>,
     /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
@@ -86,12 +90,31 @@ pub struct PaymentRetrieved<'a> {
     /// ISO 4217.
     currency: &'static str,
     description: &'a str,
+    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
+    /// has.
+    #[schema(value_type = Option<String>)]
+    attention: Option<CaseReason>,
     /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
     initiated_at: Moment,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Moment,
+    /// When it came into the status of that name; stays set after it has left it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pending_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    success_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failed_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    cancelled_at: Option<Moment>,
+    /// Why it failed; null unless it did.
+    failure_message: Option<&'a str>,
+    failure_error_code: Option<&'static str>,
+    failure_error_type: Option<&'static str>,
     checkout_url: String,
     /// Empty before the first attempt, and for a method without a phone number.
     payment_phone_number: &'a str,
@@ -102,6 +125,8 @@ pub struct PaymentRetrieved<'a> {
     /// Null before the first attempt.
     gateway: Option<GatewayRetrieved<'a>>,
     metadata: &'a BTreeMap<String, String>,
+    /// As verify answers it. Null before the first attempt.
+    capture: Option<Capture<'a>>,
     context: ContextRetrieved<'a>,
 }
 
@@ -116,6 +141,7 @@ impl<'a> PaymentVerified<'a> {
             amount_formatted: tx.amount.format(),
             currency: CurrencyObject::new(scene, tx.amount.currency()),
             description: &tx.description,
+            attention: tx.attention(),
             return_url: shown_return_url(tx),
             environment: tx.environment,
             initiated_at: Moment(tx.created_at),
@@ -131,6 +157,7 @@ impl<'a> PaymentVerified<'a> {
 impl<'a> PaymentRetrieved<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
         let attempt = tx.current_attempt();
+        let failure = Failure::of_transaction(tx);
         Self {
             id: tx.id,
             status: tx.status(),
@@ -140,9 +167,18 @@ impl<'a> PaymentRetrieved<'a> {
             amount_formatted: tx.amount.format(),
             currency: tx.amount.currency().code(),
             description: &tx.description,
+            attention: tx.attention(),
             return_url: shown_return_url(tx),
             environment: tx.environment,
             initiated_at: Moment(tx.created_at),
+            created_at: Moment(tx.created_at),
+            pending_at: tx.pending_at.map(Moment),
+            success_at: tx.success_at.map(Moment),
+            failed_at: tx.failed_at.map(Moment),
+            cancelled_at: tx.cancelled_at.map(Moment),
+            failure_message: failure.message,
+            failure_error_code: failure.code,
+            failure_error_type: failure.kind,
             checkout_url: checkout_url(scene.public_url, tx.id),
             payment_phone_number: attempt
                 .and_then(|attempt| attempt.phone.as_deref())
@@ -154,6 +190,7 @@ impl<'a> PaymentRetrieved<'a> {
             }),
             gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, tx.environment)),
             metadata: &tx.metadata,
+            capture: Capture::new(scene, tx),
             context: ContextRetrieved::new(&tx.context),
         }
     }

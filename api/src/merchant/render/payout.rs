@@ -7,11 +7,11 @@ use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
-use super::attempt::Disburse;
+use super::attempt::{Disburse, Failure};
 use super::context::ContextRetrieved;
 use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
@@ -42,6 +42,10 @@ pub struct PayoutVerified<'a> {
     #[schema(example = "XOF 200")]
     amount_formatted: String,
     description: &'a str,
+    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
+    /// has.
+    #[schema(value_type = Option<String>)]
+    attention: Option<CaseReason>,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     metadata: &'a BTreeMap<String, String>,
@@ -74,10 +78,27 @@ pub struct PayoutRetrieved<'a> {
     /// ISO 4217.
     currency: &'static str,
     description: &'a str,
+    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
+    /// has.
+    #[schema(value_type = Option<String>)]
+    attention: Option<CaseReason>,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
     initiated_at: Moment,
+    #[schema(value_type = String, format = DateTime)]
+    created_at: Moment,
+    /// When it came into the status of that name; stays set after it has left it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pending_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    success_at: Option<Moment>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    failed_at: Option<Moment>,
+    /// Why it failed; null unless it did.
+    failure_message: Option<&'a str>,
+    failure_error_code: Option<&'static str>,
+    failure_error_type: Option<&'static str>,
     /// The recipient's number, as given.
     payout_phone_number: &'a str,
     app: AppRetrieved<'a>,
@@ -86,6 +107,8 @@ pub struct PayoutRetrieved<'a> {
     /// Null until it is sent.
     gateway: Option<GatewayRetrieved<'a>>,
     metadata: &'a BTreeMap<String, String>,
+    /// As verify answers it. Null until it is sent.
+    disburse: Option<Disburse<'a>>,
     context: ContextRetrieved<'a>,
 }
 
@@ -98,6 +121,7 @@ impl<'a> PayoutVerified<'a> {
             currency: CurrencyObject::new(scene, tx.amount.currency()),
             amount_formatted: tx.amount.format(),
             description: &tx.description,
+            attention: tx.attention(),
             environment: tx.environment,
             metadata: &tx.metadata,
             app: AppVerified::new(scene),
@@ -113,6 +137,7 @@ impl<'a> PayoutVerified<'a> {
 impl<'a> PayoutRetrieved<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
         let attempt = tx.current_attempt();
+        let failure = Failure::of_transaction(tx);
         let environment = tx.environment;
         let recipient = tx.payout().map(|payout| &payout.recipient);
         let number = recipient.and_then(|recipient| {
@@ -129,8 +154,16 @@ impl<'a> PayoutRetrieved<'a> {
             amount_formatted: tx.amount.format(),
             currency: tx.amount.currency().code(),
             description: &tx.description,
+            attention: tx.attention(),
             environment,
             initiated_at: Moment(tx.created_at),
+            created_at: Moment(tx.created_at),
+            pending_at: tx.pending_at.map(Moment),
+            success_at: tx.success_at.map(Moment),
+            failed_at: tx.failed_at.map(Moment),
+            failure_message: failure.message,
+            failure_error_code: failure.code,
+            failure_error_type: failure.kind,
             payout_phone_number: number.map_or("", String::as_str),
             app: AppRetrieved::new(scene),
             customer: CustomerRetrieved::new(&tx.customer, environment),
@@ -139,6 +172,7 @@ impl<'a> PayoutRetrieved<'a> {
                 .map(|code| MethodRetrieved::new(scene, MethodKind::Payout, code, environment)),
             gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, environment)),
             metadata: &tx.metadata,
+            disburse: Disburse::new(scene, tx),
             context: ContextRetrieved::new(&tx.context),
         }
     }

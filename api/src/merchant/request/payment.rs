@@ -1,8 +1,13 @@
 //! The request of `POST /v1/payments/initialize` (specification 4.1).
 
-use switchyard_engine::directory::{Directory, phone};
+use std::time::Duration;
+
+use switchyard_engine::directory::{Directory, country, phone};
 use switchyard_engine::engine::NewPayment;
-use switchyard_engine::limits::DESCRIPTION_CHARACTERS;
+use switchyard_engine::environment::Environment;
+use switchyard_engine::limits::{
+    DESCRIPTION_CHARACTERS, PAYMENT_EXPIRES_LATEST, PAYMENT_EXPIRES_SOONEST,
+};
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{ClientContext, Restriction};
 use url::Url;
@@ -16,6 +21,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 pub fn read(
     body: &[u8],
     directory: &Directory,
+    environment: Environment,
     converts: bool,
     context: ClientContext,
 ) -> Result<NewPayment, ApiError> {
@@ -30,7 +36,8 @@ pub fn read(
     // An app that converts may offer methods of any currency.
     let bound = amount.filter(|_| !converts);
     let methods = methods(&mut form, directory, bound);
-    let restriction = restriction(&mut form, directory, &methods);
+    let restriction = restriction(&mut form, directory, environment, &methods);
+    let expires_in = expires_in(&mut form);
     verdict(problems)?;
     // Without a problem, all that is required is there.
     let (Some(amount), Some(description), Some(return_url), Some(customer)) =
@@ -46,6 +53,7 @@ pub fn read(
         metadata,
         methods,
         restriction,
+        expires_in,
         context,
     })
 }
@@ -107,6 +115,7 @@ fn methods(form: &mut Form<'_, '_>, directory: &Directory, amount: Option<Amount
 fn restriction(
     form: &mut Form<'_, '_>,
     directory: &Directory,
+    environment: Environment,
     methods: &[String],
 ) -> Option<Restriction> {
     let country = country_restriction(form);
@@ -124,7 +133,7 @@ fn restriction(
         });
     };
     match value {
-        Value::Object(object) => phone_restriction(form, &object),
+        Value::Object(object) => phone_restriction(form, &object, environment),
         other => {
             form.wrong_type("restricted_phone", "an object", &other);
             None
@@ -154,7 +163,11 @@ fn check_served(form: &mut Form<'_, '_>, directory: &Directory, methods: &[Strin
     }
 }
 
-fn phone_restriction<'a>(form: &mut Form<'_, 'a>, object: &Object<'a>) -> Option<Restriction> {
+fn phone_restriction<'a>(
+    form: &mut Form<'_, 'a>,
+    object: &Object<'a>,
+    environment: Environment,
+) -> Option<Restriction> {
     let mut form = form.inner(object, "restricted_phone.");
     let number = form
         .required("number")
@@ -173,12 +186,69 @@ fn phone_restriction<'a>(form: &mut Form<'_, 'a>, object: &Object<'a>) -> Option
             );
             return None;
         }
+        if let Some(code) = country
+            && is_of_another_country(&number, &[code], environment)
+        {
+            let says = format!("is a phone number of another country than {code}");
+            form.refuse("number", ErrorCode::PhoneCountryMismatch, says);
+            return None;
+        }
         Some(parsed.unwrap_or_else(|| number.trim().to_owned()))
     });
     Some(Restriction::Phone {
         number: number?,
         country_code: country?.to_owned(),
     })
+}
+
+/// How long the payment may wait for its payer.
+fn expires_in(form: &mut Form<'_, '_>) -> Option<Duration> {
+    let wait = match form.optional("expires_in")? {
+        // More digits than the longest time has are too many whatever they say.
+        Value::Number(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Duration::from_secs(number.parse().unwrap_or(u64::MAX))
+        }
+        Value::Number(_) => Duration::ZERO,
+        other => {
+            form.wrong_type("expires_in", "a number of seconds", &other);
+            return None;
+        }
+    };
+    let (soonest, latest) = (PAYMENT_EXPIRES_SOONEST, PAYMENT_EXPIRES_LATEST);
+    if (soonest..=latest).contains(&wait) {
+        return Some(wait);
+    }
+    let says = format!(
+        "must be a whole number of seconds from {} to {}",
+        soonest.as_secs(),
+        latest.as_secs()
+    );
+    form.refuse("expires_in", ErrorCode::ExpiresInOutOfRange, says);
+    None
+}
+
+/// Whether a number says by its calling code that it belongs to none of `countries` (alpha-2). One
+/// without a calling code belongs wherever it fits. In sandbox the numbers of the test gateway
+/// belong everywhere.
+pub fn is_of_another_country(number: &str, countries: &[&str], environment: Environment) -> bool {
+    if environment == Environment::Sandbox && is_test_number(number) {
+        return false;
+    }
+    let is_at_home = |code: &&str| {
+        let Some(home) = country(code) else {
+            return true;
+        };
+        let code = format!("+{}", home.dial_code);
+        phone::normalise(number, Some(home.alpha2)).is_none_or(|number| number.starts_with(&code))
+    };
+    !countries.is_empty() && !countries.iter().any(is_at_home)
+}
+
+/// The three numbers of the test gateway, which are American ones (decisions 5).
+fn is_test_number(number: &str) -> bool {
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    let national = digits.strip_prefix('1').unwrap_or(&digits);
+    ["4149518161", "4149518162", "4149518163"].contains(&national)
 }
 
 /// Whether a text could be a phone number of a numbering plan that we do not know, such as that of the test gateway.

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{Directory, FieldType, Method, RecipientField};
+use switchyard_engine::directory::{Directory, FieldType, Method, PHONE_FIELD, RecipientField};
 use switchyard_engine::engine::NewPayout;
+use switchyard_engine::environment::Environment;
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::ClientContext;
 
 use super::form::{Form, LINE, verdict};
 use super::json::{Object, Value};
-use super::payment::{DESCRIPTION, is_plausible, other_currency, unknown_method};
+use super::payment::{
+    DESCRIPTION, is_of_another_country, is_plausible, other_currency, unknown_method,
+};
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode};
 
@@ -17,6 +20,7 @@ use crate::error::{ApiError, ErrorCode};
 pub fn read(
     body: &[u8],
     directory: &Directory,
+    environment: Environment,
     context: ClientContext,
 ) -> Result<NewPayout, ApiError> {
     let object = body::object(body)?;
@@ -27,7 +31,7 @@ pub fn read(
     let method = method(&mut form, directory, amount);
     let customer = customer::read(&mut form);
     let metadata = metadata::read(&mut form);
-    let recipient = recipient(&mut form, method);
+    let recipient = recipient(&mut form, method, environment);
     verdict(problems)?;
     // Without a problem, all that is required is there.
     let (Some(amount), Some(description), Some(method), Some(customer)) =
@@ -68,7 +72,11 @@ fn method<'d>(
 }
 
 /// What the method needs to find the recipient: from `recipient`, or from the top level of the body where `recipient` lacks it.
-fn recipient(form: &mut Form<'_, '_>, method: Option<&Method>) -> BTreeMap<String, String> {
+fn recipient(
+    form: &mut Form<'_, '_>,
+    method: Option<&Method>,
+    environment: Environment,
+) -> BTreeMap<String, String> {
     let given = match form.optional("recipient") {
         None => Object::default(),
         Some(Value::Object(object)) => object,
@@ -78,11 +86,43 @@ fn recipient(form: &mut Form<'_, '_>, method: Option<&Method>) -> BTreeMap<Strin
             return BTreeMap::new();
         }
     };
-    let fields = method.map_or(&[][..], |method| &method.fields);
-    fields
+    let Some(method) = method else {
+        return BTreeMap::new();
+    };
+    let mut read = BTreeMap::new();
+    for field in &method.fields {
+        let Some(value) = recipient_field(form, &given, field) else {
+            continue;
+        };
+        if field.name == PHONE_FIELD {
+            check_country(
+                &mut form.inner(&given, "recipient."),
+                method,
+                &value,
+                environment,
+            );
+        }
+        read.insert(field.name.clone(), value);
+    }
+    read
+}
+
+/// Money that is sent to another country than the method's does not arrive, or arrives at a
+/// stranger's.
+fn check_country(form: &mut Form<'_, '_>, method: &Method, number: &str, environment: Environment) {
+    let countries: Vec<&str> = method
+        .countries
         .iter()
-        .filter_map(|field| Some((field.name.clone(), recipient_field(form, &given, field)?)))
-        .collect()
+        .map(|country| country.alpha2)
+        .collect();
+    if is_of_another_country(number, &countries, environment) {
+        let says = format!(
+            "is a phone number of another country than that of {} ({})",
+            method.code,
+            countries.join(", ")
+        );
+        form.refuse(PHONE_FIELD, ErrorCode::PhoneCountryMismatch, says);
+    }
 }
 
 fn recipient_field<'a>(

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{NewPayment, NewPayout};
+use switchyard_engine::environment::Environment;
 use switchyard_engine::transaction::{ClientContext, Restriction};
 
 use super::{payment, payout};
@@ -13,11 +14,17 @@ fn directory() -> Directory {
 }
 
 fn read_payment(body: &[u8]) -> Result<NewPayment, ApiError> {
-    payment::read(body, &directory(), false, ClientContext::default())
+    let context = ClientContext::default();
+    payment::read(body, &directory(), Environment::Sandbox, false, context)
 }
 
 fn read_payout(body: &[u8]) -> Result<NewPayout, ApiError> {
-    payout::read(body, &directory(), ClientContext::default())
+    payout::read(
+        body,
+        &directory(),
+        Environment::Sandbox,
+        ClientContext::default(),
+    )
 }
 
 fn good_payment() -> Value {

@@ -12,6 +12,7 @@ use crate::operator::input::{Asked, ok};
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     app: Option<AppId>,
     environment: Option<Environment>,

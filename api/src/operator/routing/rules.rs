@@ -16,6 +16,7 @@ use crate::operator::view::iso;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Which {
     environment: Option<Environment>,
     /// An earlier one that is kept.

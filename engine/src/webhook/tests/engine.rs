@@ -86,6 +86,7 @@ fn new_payment() -> NewPayment {
         metadata: BTreeMap::new(),
         methods: Vec::new(),
         restriction: None,
+        expires_in: None,
         context: ClientContext::default(),
     }
 }

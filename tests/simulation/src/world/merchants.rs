@@ -8,7 +8,7 @@ use super::{SECOND, Shared, World};
 use crate::promises::{Delivery, Mail};
 
 /// What the merchants' webhooks are signed with.
-pub const SECRET: &str = "whsec_c2ltdWxhdGlvbi1zaW11bGF0aW9uLXNpbXVsYXRpb24";
+pub const SECRET: &str = "whsec_c2ltdWxhdGlvbi1zaW11bGF0aW9uLXNpbXVsYXRpb24=";
 
 /// What becomes of a delivery.
 enum End {
