@@ -245,7 +245,7 @@ async fn meet(
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
-    let verdict = match said.outcome(found.transaction) {
+    let verdict = match said.outcome(found.transaction, attempt.amount) {
         // An unreadable report, or one about another charge than ours, is a reason to query and no more. A
         // success under another id is money all the same: the core opens a case if it is a second one.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {

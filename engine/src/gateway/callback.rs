@@ -19,6 +19,7 @@ use super::{Gateways, Operation, Version, outcome};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
+use crate::money::Amount;
 use crate::transaction::Outcome;
 
 /// One callback for one connection's gateway.
@@ -54,6 +55,7 @@ pub struct CallbackEnd {
 /// What the gateway made of it.
 pub struct CallbackSaid {
     result: CallbackResult,
+    gateway: Arc<Version>,
     redactor: Redactor,
 }
 
@@ -95,7 +97,11 @@ impl Gateways {
         let shown = shown(&request, &redactor);
         CallbackEnd {
             said: match said {
-                Ok(result) => Ok(CallbackSaid { result, redactor }),
+                Ok(result) => Ok(CallbackSaid {
+                    result,
+                    gateway,
+                    redactor,
+                }),
                 Err(NoOutcome(why)) => Err(why),
             },
             exchanges,
@@ -170,9 +176,16 @@ impl CallbackSaid {
     }
 
     /// The outcome that it names, by the same money rule as that of a query. `None`: it names none.
-    pub fn outcome(&self, transaction: TransactionId) -> Option<Outcome> {
+    /// `asked`: the amount of the attempt that it is about.
+    pub fn outcome(&self, transaction: TransactionId, asked: Amount) -> Option<Outcome> {
         let said = self.result.outcome.clone()?;
-        Some(outcome::translate(said, transaction, &self.redactor).with_field_if(false))
+        let subject = outcome::Subject {
+            manifest: &self.gateway.manifest,
+            transaction,
+            asked: Some(asked),
+            redactor: &self.redactor,
+        };
+        Some(outcome::translate(said, &subject).with_field_if(false))
     }
 }
 

@@ -11,6 +11,7 @@ use super::redact::Redactor;
 pub use super::worker::fuzzing::frames;
 use super::{inspect, outcome};
 use crate::ids::TransactionId;
+use crate::money::{Amount, Currency};
 use crate::transaction::Outcome;
 
 /// Looks at a gateway's file: its manifest and its imports, or the sentence of the refusal.
@@ -31,7 +32,14 @@ pub fn manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
 
 /// The engine's outcome of what a gateway said about an attempt.
 pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
-    outcome::translate(said, transaction, &Redactor::default())
+    let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
+    let subject = outcome::Subject {
+        manifest: &manifest.expect("the test gateway's manifest"),
+        transaction,
+        asked: Currency::from_code("USD").map(|usd| Amount::from_minor(2_500, usd)),
+        redactor: &Redactor::default(),
+    };
+    outcome::translate(said, &subject)
 }
 
 /// All that the redactor makes of one text, with `secret` as the one secret of the configuration.

@@ -13,6 +13,7 @@
 //! A library that runs inside this process is trusted code: it can be told from a liar, not from an attacker. One in a process of its
 //! own ([`worker`]) speaks the same messages and can hurt nobody; [`Isolation`] says which is where.
 
+mod amounts;
 mod cache;
 mod callback;
 mod counter;
@@ -63,6 +64,7 @@ pub use self::life::{
     By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
     Overview, Pin, Proposal, Record, State, VersionView, What,
 };
+pub use self::outcome::is_shown;
 use self::pieces::Pace;
 use self::redact::Redactor;
 use self::registry::Registry;
@@ -337,7 +339,13 @@ impl Gateways {
             }
             Ok(said) => {
                 let fields_only = operation == Operation::Collect && !scribe.maybe_sent();
-                outcome::translate(said, journal.transaction, &redactor).with_field_if(fields_only)
+                let subject = outcome::Subject {
+                    manifest: &gateway.manifest,
+                    transaction: journal.transaction,
+                    asked: outcome::asked_in(&input),
+                    redactor: &redactor,
+                };
+                outcome::translate(said, &subject).with_field_if(fields_only)
             }
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };

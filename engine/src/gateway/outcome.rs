@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
+use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::{
     Amount as WireAmount, DeclineReason as WireReason, Operation, Outcome as WireOutcome,
     PayerAction as WireAction, Prompt,
 };
 
+use super::amounts;
 use super::redact::Redactor;
 use crate::ids::TransactionId;
 use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
@@ -36,13 +39,20 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
     }
 }
 
+/// The attempt that an outcome is about, as far as the outcome is checked against it.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'s> {
+    pub manifest: &'s Manifest,
+    pub transaction: TransactionId,
+    /// The attempt's amount.
+    pub asked: Option<Amount>,
+    pub redactor: &'s Redactor,
+}
+
 /// A `NotFound` is [`Outcome::Unknown`] here: what it proves is for the caller to say. A success in another currency than the one that
 /// was asked for is a success here: that it does not cover what was asked is for the transaction to say.
-pub(super) fn translate(
-    outcome: WireOutcome,
-    transaction: TransactionId,
-    redactor: &Redactor,
-) -> Outcome {
+pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome {
+    let redactor = subject.redactor;
     let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));
     let id = |text: Option<String>| text.map(|text| redactor.id(&text));
     match outcome {
@@ -51,22 +61,14 @@ pub(super) fn translate(
             amount,
             fees,
             provider_status,
-        } => match amount.map(|amount| captured(&amount)).transpose() {
+        } => match captured(amount.as_ref(), subject) {
             Ok(amount) => Outcome::Succeeded {
                 provider_id: id(provider_id),
                 amount,
-                fees: fees.and_then(|fees| fee(&fees)),
+                fees: fees.and_then(|fees| fees_of(&fees, amount.or(subject.asked), subject)),
                 provider_status: said(provider_status),
             },
-            Err(why) => {
-                let why = redactor.sentence(&why);
-                // Money has moved, and no later answer need say so better: a person has to look.
-                tracing::error!(
-                    transaction.id = %transaction,
-                    "{why}: compare it with the provider's own records"
-                );
-                Outcome::unknown(why)
-            }
+            Err(why) => Outcome::unknown(redactor.sentence(&why)),
         },
         WireOutcome::Declined {
             reason,
@@ -89,7 +91,7 @@ pub(super) fn translate(
             poll_after,
         } => Outcome::Pending {
             provider_id: id(provider_id),
-            payer_action: payer_action.and_then(action),
+            payer_action: payer_action.and_then(|action| shown_action(action, subject)),
             poll_after: poll_after.map(|seconds| {
                 Duration::from_secs(seconds.into()).clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
             }),
@@ -101,35 +103,97 @@ pub(super) fn translate(
     }
 }
 
-/// What the provider says was captured: an amount that adds up.
-fn captured(said: &WireAmount) -> Result<Amount, String> {
-    let strange =
-        || format!("the provider reports success of an amount that cannot be read: {said:?}");
-    let currency = currency(&said.currency).ok_or_else(strange)?;
-    let by_decimal = match &said.decimal {
-        Some(decimal) => Some(Amount::parse_major(decimal, currency).map_err(|_| strange())?),
-        None => None,
+/// The amount in the input of an operation.
+pub(super) fn asked_in(input: &Value) -> Option<Amount> {
+    let asked = input.get("amount")?;
+    let currency = Currency::from_code(asked.get("currency")?.as_str()?)?;
+    Some(Amount::from_minor(asked.get("minor")?.as_i64()?, currency))
+}
+
+/// The captured amount. `Ok(None)`: the manifest states why the provider cannot name one.
+///
+/// # Errors
+/// A sentence for people when the amount is missing or implausible: money may have moved, and how
+/// much is not known. Both are faults of the gateway.
+fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Result<Option<Amount>, String> {
+    let Some(said) = said else {
+        if subject
+            .manifest
+            .capabilities
+            .success_without_amount
+            .is_some()
+        {
+            return Ok(None);
+        }
+        log_fault(subject, "gateway reported success without an amount", "");
+        return Err(
+            "the gateway reports success and names no amount, and its manifest does not \
+                    say why it cannot: compare it with the provider's own records"
+                .to_owned(),
+        );
     };
-    let by_minor = said.minor.map(|minor| Amount::from_minor(minor, currency));
-    match (by_minor, by_decimal) {
-        (Some(one), Some(other)) if one != other => Err(strange()),
-        (Some(amount), _) | (None, Some(amount)) if amount.minor() > 0 => Ok(amount),
-        _ => Err(strange()),
+    if let Some(amount) = amounts::positive(said) {
+        return Ok(Some(amount));
     }
+    let named = format!("{said:?}");
+    log_fault(
+        subject,
+        "gateway reported success of an implausible amount",
+        &named,
+    );
+    Err(format!(
+        "the provider reports success of an amount that cannot be read: {named}: compare it with \
+         the provider's own records"
+    ))
 }
 
-/// A fee may be nothing. One that cannot be read is left out: no decision hangs on it.
-fn fee(said: &WireAmount) -> Option<Amount> {
-    let currency = currency(&said.currency)?;
-    match (said.minor, &said.decimal) {
-        (Some(minor), _) => (minor >= 0).then(|| Amount::from_minor(minor, currency)),
-        (None, Some(decimal)) => Amount::parse_major(decimal, currency).ok(),
-        (None, None) => None,
+/// Implausible fees are left out: no decision about money depends on them.
+fn fees_of(said: &WireAmount, of: Option<Amount>, subject: &Subject<'_>) -> Option<Amount> {
+    let fees = amounts::fees(said, of);
+    if fees.is_none() {
+        log_fault(
+            subject,
+            "gateway reported implausible fees",
+            &format!("{said:?}"),
+        );
     }
+    fees
 }
 
-fn currency(code: &str) -> Option<Currency> {
-    Currency::from_code(&code.to_ascii_uppercase())
+/// Whether the engine shows this action to a payer of an attempt of `asked`.
+pub fn is_shown(action: WireAction, asked: Amount) -> bool {
+    self::action(action, Some(asked)).is_some()
+}
+
+/// An action that asks the payer for another amount than the attempt's is not shown. The attempt
+/// stays pending and is polled.
+fn shown_action(action: WireAction, subject: &Subject<'_>) -> Option<PayerAction> {
+    let (is_transfer, named) = match &action {
+        WireAction::Transfer { amount, fees, .. } => (true, format!("{amount:?} {fees:?}")),
+        WireAction::SendCrypto { amount, worth, .. } => (true, format!("{amount} {worth:?}")),
+        _ => (false, String::new()),
+    };
+    let shown = self::action(action, subject.asked);
+    if shown.is_none() && is_transfer {
+        log_fault(
+            subject,
+            "gateway asked the payer for an implausible amount",
+            &named,
+        );
+    }
+    shown
+}
+
+fn log_fault(subject: &Subject<'_>, fault: &'static str, named: &str) {
+    let name = subject.manifest.name.clone();
+    metrics::counter!("switchyard_gateway_faults_total", "gateway" => name).increment(1);
+    tracing::error!(
+        gateway.name = subject.manifest.name,
+        gateway.version = subject.manifest.version,
+        transaction.id = %subject.transaction,
+        amount = subject.redactor.sentence(named),
+        "{fault}"
+    );
 }
 
 fn decline_reason(reason: WireReason) -> DeclineReason {
@@ -151,7 +215,7 @@ fn decline_reason(reason: WireReason) -> DeclineReason {
 }
 
 /// What the payer is to do. An address that a browser must not follow is no action: the attempt is pending, and is asked about.
-fn action(action: WireAction) -> Option<PayerAction> {
+fn action(action: WireAction, asked: Option<Amount>) -> Option<PayerAction> {
     Some(match action {
         WireAction::Redirect { url } => {
             let scheme = url::Url::parse(&url).ok()?.scheme().to_owned();
@@ -184,13 +248,14 @@ fn action(action: WireAction) -> Option<PayerAction> {
             account,
             name,
             amount,
+            fees,
             reference,
             expires,
         } => PayerAction::Transfer {
             bank,
             account,
             name,
-            amount: captured(&amount).ok()?.format(),
+            amount: amounts::transfer(&amount, fees.as_deref(), asked?)?.format(),
             reference: reference.unwrap_or_default(),
             expires,
         },
@@ -200,16 +265,22 @@ fn action(action: WireAction) -> Option<PayerAction> {
             chain,
             token,
             amount,
+            worth,
             uri,
             expires,
-        } => PayerAction::SendCrypto {
-            address,
-            chain,
-            token,
-            amount,
-            uri,
-            expires,
-        },
+        } => {
+            if !amounts::crypto(worth.as_deref(), &amount, &address, &uri, asked?) {
+                return None;
+            }
+            PayerAction::SendCrypto {
+                address,
+                chain,
+                token,
+                amount,
+                uri,
+                expires,
+            }
+        }
     })
 }
 
@@ -222,17 +293,105 @@ fn translated(texts: BTreeMap<String, String>) -> Vec<Translated> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-    use switchyard_gateway::manifest::Manifest;
 
     use super::*;
     use crate::ids::PaymentId;
 
+    fn manifest() -> Manifest {
+        Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json")).unwrap()
+    }
+
     fn translated(outcome: WireOutcome) -> Outcome {
-        let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
-        let redactor = Redactor::new(&manifest.unwrap(), &Value::Null);
-        let transaction = TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, 1)));
-        translate(outcome, transaction, &redactor)
+        translated_by(&manifest(), outcome)
+    }
+
+    /// Translates an outcome of an attempt of 25.00 USD.
+    fn translated_by(manifest: &Manifest, outcome: WireOutcome) -> Outcome {
+        let asked = Currency::from_code("USD").map(|usd| Amount::from_minor(2_500, usd));
+        let subject = Subject {
+            manifest,
+            transaction: TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, 1))),
+            asked,
+            redactor: &Redactor::new(manifest, &Value::Null),
+        };
+        translate(outcome, &subject)
+    }
+
+    fn success(amount: Option<WireAmount>, fees: Option<WireAmount>) -> WireOutcome {
+        WireOutcome::Succeeded {
+            provider_id: Some("ch_1".into()),
+            amount,
+            fees,
+            provider_status: None,
+        }
+    }
+
+    #[test]
+    fn a_success_without_an_amount_is_unknown_unless_the_manifest_says_why() {
+        let Outcome::Unknown { why } = translated(success(None, None)) else {
+            panic!("not unknown");
+        };
+        assert!(why.contains("names no amount"), "{why}");
+        let mut declared = manifest();
+        declared.capabilities.success_without_amount = Some("No amount in its answers.".into());
+        let outcome = translated_by(&declared, success(None, None));
+        assert!(
+            matches!(outcome, Outcome::Succeeded { amount: None, .. }),
+            "{outcome:?}"
+        );
+        // The reason covers a missing amount, not an implausible one.
+        let outcome = translated_by(&declared, success(Some(WireAmount::minor(-1, "USD")), None));
+        assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+    }
+
+    #[test]
+    fn implausible_fees_are_not_passed_on_and_leave_the_success_a_success() {
+        let fees_of = |minor| {
+            let paid = WireAmount::minor(2_500, "USD");
+            let fees = WireAmount::minor(minor, "USD");
+            match translated(success(Some(paid), Some(fees))) {
+                Outcome::Succeeded { fees, .. } => fees.map(Amount::minor),
+                other => panic!("{other:?}"),
+            }
+        };
+        let all = [50, 2_501, -1, i64::MAX].map(fees_of);
+        assert_eq!(all, [Some(50), None, None, None]);
+    }
+
+    #[test]
+    fn an_action_that_asks_for_another_amount_is_not_shown_and_the_attempt_stays_pending() {
+        let transfer = |minor| WireAction::Transfer {
+            bank: "Acme Bank".into(),
+            account: "1".into(),
+            name: "Acme".into(),
+            amount: WireAmount::minor(minor, "USD"),
+            fees: None,
+            reference: None,
+            expires: None,
+        };
+        let crypto = |worth| WireAction::SendCrypto {
+            address: "0xab".into(),
+            chain: "Ethereum".into(),
+            token: None,
+            amount: "12.5".into(),
+            worth: Some(Box::new(WireAmount::minor(worth, "USD"))),
+            uri: "ethereum:0xab?value=125e17".into(),
+            expires: None,
+        };
+        for (action, is_shown) in [
+            (transfer(2_500), true),
+            (transfer(2_600), false),
+            (transfer(i64::MAX), false),
+            (crypto(2_500), true),
+            (crypto(2_600), false),
+        ] {
+            let named = format!("{action:?}");
+            let Outcome::Pending { payer_action, .. } = translated(WireOutcome::awaiting(action))
+            else {
+                panic!("not pending: {named}");
+            };
+            assert_eq!(payer_action.is_some(), is_shown, "{named}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! It knows the contract and no provider: what a provider says when all is well comes from the author's `check.json` ([`Samples`]).
 
 mod callback;
+mod facts;
 mod imports;
 mod play;
 mod report;
@@ -48,6 +49,7 @@ pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings)
     );
     report.pass("static", "manifest", has);
     report.pass("static", "one symbol", format!("`{}`", abi::SYMBOL));
+    facts::judge(manifest, &mut report);
     imports::judge(&inspection.imports, &mut report);
     let bare = match Bare::load(library, &inspection, settings) {
         Ok(bare) => bare,

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use switchyard_engine::gateway::Manifest;
+use switchyard_engine::gateway::{Manifest, is_shown};
+use switchyard_engine::money::{Amount, Currency};
 use switchyard_gateway::manifest::config_field;
 use switchyard_gateway::wire::{Body, HttpRequest};
-use switchyard_gateway::{ConfigCheck, DeclineReason, FaultKind, Operation, Outcome};
+use switchyard_gateway::{
+    ConfigCheck, DeclineReason, FaultKind, Money, Operation, Outcome, PayerAction,
+};
 use url::Url;
 
 use crate::play::{End, Played};
+use crate::report::Report;
 use crate::script::Mood;
 
 /// Requests to hosts that the manifest does not list for sandbox, or without https.
@@ -205,6 +209,26 @@ pub(crate) fn trouble(operation: Operation, mood: Mood, end: &End) -> Option<Str
             Some("ends as not found, and the provider did not say so: return a fault (`?` is enough)".into())
         }
         Outcome::Pending { .. } | Outcome::Unknown { .. } => None,
+    }
+}
+
+/// Whether what the payer is told to send is what was asked.
+pub(crate) fn action(part: &'static str, action: PayerAction, asked: &Money, report: &mut Report) {
+    let check = "amount for the payer";
+    let says = match &action {
+        PayerAction::Transfer { amount, fees, .. } => format!("{amount:?}, fees {fees:?}"),
+        PayerAction::SendCrypto { amount, worth, .. } => format!("{amount}, worth {worth:?}"),
+        _ => return,
+    };
+    let currency = Currency::from_code(&asked.currency);
+    let asked = currency.map(|currency| Amount::from_minor(asked.minor, currency));
+    if asked.is_some_and(|asked| is_shown(action, asked)) {
+        report.pass(part, check, says);
+    } else {
+        let why = "the payer is told to send another amount than was asked, and the engine does \
+                   not show that: give what was asked, with the provider's `fees` on top in a \
+                   Transfer and what it is `worth` in a SendCrypto";
+        report.fail(part, check, format!("{why} ({says})"));
     }
 }
 

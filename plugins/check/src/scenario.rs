@@ -274,15 +274,30 @@ impl Trial<'_> {
 
     /// The provider names another amount, then another currency.
     async fn echoes(&mut self, good: &Played, report: &mut Report) {
-        let Some(Outcome::Succeeded { amount, .. }) = rules::outcome(&good.end) else {
-            return;
-        };
         let (_, asked) = self.stage.input(self.operation, false, 0);
+        let amount = match rules::outcome(&good.end) {
+            Some(Outcome::Succeeded { amount, .. }) => amount,
+            Some(Outcome::Pending {
+                payer_action: Some(action),
+                ..
+            }) => return rules::action(self.part, action, &asked.amount, report),
+            _ => return,
+        };
+        let reason = &self.stage.manifest.capabilities.success_without_amount;
+        if let (None, Some(reason)) = (&amount, reason) {
+            return report.pass(
+                self.part,
+                "amount comes back",
+                format!("declared: {reason}"),
+            );
+        }
         if !amount.is_some_and(|amount| is_same(&amount, &asked.amount)) {
             return report.fail(
                 self.part,
                 "amount comes back",
-                "the outcome does not name the amount that the provider named: give it with `Outcome::succeeded(…)`",
+                "the outcome does not name the amount that the provider named: give it with \
+                 `Outcome::succeeded(…)`, or declare in `capabilities.success_without_amount` why \
+                 the provider cannot name it",
             );
         }
         report.pass(
@@ -290,10 +305,9 @@ impl Trial<'_> {
             "amount comes back",
             format!("{} {}", asked.amount.decimal, asked.amount.currency),
         );
-        let other = if asked.amount.currency == "EUR" {
-            "USD"
-        } else {
-            "EUR"
+        let other = match asked.amount.currency.as_str() {
+            "EUR" => "USD",
+            _ => "EUR",
         };
         let more = Money::from_minor(
             asked.amount.minor + 100,

@@ -19,8 +19,8 @@ mod watch;
 pub mod xpub;
 
 use switchyard_gateway::{
-    Collect, ConfigCheck, Context, DeclineReason, Fault, FaultKind, Gateway, LogLevel, Outcome,
-    Query, gateway,
+    Collect, ConfigCheck, Context, DeclineReason, Fault, FaultKind, Gateway, LogLevel, Money,
+    Outcome, Query, gateway,
 };
 
 use self::address::Address;
@@ -53,7 +53,7 @@ impl Gateway for CryptoEvm {
     /// Asked again, it answers with the address that it has given already.
     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
         if let Some(kept) = cx.state::<Kept>()? {
-            return Ok(waiting(&kept));
+            return Ok(waiting(&kept, &ask.amount));
         }
         let settings = Settings::read(cx)?;
         let coins = settings.wanted(&ask.amount);
@@ -86,7 +86,7 @@ impl Gateway for CryptoEvm {
             confirmed: None,
         };
         cx.set_state(&kept)?;
-        Ok(waiting(&kept))
+        Ok(waiting(&kept, &ask.amount))
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
@@ -122,10 +122,10 @@ impl Gateway for CryptoEvm {
 
 gateway!(CryptoEvm);
 
-fn waiting(kept: &Kept) -> Outcome {
+fn waiting(kept: &Kept, asked: &Money) -> Outcome {
     Outcome::Pending {
         provider_id: Some(kept.address.clone()),
-        payer_action: kept.action(None),
+        payer_action: kept.action(None, asked.into()),
         poll_after: None,
     }
 }

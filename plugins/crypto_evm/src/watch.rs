@@ -72,7 +72,8 @@ pub struct Deadline {
 }
 
 impl Kept {
-    pub fn action(&self, missing: Option<U256>) -> Option<PayerAction> {
+    /// Tells the payer to send the coins that settle `worth`: `missing`, or all of the quote.
+    pub fn action(&self, missing: Option<U256>, worth: Amount) -> Option<PayerAction> {
         let coin = self.coins.iter().find(|coin| coin.symbol == self.coin)?;
         let units = missing.unwrap_or(coin.units);
         Some(PayerAction::SendCrypto {
@@ -80,6 +81,7 @@ impl Kept {
             chain: self.chain.clone(),
             token: Some(coin.name()),
             amount: crate::coins::decimal(units, coin.decimals),
+            worth: Some(Box::new(worth)),
             uri: coin.uri(self.chain_id, &self.address, units),
             expires: Some(minutes_utc(self.expires)),
         })
@@ -248,7 +250,10 @@ impl Kept {
             provider_id: Some(self.address.clone()),
             // All of it is on its way: nothing more to do.
             payer_action: (paid < asked.minor)
-                .then(|| self.action(self.missing(asked.minor, paid, units)))
+                .then(|| {
+                    let worth = Amount::minor(asked.minor - paid, &asked.currency);
+                    self.action(self.missing(asked.minor, paid, units), worth)
+                })
                 .flatten(),
             poll_after: Some(if on_its_way {
                 look.until_confirmed_s()

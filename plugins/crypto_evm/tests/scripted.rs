@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use switchyard_gateway::testing::{self, Call, End, answer, no_provider, text_answer, timeout};
 use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
 use switchyard_gateway::{
-    ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind, Operation, Outcome,
-    PayerAction,
+    Amount, ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind, Operation,
+    Outcome, PayerAction,
 };
 
 use gateway_crypto_evm::CryptoEvm;
@@ -152,6 +152,7 @@ fn a_payment_is_given_an_address_a_price_and_a_wallets_link() {
         chain: "EVM chain 31337".into(),
         token: Some(format!("USDC ({TOKEN})")),
         amount: "12.5".into(),
+        worth: Some(Box::new(Amount::minor(1_250, "USD"))),
         uri: format!("ethereum:{TOKEN}@31337/transfer?address={USER}&uint256=12500000"),
         expires: Some("2026-11-20 10:30 UTC".into()),
     };

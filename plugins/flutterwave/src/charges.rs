@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use switchyard_gateway::{Outcome, PayerAction, Prompt};
+use switchyard_gateway::{Money, Outcome, PayerAction, Prompt};
 
 use crate::exact;
 use crate::failures;
-use crate::methods::Method;
 
 /// A transaction in an answer. Numbers are text here.
 #[derive(Debug, Deserialize)]
@@ -102,9 +101,9 @@ pub struct Authorization {
 
 impl Authorization {
     /// `None` when Flutterwave leaves the payer without a next step that this gateway knows.
-    pub fn action(self, method: &Method) -> Option<PayerAction> {
+    pub fn action(self, asked: &Money) -> Option<PayerAction> {
         match self.mode.as_str() {
-            "banktransfer" => self.transfer(method),
+            "banktransfer" => self.transfer(asked),
             "ussd" => self.note.map(|ussd| PayerAction::Dial { ussd }),
             "qr" => self.image.map(|image| PayerAction::ShowQr {
                 text: String::new(),
@@ -119,16 +118,18 @@ impl Authorization {
     }
 
     /// The payer sends `transfer_amount`, which can have a fee on top of what the merchant asks for.
-    fn transfer(self, method: &Method) -> Option<PayerAction> {
+    fn transfer(self, asked: &Money) -> Option<PayerAction> {
         let note = self.transfer_note.unwrap_or_default();
         let name = note
             .split_once(" to ")
             .map_or(note.as_str(), |(_, name)| name);
+        let amount = self.transfer_amount?;
         Some(PayerAction::Transfer {
             bank: self.transfer_bank?,
             account: self.transfer_account?,
             name: name.to_owned(),
-            amount: exact::amount(&self.transfer_amount?, method.currency),
+            fees: exact::above(&amount, asked).map(Box::new),
+            amount: exact::amount(&amount, &asked.currency),
             reference: self.transfer_reference,
             expires: self.account_expiration.map(readable),
         })

@@ -91,7 +91,7 @@ pub async fn charge(
             kept.is_shown = true;
             kept.is_made = accepted.data.is_some();
             api.cx.set_state(&kept)?;
-            Ok(begun(api.cx, method, way, ask, accepted))
+            Ok(begun(api.cx, way, ask, accepted))
         }
         Submitted::Duplicate => charged_before(api, &ask.reference).await,
     }
@@ -147,13 +147,7 @@ fn details(
 }
 
 /// The charge is accepted: ended at once, or the payer goes on.
-fn begun(
-    cx: &Context,
-    method: &Method,
-    way: Way,
-    ask: &Collect,
-    accepted: Accepted<Charge>,
-) -> Outcome {
+fn begun(cx: &Context, way: Way, ask: &Collect, accepted: Accepted<Charge>) -> Outcome {
     let authorization = accepted.meta.and_then(|meta| meta.authorization);
     let mut id = None;
     if let Some(charge) = accepted.data {
@@ -167,7 +161,7 @@ fn begun(
         }
         id = charge.id;
     }
-    let mut action = authorization.and_then(|authorization| authorization.action(method));
+    let mut action = authorization.and_then(|authorization| authorization.action(&ask.amount));
     if action.is_none() && id.is_some() && matches!(way, Way::Mobile(..)) {
         action = Some(prompt());
     }

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use switchyard_gateway::Amount;
+use switchyard_gateway::{Amount, Money};
 
 /// Reads JSON with every number as the text that it was written as.
 pub fn read<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
@@ -56,6 +56,19 @@ pub fn amount(digits: &str, currency: &str) -> Amount {
     Amount::decimal(plain, currency)
 }
 
+/// The part of an amount that Flutterwave wrote which is above what was asked; `None` when nothing
+/// is, or when the digits do not read as an amount of that currency.
+pub fn above(digits: &str, asked: &Money) -> Option<Amount> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let missing = usize::from(asked.decimals).checked_sub(fraction.len())?;
+    let minor: i64 = format!("{whole}{fraction}{}", "0".repeat(missing))
+        .parse()
+        .ok()?;
+    let above = minor.checked_sub(asked.minor).filter(|above| *above > 0)?;
+    Some(Amount::minor(above, &asked.currency))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -91,6 +104,23 @@ mod tests {
             ("0.05", "0.05"),
         ] {
             assert_eq!(amount(written, "XOF"), Amount::decimal(plain, "XOF"));
+        }
+    }
+
+    #[test]
+    fn the_fee_on_top_is_what_is_above_the_amount_asked() {
+        let asked = Money::from_minor(10_000, "NGN", 2);
+        for (written, above_it) in [
+            ("101.40", Some(140)),
+            ("101.4", Some(140)),
+            ("100.00", None),
+            ("100", None),
+            ("99.99", None),
+            ("100.001", None),
+            ("1e3", None),
+        ] {
+            let fee = above_it.map(|minor| Amount::minor(minor, "NGN"));
+            assert_eq!(above(written, &asked), fee, "{written}");
         }
     }
 }

@@ -246,6 +246,7 @@ async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
             account: "0067100155".into(),
             name: "Simulated Ltd".into(),
             amount: Amount::decimal("1000", "NGN"),
+            fees: None,
             reference: Some("MockFLWRef-1".into()),
             expires: Some("2026-11-20 10:30 UTC".into()),
         };

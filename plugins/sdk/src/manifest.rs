@@ -140,6 +140,9 @@ pub struct Capabilities {
     pub query_by_reference: bool,
     /// After this long, in seconds, "not found" means that the provider never got it. The engine acts on it.
     pub not_found_is_final_after_s: Option<u64>,
+    /// Why the provider cannot say which amount moved, 1 to 200 characters. Without it the engine
+    /// makes *unknown* of a success that names no amount.
+    pub success_without_amount: Option<String>,
 }
 
 /// The field that a listed host of the form `{config.field}` stands for.
@@ -222,6 +225,7 @@ impl Manifest {
             ));
         }
         self.check_reference()?;
+        self.check_capabilities()?;
         self.check_operations()?;
         method::check(&self.methods)?;
         for host in self.hosts.sandbox.iter().chain(&self.hosts.live) {
@@ -255,6 +259,20 @@ impl Manifest {
             "has a rule for `reference` that ours does not fit, which is always a UUID of {REFERENCE_CHARACTERS} characters: leave \
              `reference` out; where the provider takes less, make the shorter form in the gateway, the same in every call, as in \
              `ask.reference.replace('-', \"\")` with its 32 letters and digits"
+        ))
+    }
+
+    fn check_capabilities(&self) -> Result<(), ManifestError> {
+        let Some(reason) = &self.capabilities.success_without_amount else {
+            return Ok(());
+        };
+        let characters = reason.trim().chars().count();
+        if (1..=REASON_CHARACTERS).contains(&characters) && !reason.contains(char::is_control) {
+            return Ok(());
+        }
+        refuse(format!(
+            "has `success_without_amount` that is not 1 to {REASON_CHARACTERS} characters on one \
+             line: write why the provider cannot name the amount, or leave it out"
         ))
     }
 
@@ -387,6 +405,7 @@ fn shortened(text: &str) -> String {
 const CODE_CHARACTERS: usize = 40;
 /// Of a UUID as text.
 const REFERENCE_CHARACTERS: u32 = 36;
+const REASON_CHARACTERS: usize = 200;
 const TITLE_CHARACTERS: usize = 60;
 const ICON_BYTES: usize = 16 * 1024;
 

@@ -230,12 +230,15 @@ pub enum PayerAction {
     },
     /// Dial a USSD string.
     Dial { ussd: String },
-    /// Send a bank transfer.
+    /// Send a bank transfer. `amount` is all that the payer sends: what was asked, and `fees` on
+    /// top when the provider charges the payer. The engine shows no action that asks for another.
     Transfer {
         bank: String,
         account: String,
         name: String,
         amount: Amount,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fees: Option<Box<Amount>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,13 +250,17 @@ pub enum PayerAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<String>,
     },
-    /// Send coins to an address. `amount` is in the coin's own decimal notation.
+    /// Send coins to an address. `amount` is in the coin's own decimal notation, and `worth` is
+    /// what it settles of the amount that was asked: all, or what is still missing. The engine
+    /// shows no action without `worth`, or with one that exceeds what was asked.
     SendCrypto {
         address: String,
         chain: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
         amount: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worth: Option<Box<Amount>>,
         uri: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<String>,

@@ -190,6 +190,10 @@ fn each_end_of_a_call_reads_and_writes_as_its_golden_file() {
 #[test]
 fn each_payer_action_reads_and_writes_as_its_golden_file() {
     let texts = || BTreeMap::from([("en".to_owned(), "Look at your phone".to_owned())]);
+    let qr = PayerAction::ShowQr {
+        text: "acme:1".into(),
+        image: None,
+    };
     let actions = [
         (
             "redirect",
@@ -226,17 +230,12 @@ fn each_payer_action_reads_and_writes_as_its_golden_file() {
                 account: "0123456789".into(),
                 name: "Acme Ltd".into(),
                 amount: Amount::minor(2_500, "NGN"),
+                fees: None,
                 reference: Some("SY-1".into()),
                 expires: Some("2026-11-20T10:30:00Z".into()),
             },
         ),
-        (
-            "show_qr",
-            PayerAction::ShowQr {
-                text: "acme:1".into(),
-                image: None,
-            },
-        ),
+        ("show_qr", qr),
         (
             "send_crypto",
             PayerAction::SendCrypto {
@@ -244,6 +243,7 @@ fn each_payer_action_reads_and_writes_as_its_golden_file() {
                 chain: "eip155:1".into(),
                 token: Some("0xdef".into()),
                 amount: "1.5".into(),
+                worth: None,
                 uri: "ethereum:0xabc".into(),
                 expires: None,
             },

@@ -83,14 +83,15 @@ fn wallets() -> Vec<Row> {
 fn banks() -> Vec<Row> {
     let note = "Please make a bank transfer to Simulated Ltd";
     let account = json!({
-        "mode": "banktransfer", "transfer_reference": "MockFLWRef-1", "transfer_account": "0067100155", "transfer_amount": 101.40,
+        "mode": "banktransfer", "transfer_reference": "MockFLWRef-1", "transfer_account": "0067100155", "transfer_amount": 26.40,
         "transfer_bank": "Mock Bank", "account_expiration": 1_795_170_600_000_i64, "transfer_note": note,
     });
     let transfer = PayerAction::Transfer {
         bank: "Mock Bank".into(),
         account: "0067100155".into(),
         name: "Simulated Ltd".into(),
-        amount: Amount::decimal("101.4", "NGN"),
+        amount: Amount::decimal("26.4", "NGN"),
+        fees: Some(Box::new(Amount::minor(140, "NGN"))),
         reference: Some("MockFLWRef-1".into()),
         expires: Some("2026-11-20 10:30 UTC".into()),
     };

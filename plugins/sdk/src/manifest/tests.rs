@@ -250,3 +250,22 @@ fn times_and_options_that_make_no_sense_are_refused() {
         assert!(error.contains(refusal), "{members}: {error}");
     }
 }
+
+#[test]
+fn a_reason_for_successes_without_an_amount_is_a_sentence() {
+    let with = |reason: Value| {
+        let mut manifest = sample();
+        manifest["capabilities"] = json!({ "success_without_amount": reason });
+        parsed(&manifest)
+    };
+    let manifest = with(json!("The provider's callback names no amount.")).unwrap();
+    assert!(manifest.capabilities.success_without_amount.is_some());
+    for reason in ["", "  ", "two\nlines", &"x".repeat(201)] {
+        let error = with(json!(reason)).expect_err("refused").to_string();
+        assert!(
+            error.contains("write why the provider cannot name"),
+            "{error}"
+        );
+    }
+    assert!(with(json!(true)).is_err());
+}
