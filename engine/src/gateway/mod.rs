@@ -26,6 +26,7 @@ mod inspect;
 mod journal;
 mod library;
 mod life;
+mod not_found;
 mod outcome;
 mod pieces;
 mod redact;
@@ -64,6 +65,7 @@ pub use self::life::{
     By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
     Overview, Pin, Proposal, Record, State, VersionView, What,
 };
+use self::not_found::{Asked, NO_CALL_LASTS_SO_LONG};
 pub use self::outcome::is_shown;
 use self::pieces::Pace;
 use self::redact::Redactor;
@@ -75,7 +77,6 @@ pub use self::worker::{Bare, BareCall, BareStep, WorkerSettings, run as run_work
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;
-use crate::limits::GATEWAY_CALL;
 use crate::planted::{Fault, is_planted};
 use crate::transaction::Outcome;
 
@@ -334,6 +335,7 @@ impl Gateways {
                 let asked = Asked {
                     at: asked_at,
                     config_changed_at,
+                    began: self.0.began,
                 };
                 self.not_found(final_after, &asked, &journal, why).await
             }
@@ -409,11 +411,7 @@ impl Gateways {
         })
     }
 
-    /// The provider does not know our reference. That proves that it never got the request when the manifest calls it final after
-    /// some time, and that time has passed since the last request that may have left. Without such a request in the journal it
-    /// proves nothing here: the submission may be on its way to its first write at this very moment. Nor does it when the
-    /// configuration may have been another when the first such request left: another account never knew it. And it proves only what was
-    /// so when the provider was asked: the answer may have been long under way, and the request may have overtaken it.
+    /// What a query proves by which the provider does not know our reference.
     async fn not_found(
         &self,
         final_after_seconds: Option<u64>,
@@ -427,48 +425,14 @@ impl Gateways {
         let Some(seconds) = final_after_seconds else {
             return Outcome::unknown(why);
         };
-        let Ok(rows) = exchanges(&journal.store, journal.transaction, journal.attempt).await else {
-            return Outcome::unknown(why);
-        };
-        if rows.iter().any(Exchange::is_unreadable) {
-            let why = format!(
-                "{why} (but a row of the attempt's journal cannot be read, so it is not known when something left)"
-            );
-            return Outcome::unknown(why);
-        }
-        let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
-        let sent = rows
-            .iter()
-            .filter(|row| row.mutates && row.stage != Stage::NotSent)
-            .map(|row| row.at);
-        // A call has its configuration from its beginning, which is before its first request.
-        let is_another_account = |first: Timestamp| {
-            asked
-                .config_changed_at
-                .is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
-        };
-        if sent.clone().min().is_some_and(is_another_account) {
-            let why = format!(
-                "{why} (but the connection's credentials are about as new as the request, or newer: ask the account it was sent with)"
-            );
-            return Outcome::unknown(why);
-        }
-        match sent.max() {
-            // Somebody may have set the clock between two processes: of what an earlier one sent it is only sure that it left before
-            // this one began.
-            Some(last) if asked.at.since(last.max(self.0.began)) >= wait => {
-                Outcome::NotSent { why }
+        match exchanges(&journal.store, journal.transaction, journal.attempt).await {
+            Ok(rows) => {
+                let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
+                not_found::judge(&rows, wait, asked, self.0.clock.now(), why)
             }
-            _ => Outcome::unknown(why),
+            Err(_) => Outcome::unknown(why),
         }
     }
-}
-
-/// A query, as what it says is judged.
-struct Asked {
-    /// Before its first request left.
-    at: Timestamp,
-    config_changed_at: Option<Timestamp>,
 }
 
 impl Inner {
@@ -555,6 +519,3 @@ fn measure(gateway: &Version, operation: Operation, took: Duration) {
     )
     .record(took.as_secs_f64());
 }
-
-/// A submission that began so long ago has ended one way or the other.
-const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);

@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_success_without_an_amount_is_unknown_unless_the_manifest_says_why() {
-        let Outcome::Unknown { why } = translated(success(None, None)) else {
+        let Outcome::Unknown { why, .. } = translated(success(None, None)) else {
             panic!("not unknown");
         };
         assert!(why.contains("names no amount"), "{why}");
