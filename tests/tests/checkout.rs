@@ -1,6 +1,8 @@
 //! The checkout page with the test gateway behind it, by a payer who has nothing but forms and links. What browsers add is in
 //! `tests/browser`.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -14,6 +16,7 @@ use switchyard_tests::merchant::{Merchant, Reply};
 use tower::ServiceExt;
 
 const PAYS: &str = "4149518161";
+const STAYS_PENDING: &str = "4149518162";
 const FAILS: &str = "4149518163";
 
 async fn open() -> anyhow::Result<Merchant> {
@@ -203,6 +206,44 @@ async fn a_field_that_the_provider_refuses_comes_back_with_its_message_and_costs
     let (_, pay) = confirm_form(&merchant, &id, &form).await?;
     send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
     assert_eq!(status(&merchant, &id).await?["status"], "success");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_who_waits_is_told_how_long_and_where_no_way_out_exists_whom_to_ask()
+-> anyhow::Result<()> {
+    let mut merchant = Merchant::with(|_| {}).await?;
+    let pages = checkout::router(merchant.state.clone(), Draining::default());
+    merchant.router = merchant.router.merge(pages);
+    let id = payment(&merchant, json!({})).await?;
+    let form = format!("country=BJ&method=mtn_bj&msisdn={STAYS_PENDING}");
+    let (_, pay) = confirm_form(&merchant, &id, &form).await?;
+    let wait = send(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
+    assert!(
+        !get(&merchant, &wait)
+            .await?
+            .text
+            .contains("longer than usual")
+    );
+    merchant.bench.clock.advance(Duration::from_secs(70));
+    let page = get(&merchant, &wait).await?.text;
+    assert!(page.contains("longer than usual") && !page.contains("contact"));
+    merchant.bench.clock.advance(Duration::from_secs(60));
+    let page = get(&merchant, &wait).await?.text;
+    let reference = format!("give the reference {id}");
+    assert!(
+        page.contains(&reference),
+        "the test gateway cannot cancel: {page}"
+    );
+    let tx = merchant.bench.engine.transaction(id.parse()?).await?;
+    let attempt = tx.context("it")?.current_attempt().context("one")?.id;
+    let give_up = format!("attempt={attempt}&why=other_way");
+    let back = send(&merchant, &format!("/checkout/{id}/give-up"), &give_up).await?;
+    assert_eq!(
+        back, wait,
+        "an attempt that may still take money stays open"
+    );
+    assert_eq!(status(&merchant, &id).await?["status"], "pending");
     Ok(())
 }
 

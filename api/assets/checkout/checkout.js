@@ -75,6 +75,9 @@
     if (!live) return;
     const { live: seen, events, status, next } = live.dataset;
     const look = (now) => { if (now && now !== seen) location.replace(next); };
+    // The words depend on the time that has passed: the page loads itself again for the next ones.
+    const changes = Number(live.dataset.changes);
+    if (changes > 0) setTimeout(() => location.replace(next), changes * 1000);
     let wait = 3000;
     const poll = async () => {
       try {

@@ -4,7 +4,7 @@
 //! GET  /checkout/{id}            choose    country and method            POST …/details → 303
 //! GET  …/details                 details   what is still missing         POST …/confirm → 303
 //! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
-//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code → 303
+//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code, …/give-up → 303
 //! GET  …/result                  result    what came of it, and back to the merchant
 //! ```
 //!
@@ -31,6 +31,7 @@ mod live;
 mod menu;
 mod needs;
 mod offer;
+mod patience;
 mod qr;
 mod result;
 mod scene;
@@ -86,6 +87,7 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         )
         .route("/checkout/{id}/wait", page(get(wait::get)))
         .route("/checkout/{id}/code", page(post(code::post)))
+        .route("/checkout/{id}/give-up", page(post(patience::post)))
         .route("/checkout/{id}/result", page(get(result::get)))
         .route("/checkout/{id}/status", page(get(live::status)))
         .route("/checkout", page(get(missing)))

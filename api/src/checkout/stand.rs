@@ -59,6 +59,7 @@ pub fn mark(tx: &Transaction) -> String {
     if let Some(attempt) = tx.current_attempt() {
         hash.update(attempt.codes.to_be_bytes());
         hash.update([u8::from(attempt.code_away_since.is_some())]);
+        hash.update([u8::from(attempt.call_off.is_some())]);
     }
     if let Some(action) = tx
         .current_attempt()

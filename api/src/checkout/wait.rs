@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::State;
+use switchyard_engine::transaction::{PayerAction, State};
 
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
 use super::leave::way_back;
+use super::patience::{self, Patience};
 use super::result::paid_with;
 use super::scene::{Frame, Row, Scene};
 use super::stand::{Stand, mark, stand};
@@ -32,6 +33,11 @@ struct Page {
     text: String,
     action: Option<ActionView>,
     code: Option<CodeForm>,
+    patience: Option<Patience>,
+    /// Words of an attempt that can neither be cancelled nor ends by its own.
+    stuck: String,
+    /// Seconds until script loads the page again for its next words.
+    changes_in: Option<u64>,
     rows: Vec<Row>,
     exit: Option<Exit>,
 }
@@ -56,42 +62,28 @@ pub async fn get(mut visit: Visit) -> Response {
     }
     match stand(&visit.scene) {
         Stand::Waiting => {
-            let can_call_off = visit.scene.tx.can_call_off();
-            page(&visit.scene, visit.query("notice"), can_call_off)
+            let wake = patience::wake(&visit);
+            page(&visit.scene, visit.query("notice"), wake)
         }
         elsewhere => visit.scene.go(elsewhere.step(), &[]),
     }
 }
 
-pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> Response {
+/// `wake`: the manifest's text on how to call the prompt up again.
+pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) -> Response {
     let attempt = scene.tx.current_attempt();
+    let given_up = patience::is_given_up(&scene.tx);
     let action = attempt
         .and_then(|attempt| attempt.payer_action.as_ref())
-        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.tx.is_held());
+        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.tx.is_held())
+        .filter(|_| !given_up);
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let action = action.filter(|_| !code_is_away);
-    let (title, text) = match (&scene.tx.state, action) {
-        // Money was reported: nothing more is to be paid, whatever the open attempt asks for.
-        _ if scene.tx.is_held() => (
-            scene.say("wait-held-title"),
-            scene.say_merchant("wait-held-text"),
-        ),
-        (State::AwaitingProvider, _) if code_is_away => (
-            scene.say("wait-code-away-title"),
-            scene.say("wait-code-away-text"),
-        ),
-        (State::AwaitingGateway, _) => (
-            scene.say("wait-starting-title"),
-            scene.say("wait-starting-text"),
-        ),
-        (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
-        (_, Some(action)) => action::words(scene, action),
-        (_, None) => (scene.say("wait-title"), scene.say("wait-text")),
-    };
+    let (title, text) = headline(scene, action, code_is_away);
     let mut rows = vec![scene.row("row-amount", scene.price().format())];
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
-    let code = code::form(scene, notice);
+    let code = code::form(scene, notice).filter(|_| !given_up);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
     let notice = match notice {
         Some("under-way") => Some(scene.say("notice-under-way")),
@@ -106,16 +98,23 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> R
     } else {
         "wait-leave-text"
     };
+    let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held();
+    let updates = code.is_none() && !still;
+    let patience = patience::view(scene, wake);
+    let changes_in = patience.as_ref().and_then(|patience| patience.changes_in);
     scene.show(&Page {
         frame: scene
             .frame_titled(&title)
             .with_notice(notice)
             .with_cancel(can_call_off.then(|| scene.link("cancel", &[]))),
+        changes_in: changes_in.filter(|_| updates),
+        patience,
+        stuck: patience::stuck(scene),
         token: mark(&scene.tx),
         events: scene.link("events", &[]),
         status: scene.link("status", &[]),
         refresh: scene.link("wait", &[]),
-        updates: code.is_none() && !still,
+        updates,
         every: UPDATES_EVERY_S,
         still: scene.link("wait", &[("still", "1")]),
         title,
@@ -129,6 +128,31 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, can_call_off: bool) -> R
             explain: scene.say(explain),
         }),
     })
+}
+
+/// Title and text by the state of the payment.
+fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
+    match (&scene.tx.state, action) {
+        // Money was reported: nothing more is to be paid, whatever the open attempt asks for.
+        _ if scene.tx.is_held() => (
+            scene.say("wait-held-title"),
+            scene.say_merchant("wait-held-text"),
+        ),
+        (State::AwaitingProvider | State::InDoubt, _) if patience::is_given_up(&scene.tx) => {
+            patience::given_up(scene)
+        }
+        (State::AwaitingProvider, _) if code_is_away => (
+            scene.say("wait-code-away-title"),
+            scene.say("wait-code-away-text"),
+        ),
+        (State::AwaitingGateway, _) => (
+            scene.say("wait-starting-title"),
+            scene.say("wait-starting-text"),
+        ),
+        (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
+        (_, Some(action)) => action::words(scene, action),
+        (_, None) => (scene.say("wait-title"), scene.say("wait-text")),
+    }
 }
 
 /// The last four digits of a number: enough to know one's own, on a page that stays open or is shown around.

@@ -30,9 +30,10 @@ pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown
     let mut pages = choosing(&scene);
     pages.extend(answering(&scene(samples::payment_in("XOF"))));
     for (name, action) in actions() {
-        let page = wait::page(&scene(samples::waiting(action)), None, false);
+        let page = wait::page(&scene(samples::waiting(action)), None, None);
         pages.push((format!("wait-{name}"), page));
     }
+    pages.extend(waiting_long(&scene));
     pages.extend(ending(&scene));
     let mut shown = Vec::new();
     for (name, page) in pages {
@@ -104,17 +105,36 @@ fn answering(scene: &Scene) -> Vec<(String, Response)> {
     ]
 }
 
+/// Attempts whose payer has waited for a while.
+fn waiting_long(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+    let show = |name: &str, tx: Transaction, wake: Option<&str>| {
+        let page = wait::page(&scene(tx), None, wake.map(str::to_owned));
+        (name.to_owned(), page)
+    };
+    let wake = Some("Dial *880# and choose Approvals.");
+    let stuck = samples::waited(150, |_| {});
+    let cancels = samples::waited(150, |attempt| attempt.candidate.can_cancel = true);
+    let ends = samples::waited(150, |attempt| attempt.candidate.ends_after_s = Some(900));
+    vec![
+        show("wait-late", samples::waited(70, |_| {}), wake),
+        show("wait-stuck", stuck, None),
+        show("wait-out", cancels, wake),
+        show("wait-out-ends", ends, wake),
+        show("wait-given-up", samples::given_up(), None),
+    ]
+}
+
 fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     let ended = |state| scene(samples::ended(state));
     let failed = scene(samples::failed(DeclineReason::PayerDeclined));
     let mut pages = vec![
         (
             "wait-starting".to_owned(),
-            wait::page(&ended(State::AwaitingGateway), Some("under-way"), false),
+            wait::page(&ended(State::AwaitingGateway), Some("under-way"), None),
         ),
         (
             "wait-doubt".to_owned(),
-            wait::page(&ended(State::InDoubt), None, true),
+            wait::page(&ended(State::InDoubt), None, None),
         ),
         (
             "result-success".to_owned(),

@@ -12,8 +12,9 @@ use switchyard_engine::ids::{
 };
 use switchyard_engine::money::{Amount, Currency};
 use switchyard_engine::transaction::{
-    Attempt, AttemptState, Candidate, ClientContext, Customer, Decision, Decline, DeclineReason,
-    Details, Failure, PayerAction, PaymentDetails, Price, State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, ClientContext, Customer,
+    Decision, Decline, DeclineReason, Details, Failure, PayerAction, PaymentDetails, Price, State,
+    Transaction,
 };
 
 use crate::checkout::headers::Nonce;
@@ -156,6 +157,30 @@ pub fn crypto(expires: Option<&str>) -> PayerAction {
         uri: format!("ethereum:{contract}@1/transfer?address={address}&uint256=12500000"),
         expires: expires.map(str::to_owned),
     }
+}
+
+/// A prompt that came so many seconds ago.
+pub fn waited(seconds: u64, change: impl FnOnce(&mut Attempt)) -> Transaction {
+    let mut tx = waiting(Some(PayerAction::ConfirmOnPhone {
+        auto: true,
+        steps: Vec::new(),
+        ussd: None,
+    }));
+    let attempt = &mut tx.attempts[0];
+    attempt.started_at = NOW.minus(std::time::Duration::from_secs(seconds));
+    change(attempt);
+    tx
+}
+
+pub fn given_up() -> Transaction {
+    waited(150, |attempt| {
+        attempt.candidate.can_cancel = true;
+        attempt.call_off = Some(CallOff {
+            by: CancelledBy::Customer,
+            asked_at: NOW,
+            then: AfterCallOff::ChooseAgain,
+        });
+    })
 }
 
 pub fn ended(state: State) -> Transaction {

@@ -142,3 +142,38 @@ async fn a_failed_attempt_offers_the_same_method_and_another_one() {
     assert!(html.contains("You can try 2 more times"));
     assert!(html.contains("•••• 1234") && html.contains("<div role=\"alert\">"));
 }
+
+#[tokio::test]
+async fn the_words_of_the_waiting_page_depend_on_the_time_that_has_passed() {
+    let minute = "usually takes less than a minute";
+    let html = page("wait-auto").await;
+    assert!(html.contains(minute) && html.contains("data-changes=\"60\""));
+    assert!(!html.contains("No message?") && !html.contains("Pay another way"));
+    let html = page("wait-late").await;
+    assert!(!html.contains(minute) && html.contains("longer than usual"));
+    assert!(html.contains("Dial *880# and choose Approvals."));
+    assert!(
+        !html.contains("Pay another way"),
+        "not before twice the usual time"
+    );
+    let html = page("wait-out").await;
+    assert!(html.contains(">I got no message<") && html.contains(">Pay another way<"));
+    assert!(html.contains("/give-up") && html.contains("ask the provider to cancel"));
+    assert!(!html.contains(minute) && !html.contains("data-changes="));
+    assert!(
+        page("wait-out-ends")
+            .await
+            .contains("it ends in about 13 min")
+    );
+}
+
+#[tokio::test]
+async fn an_attempt_without_a_way_out_names_the_merchant_and_the_reference() {
+    let html = page("wait-stuck").await;
+    let reference = super::samples::payment_in("XOF").id.to_string();
+    assert!(html.contains("contact Café Zola") && !html.contains("Pay another way"));
+    assert!(html.contains(&format!("give the reference {reference}")));
+    let html = page("wait-given-up").await;
+    assert!(html.contains("We are ending this attempt") && !html.contains("Confirm on your phone"));
+    assert!(!html.contains("Pay another way<"));
+}

@@ -1,0 +1,221 @@
+//! The words of the waiting page by the time that has passed: how long it usually takes, how to call
+//! the prompt up again, and the way out after twice that time.
+
+use axum::response::Response;
+use switchyard_engine::clock::Timestamp;
+use switchyard_engine::engine::EngineError;
+use switchyard_engine::gateway::Direction;
+use switchyard_engine::transaction::{
+    AfterCallOff, Attempt, PayerAction, Refusal, State, Transaction,
+};
+
+use super::form::Form;
+use super::scene::Scene;
+use super::stand::{Stand, stand};
+use super::visit::Visit;
+
+/// What the page says about time, below the payer's action.
+pub struct Patience {
+    pub text: Option<String>,
+    /// How to call the prompt up again.
+    pub wake: Option<String>,
+    /// Buttons that give the attempt up: their value and label.
+    pub ways_out: Vec<(&'static str, String)>,
+    /// Address that the buttons post to, with the fields of their forms.
+    pub action: String,
+    pub hidden: Vec<(&'static str, String)>,
+    pub explain: Option<String>,
+    /// The attempt can neither be cancelled nor ends by its own: whom to ask.
+    pub is_stuck: bool,
+    /// Seconds until the words change.
+    pub changes_in: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Usual,
+    /// The usual time has passed.
+    Late,
+    /// Twice the usual time has passed.
+    Overdue,
+}
+
+/// A page that updates itself does so no sooner than this (WCAG 2.2.1).
+const SOONEST_CHANGE_S: u64 = 20;
+
+/// The attempt that the payer waits for. `None`: nothing is to be said about its time.
+fn waited_for(scene: &Scene) -> Option<&Attempt> {
+    let at_provider = matches!(scene.tx.state, State::AwaitingProvider | State::InDoubt);
+    let attempt = scene.tx.current_attempt()?;
+    (at_provider && !scene.tx.is_held()).then_some(attempt)
+}
+
+/// Whether the payer gave the open attempt up.
+pub fn is_given_up(tx: &Transaction) -> bool {
+    let call_off = tx.current_attempt().and_then(|attempt| attempt.call_off);
+    call_off.is_some_and(|asked| asked.then == AfterCallOff::ChooseAgain)
+}
+
+/// The manifest's text on how to call the prompt up again.
+pub fn wake(visit: &Visit) -> Option<String> {
+    let attempt = waited_for(&visit.scene)?;
+    let candidate = &attempt.candidate;
+    let gateways = &visit.engine().gateways;
+    let version = gateways.version(&candidate.gateway, &candidate.gateway_hash)?;
+    let wake = &version.method(Direction::Collect, &attempt.method)?.wake;
+    let language = visit.scene.visitor.language.code();
+    wake.get(language).or_else(|| wake.get("en")).cloned()
+}
+
+/// Words and ways out of an open attempt. `wake`: its manifest's own text.
+pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
+    let attempt = waited_for(scene).filter(|_| !is_given_up(&scene.tx))?;
+    let doubled = attempt.may_be_given_up_at().since(attempt.started_at);
+    let usual = doubled / 2;
+    let elapsed = scene.now.since(attempt.started_at);
+    let phase = match elapsed {
+        _ if elapsed >= doubled => Phase::Overdue,
+        _ if elapsed >= usual => Phase::Late,
+        _ => Phase::Usual,
+    };
+    let next = match phase {
+        Phase::Usual => Some(usual),
+        Phase::Late => Some(doubled),
+        Phase::Overdue => None,
+    };
+    let overdue = phase == Phase::Overdue;
+    let can_end = scene.tx.can_call_off();
+    Some(Patience {
+        text: text(scene, attempt, phase, usual.as_secs()),
+        wake: wake
+            .or_else(|| usual_wake(scene, attempt))
+            .filter(|_| phase != Phase::Usual),
+        ways_out: if overdue && can_end {
+            ways_out(scene, attempt)
+        } else {
+            Vec::new()
+        },
+        action: scene.link("give-up", &[]),
+        hidden: scene.hidden(&[("attempt", &attempt.id.to_string())]),
+        explain: (overdue && can_end).then(|| explain(scene, attempt)),
+        is_stuck: overdue && !can_end,
+        changes_in: next.map(|next| (next - elapsed).as_secs().max(SOONEST_CHANGE_S)),
+    })
+}
+
+/// The payer sends the money on their own: nothing prompts them.
+fn payer_sends(attempt: &Attempt) -> bool {
+    matches!(
+        attempt.payer_action,
+        Some(
+            PayerAction::Dial { .. }
+                | PayerAction::Transfer { .. }
+                | PayerAction::ShowQr { .. }
+                | PayerAction::SendCrypto { .. }
+        )
+    )
+}
+
+fn is_prompted(attempt: &Attempt) -> bool {
+    matches!(
+        attempt.payer_action,
+        Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::EnterCode { .. })
+    )
+}
+
+fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<String> {
+    let minutes = usual_s.div_ceil(60);
+    match phase {
+        // Without a stated time only a prompt has a usual one.
+        Phase::Usual if attempt.candidate.usual_s.is_none() && !is_prompted(attempt) => None,
+        Phase::Usual if minutes <= 1 => Some(scene.say("time-usual-minute")),
+        Phase::Usual => {
+            let minutes = minutes.to_string();
+            Some(scene.say_with("time-usual", &[("minutes", &minutes)]))
+        }
+        _ if payer_sends(attempt) => Some(scene.say("time-not-seen")),
+        _ => Some(scene.say("time-longer")),
+    }
+}
+
+fn usual_wake(scene: &Scene, attempt: &Attempt) -> Option<String> {
+    let method = scene.directory.payment_method(&attempt.method);
+    let method = method.map_or(attempt.method.as_str(), |method| &method.name);
+    let values = [("method", method)];
+    match &attempt.payer_action {
+        Some(PayerAction::ConfirmOnPhone { .. }) => Some(scene.say_with("wake-phone", &values)),
+        Some(PayerAction::EnterCode { .. }) => Some(scene.say("wake-code")),
+        Some(PayerAction::Redirect { .. }) => Some(scene.say("wake-page")),
+        _ => None,
+    }
+}
+
+fn ways_out(scene: &Scene, attempt: &Attempt) -> Vec<(&'static str, String)> {
+    let no_message = is_prompted(attempt).then(|| (NO_MESSAGE, scene.say("out-no-message")));
+    let other = (OTHER_WAY, scene.say("out-other-way"));
+    no_message.into_iter().chain([other]).collect()
+}
+
+/// What the provider does with an attempt that is given up.
+fn explain(scene: &Scene, attempt: &Attempt) -> String {
+    match attempt.ends_at().filter(|_| !attempt.candidate.can_cancel) {
+        Some(end) => scene.say_with("out-ends", &[("minutes", &minutes_until(scene, end))]),
+        None => scene.say("out-cancels"),
+    }
+}
+
+fn minutes_until(scene: &Scene, end: Timestamp) -> String {
+    let seconds = end.since(scene.now).as_secs();
+    seconds.div_ceil(60).max(1).to_string()
+}
+
+/// Words for an attempt that can neither be cancelled nor ends by its own.
+pub fn stuck(scene: &Scene) -> String {
+    let reference = scene.tx.id.to_string();
+    let values = [
+        ("merchant", scene.app.name.as_str()),
+        ("reference", &reference),
+    ];
+    scene.say_with("time-stuck", &values)
+}
+
+/// Title and text of the waiting page after the payer gave the attempt up.
+pub fn given_up(scene: &Scene) -> (String, String) {
+    let attempt = scene.tx.current_attempt();
+    let ends_at = attempt
+        .filter(|attempt| !attempt.candidate.can_cancel)
+        .and_then(Attempt::ends_at);
+    let text = match ends_at {
+        Some(end) => scene.say_with("given-up-ends", &[("minutes", &minutes_until(scene, end))]),
+        None => scene.say("given-up-cancels"),
+    };
+    (scene.say("given-up-title"), text)
+}
+
+const NO_MESSAGE: &str = "no_message";
+const OTHER_WAY: &str = "other_way";
+
+/// `POST /checkout/{id}/give-up`: once, for the attempt that the page showed.
+pub async fn post(visit: Visit, form: Form) -> Response {
+    let scene = &visit.scene;
+    let shown = scene.tx.current_attempt();
+    let shown = shown.filter(|attempt| form.get("attempt") == attempt.id.to_string());
+    let Some(attempt) = shown else {
+        return scene.go(stand(scene).step(), &[]);
+    };
+    let country = attempt.country.clone().unwrap_or_default();
+    match visit.engine().give_up(scene.tx.id).await {
+        Ok(tx) => {
+            let scene = Scene { tx, ..visit.scene };
+            let stand = stand(&scene);
+            if stand == Stand::Choosing && form.get("why") == OTHER_WAY {
+                return scene.go("", &[("country", &country), ("other", "1")]);
+            }
+            scene.go(stand.step(), &[])
+        }
+        Err(EngineError::Refused(Refusal::AlreadyEnded(_))) => scene.go("result", &[]),
+        // The page says what can be done.
+        Err(EngineError::Refused(_)) => scene.go("wait", &[]),
+        Err(error) => visit.trouble(&error),
+    }
+}
