@@ -15,6 +15,8 @@ pub(crate) enum Mood {
     Unauthorized,
     TooMany,
     BadGateway,
+    ServerError,
+    Overloaded,
     NotJson,
     Truncated,
     Empty,
@@ -23,10 +25,12 @@ pub(crate) enum Mood {
 }
 
 impl Mood {
-    pub(crate) const TROUBLES: [Self; 8] = [
+    pub(crate) const TROUBLES: [Self; 10] = [
         Self::Unauthorized,
         Self::TooMany,
         Self::BadGateway,
+        Self::ServerError,
+        Self::Overloaded,
         Self::NotJson,
         Self::Truncated,
         Self::Empty,
@@ -40,6 +44,8 @@ impl Mood {
             Self::Unauthorized => "401",
             Self::TooMany => "429 with Retry-After",
             Self::BadGateway => "502 with HTML",
+            Self::ServerError => "500 with JSON",
+            Self::Overloaded => "503 with Retry-After",
             Self::NotJson => "200 that is not JSON",
             Self::Truncated => "200 cut short",
             Self::Empty => "200 with nothing",
@@ -95,6 +101,8 @@ impl<'a> Script<'a> {
             Mood::Unauthorized => said(401, &[], r#"{"message":"no such key"}"#),
             Mood::TooMany => said(429, &[("retry-after", "1")], r#"{"message":"slow down"}"#),
             Mood::BadGateway => said(502, &[("content-type", "text/html")], html),
+            Mood::ServerError => said(500, &[], r#"{"message":"internal error"}"#),
+            Mood::Overloaded => said(503, &[("retry-after", "1")], r#"{"message":"overloaded"}"#),
             Mood::NotJson => said(200, &[("content-type", "text/html")], html),
             Mood::Truncated => {
                 let mut good = self.good(request);

@@ -25,6 +25,16 @@ pub async fn show(cx: &Context, ask: &Collect) -> Result<Outcome, Fault> {
             charge(cx, reference, 1).await?;
             charge(cx, &format!("{reference}-2"), 1).await?;
         }
+        by_verb if by_verb.starts_with("habit: send ") => {
+            let config: Config = cx.config()?;
+            let verb = by_verb.trim_start_matches("habit: send ");
+            let request = cx.http(verb, format!("{}/charges", config.url));
+            request
+                .json(&json!({ "reference": reference }))
+                .send()
+                .await?;
+            return Err(Fault::provider("after a write"));
+        }
         "habit: remember" => {
             let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
             let shown = last.replace(reference.to_owned());

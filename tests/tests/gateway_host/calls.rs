@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{
-    ConfigCheck, Direction, Operation, Recovered, Stage, Version, recovered_state,
+    ConfigCheck, Direction, Exchange, Operation, Recovered, Stage, Version, exchanges,
+    recovered_state,
 };
 use switchyard_engine::money::{Amount, Currency};
 use switchyard_engine::transaction::{DeclineReason, Outcome};
@@ -550,4 +551,38 @@ async fn cost_of_a_call_without_requests() {
         bench.gateways.call(call).await;
     }
     println!("{} ns a call", since.elapsed().as_nanos() / rounds);
+}
+
+/// The provider looks into the journal when a request arrives, as a process that dies then would.
+#[tokio::test]
+async fn a_request_of_any_verb_is_in_the_journal_when_it_arrives() {
+    let bench = Bench::new();
+    let gateway = misbehaving(&bench).await;
+    for verb in ["POST", "PUT", "PATCH", "DELETE", "MERGE", "SETTLE"] {
+        let of = bench.attempt();
+        let store = bench.store.clone();
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let router = axum::Router::new().fallback(move || {
+            let (store, tell) = (store.clone(), tell.clone());
+            async move {
+                let rows = exchanges(&store, of.transaction, of.attempt).await;
+                let maybe = |row: &Exchange| row.stage == Stage::MaybeSent;
+                let _ = tell.send(rows.is_ok_and(|rows| rows.iter().any(maybe)));
+                axum::http::StatusCode::SERVICE_UNAVAILABLE
+            }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        let what = format!("habit: send {verb}");
+        let end = bench.collect(&gateway, of, &url, &what).await;
+        assert_eq!(
+            told.recv().await,
+            Some(true),
+            "{verb}: nothing was written down"
+        );
+        assert_eq!(word(&end.outcome), "unknown", "{verb}: {:?}", end.outcome);
+        assert_eq!(bench.recovered(of).await, Recovered::MaybeSent, "{verb}");
+        server.abort();
+    }
 }
