@@ -285,9 +285,72 @@ impl Callback {
         crate::http::header(&self.headers, name)
     }
 
+    /// The fields of a form body (`application/x-www-form-urlencoded`). Of a repeated field the
+    /// first value counts. Verify a signature over `body` before, not over these.
+    ///
+    /// # Errors
+    /// When the body is not UTF-8 or an escape in it is broken.
+    pub fn form(&self) -> Result<Fields, Fault> {
+        let bytes = self.body.bytes()?;
+        let mut fields = BTreeMap::new();
+        for pair in bytes.split(|byte| *byte == b'&') {
+            if pair.is_empty() {
+                continue;
+            }
+            let mut parts = pair.splitn(2, |byte| *byte == b'=');
+            let name = unescaped(parts.next().unwrap_or_default())?;
+            let value = unescaped(parts.next().unwrap_or_default())?;
+            fields.entry(name).or_insert(value);
+        }
+        Ok(Fields(fields))
+    }
+
     /// What follows the connection in the path: our reference, where the manifest says `"per": "transaction"`. Empty otherwise.
     pub fn rest(&self) -> &str {
         let mut parts = self.path.trim_start_matches('/').splitn(3, '/');
         parts.nth(2).unwrap_or_default().trim_end_matches('/')
+    }
+}
+
+/// Text of a form: `+` is a space, `%41` is `A`.
+fn unescaped(text: &[u8]) -> Result<String, Fault> {
+    let broken = || Fault::message("the form has a broken escape");
+    let digit = |byte: Option<u8>| {
+        let digit = byte.and_then(|byte| char::from(byte).to_digit(16));
+        digit.and_then(|digit| u8::try_from(digit).ok())
+    };
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let high = digit(bytes.next()).ok_or_else(broken)?;
+                let low = digit(bytes.next()).ok_or_else(broken)?;
+                high << 4 | low
+            }
+            plain => plain,
+        });
+    }
+    String::from_utf8(out).map_err(|_| Fault::message("the form is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing;
+
+    #[test]
+    fn a_form_is_read_field_by_field() {
+        let form = |body: &str| testing::callback(body, &[]).form();
+        let fields = form("status=paid&name=Ada+L%C3%B6we&empty=&status=refused&flag&").unwrap();
+        assert_eq!(fields.get("status"), Some("paid"), "the first value counts");
+        assert_eq!(fields.get("name"), Some("Ada Löwe"));
+        assert_eq!(fields.get("empty"), Some(""));
+        assert_eq!(fields.get("flag"), Some(""));
+        assert_eq!(fields.get("other"), None);
+        for broken in ["a=%", "a=%4", "a=%zz", "a=%ff"] {
+            assert!(form(broken).is_err(), "{broken}");
+        }
+        assert!(form("").unwrap().0.is_empty());
     }
 }

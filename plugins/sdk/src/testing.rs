@@ -18,7 +18,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::fault::{Fault, FaultKind};
-use crate::input::{Collect, Direction, Environment, Fields, Money, Payer, Payout, Query};
+use crate::input::{
+    Callback, Collect, Direction, Environment, Fields, Money, Payer, Payout, Query,
+};
 use crate::manifest::Manifest;
 use crate::outcome::Outcome;
 use crate::runtime::{self, Entry, Step};
@@ -267,6 +269,21 @@ pub fn payout(method: &str, minor: i64, currency: &str, decimals: u8) -> Payout 
         description: "A sample".into(),
         callback_url: None,
         environment: Environment::Sandbox,
+    }
+}
+
+/// A callback by POST with this body, byte for byte, to the address of a connection.
+pub fn callback(body: &str, headers: &[(&str, &str)]) -> Callback {
+    let headers = headers.iter();
+    Callback {
+        method: "POST".into(),
+        path: "/callbacks/con_1".into(),
+        query: String::new(),
+        url: Some("https://pay.example/callbacks/con_1".into()),
+        headers: headers
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect(),
+        body: Body::Text(body.into()),
     }
 }
 
