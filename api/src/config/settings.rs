@@ -189,6 +189,9 @@ sections! {
         isolation: Isolation = Isolation::Auto,
         /// Memory that such a process may take.
         worker_memory: Bytes = Bytes(512 << 20),
+        /// Walls around such a process that may be missing on this system, such as `landlock`. Without the name of a missing wall no
+        /// gateway is loaded into one.
+        accept_missing_walls: Vec<String> = Vec::new(),
     }
 
     /// Exchange rates.

@@ -7,7 +7,7 @@ use std::io;
 use anyhow::Context as _;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::gateway::{
-    FolderWatch, GatewaySettings, Gateways, Isolation, Notice, WorkerSettings,
+    FolderWatch, GatewaySettings, Gateways, Isolation, Notice, WALLS, WorkerSettings,
 };
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
@@ -36,6 +36,7 @@ pub async fn load(
             bundled: bundled(settings)?,
             worker: WorkerSettings {
                 memory_bytes: settings.gateways.worker_memory.0,
+                accepted: accepted_walls(&settings.gateways.accept_missing_walls)?,
                 ..WorkerSettings::default()
             },
         },
@@ -61,6 +62,18 @@ pub async fn load(
         );
     }
     Ok((gateways, watch))
+}
+
+/// The walls that the operator accepts as missing. A name that is none is an error: it would accept
+/// nothing.
+fn accepted_walls(named: &[String]) -> anyhow::Result<Vec<String>> {
+    if let Some(unknown) = named.iter().find(|name| !WALLS.contains(&name.as_str())) {
+        anyhow::bail!(
+            "gateways.accept_missing_walls names `{unknown}`: use {}",
+            WALLS.join(", ")
+        );
+    }
+    Ok(named.to_vec())
 }
 
 /// The hashes in the release's own list beside its gateways: `sha256sum` writes and checks such lists. Without one none is bundled.

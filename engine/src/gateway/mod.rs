@@ -73,7 +73,7 @@ use self::registry::Registry;
 use self::turns::Turns;
 pub use self::version::{Quarantine, Version};
 use self::watch::{Ward, Watcher};
-pub use self::worker::{Bare, BareCall, BareStep, WorkerSettings, run as run_worker};
+pub use self::worker::{Bare, BareCall, BareStep, WALLS, WorkerSettings, run as run_worker};
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;

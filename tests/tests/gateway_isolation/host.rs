@@ -48,6 +48,7 @@ impl Host {
             worker: WorkerSettings {
                 program: stage().unwrap().join("switchyard"),
                 memory_bytes: 128 * MIB,
+                ..WorkerSettings::default()
             },
             ..GatewaySettings::default()
         };

@@ -43,12 +43,15 @@ pub(super) struct Load {
     /// On top of what the worker has before it loads the library.
     pub memory_bytes: u64,
     pub pace: Pace,
+    /// Names of walls without which the library is loaded all the same.
+    #[serde(default)]
+    pub accepted: Vec<String>,
 }
 
 /// The body of [`Kind::Loaded`].
 #[derive(Serialize, Deserialize)]
 pub(super) struct Loaded {
-    /// Walls that this system does not let a worker build; a sentence each.
+    /// Walls that this system does not let a worker build, each as `name: what it is (why)`.
     pub missing: Vec<String>,
 }
 

@@ -20,6 +20,7 @@ mod inside;
 mod prints;
 mod process;
 mod record;
+mod walls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +32,7 @@ use self::frame::Refusal;
 pub use self::inside::run;
 use self::process::{Doom, NotStarted, Process};
 use self::record::Record;
+pub use self::walls::WALLS;
 use super::home::Gone;
 use super::inspect::Refused;
 use super::library::Step;
@@ -45,6 +47,9 @@ pub struct WorkerSettings {
     pub program: PathBuf,
     /// Memory that a worker may take for its library and all its calls.
     pub memory_bytes: u64,
+    /// Names of walls, of [`WALLS`], that may be missing on this system. Without the name of a
+    /// missing wall no gateway is loaded into a worker.
+    pub accepted: Vec<String>,
 }
 
 impl Default for WorkerSettings {
@@ -53,6 +58,7 @@ impl Default for WorkerSettings {
             // This program, even when its file was replaced since it started.
             program: PathBuf::from("/proc/self/exe"),
             memory_bytes: 512 * 1024 * 1024,
+            accepted: Vec::new(),
         }
     }
 }
@@ -73,6 +79,7 @@ struct Launch {
     library: PathBuf,
     program: PathBuf,
     memory_bytes: u64,
+    accepted: Vec<String>,
     /// No new attempts begin on this version: its workers rest sooner.
     is_past: AtomicBool,
 }
@@ -96,6 +103,7 @@ impl Worker {
                 library,
                 program: settings.program.clone(),
                 memory_bytes: settings.memory_bytes,
+                accepted: settings.accepted.clone(),
                 is_past: AtomicBool::new(false),
             }),
             record: Arc::default(),

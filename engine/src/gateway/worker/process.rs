@@ -172,6 +172,7 @@ impl Process {
             library: self.launch.library.clone(),
             memory_bytes: self.launch.memory_bytes,
             pace,
+            accepted: self.launch.accepted.clone(),
         };
         let body = serde_json::to_vec(&load)?;
         lock(&self.shared).send(&frame::encode(Kind::Load, LOADING, &body)?);

@@ -49,21 +49,27 @@ pub(super) fn apart(library: &File) -> Vec<String> {
     let leave = |what| unsafe { libc::unshare(what) } == 0;
     if !leave(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) && !leave(libc::CLONE_NEWNET) {
         let why = io::Error::last_os_error();
-        missing.push(format!("a network namespace of their own ({why})"));
+        missing.push(format!("network: a network namespace of their own ({why})"));
     }
     // After the namespace: a change of credentials takes these back.
     let walls = [
-        ("a lock on privileges", set(libc::PR_SET_NO_NEW_PRIVS, 1)),
-        ("a ban on dumps of their memory", dumps::forbid()),
         (
-            "an end together with the engine's",
+            "privileges: a lock on privileges",
+            set(libc::PR_SET_NO_NEW_PRIVS, 1),
+        ),
+        ("dumps: a ban on dumps of their memory", dumps::forbid()),
+        (
+            "parent_death: an end together with the engine's",
             set(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
         ),
         (
-            "a lock on files while they load",
+            "landlock: a lock on files while they load",
             open_libraries_only(library),
         ),
-        ("a limit on what they write", limit(libc::RLIMIT_FSIZE, 0)),
+        (
+            "write_limit: a limit on what they write",
+            limit(libc::RLIMIT_FSIZE, 0),
+        ),
     ];
     missing.extend(walls.into_iter().filter_map(unbuilt));
     #[cfg(target_env = "gnu")]
@@ -84,26 +90,34 @@ pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Ve
     let room = |now: u64| limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes));
     let walls = [
         (
-            "a limit on their memory",
+            "memory_limit: a limit on their memory",
             account.and_then(address_space).and_then(room),
         ),
-        ("a limit on processes", limit(libc::RLIMIT_NPROC, 0)),
+        (
+            "process_limit: a limit on processes",
+            limit(libc::RLIMIT_NPROC, 0),
+        ),
     ];
     let mut missing: Vec<_> = walls.into_iter().filter_map(unbuilt).collect();
     let loading = COMPUTING.iter().chain(LOADING).copied();
     if let Err(why) = allow_only(loading, while_loading) {
-        missing.push(format!("a list of the system calls they may make ({why})"));
+        missing.push(format!(
+            "seccomp: a list of the system calls they may make ({why})"
+        ));
     }
     missing
 }
 
 /// The library is there. What could not be done.
 pub(super) fn after_loading() -> Vec<String> {
-    let files = ("a limit on files", limit(libc::RLIMIT_NOFILE, 0));
+    let files = (
+        "file_limit: a limit on files",
+        limit(libc::RLIMIT_NOFILE, 0),
+    );
     let mut missing: Vec<_> = unbuilt(files).into_iter().collect();
     // Without the first list there is none to shorten, and that was told.
     if let Err(why) = allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
-        missing.push(format!("a lock on files ({why})"));
+        missing.push(format!("seccomp: a lock on files ({why})"));
     }
     missing
 }

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
+use super::walls;
 use crate::gateway::inspect::Refused;
 use crate::gateway::library::{Library, Running, Step};
 use crate::gateway::pieces;
@@ -90,6 +91,8 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
     load.pace.moment();
     // From here on there is no new thread, and the memory that there may be is counted from here.
     missing.extend(confine::before_loading(load.memory_bytes, account));
+    // Loading runs code of the library.
+    shop.refuse_without(&missing, &load.accepted);
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
     let library = match Library::open(&path) {
         Ok(library) => library,
@@ -100,6 +103,7 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
     };
     drop(file);
     missing.extend(confine::after_loading());
+    shop.refuse_without(&missing, &load.accepted);
     let _ = shop.library.set(library); // set once, here
     shop.say(Kind::Loaded, 0, &serde_json::to_vec(&Loaded { missing })?);
     gate.wait();
@@ -204,6 +208,13 @@ impl Shop {
             frame::encode(kind, call, body).and_then(|frame| lock(&self.output).write_all(&frame));
         if written.is_err() {
             confine::exit(1);
+        }
+    }
+
+    /// Refuses to go on when a wall is missing that the operator did not accept by name.
+    fn refuse_without(&self, missing: &[String], accepted: &[String]) {
+        if let Some(why) = walls::refusal(missing, accepted) {
+            self.refuse(&Refusal::NotLoadable(why));
         }
     }
 
