@@ -9,7 +9,9 @@
 pub mod access;
 pub mod actors;
 pub mod callback;
+pub mod charge;
 pub mod clock;
+pub mod colour;
 pub mod descriptors;
 pub mod directory;
 pub mod dumps;
@@ -23,6 +25,7 @@ pub mod fuzzing;
 pub mod gateway;
 pub mod idempotency;
 pub mod ids;
+pub mod language;
 pub mod limits;
 pub mod mail;
 pub mod money;

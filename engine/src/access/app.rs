@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
-use super::{Access, Gate, text};
+use super::{Access, Gate, branding, text};
 use crate::clock::Timestamp;
 use crate::ids::{AccountId, AppId};
 use crate::money::Correction;
@@ -48,6 +48,15 @@ pub struct AppSettings {
     /// is visible in every page and app that has it, so whoever reads it there can then send the
     /// merchant's float to themselves.
     pub unsafe_payouts_with_public_key: bool,
+    /// Logo on the checkout page: PNG, JPEG or WebP of at most 20 KiB as `data:image/png;base64,…`.
+    pub logo: Option<String>,
+    /// Colour of buttons and links on the checkout page, `#rrggbb`; white text on it must have a contrast of 4.5 to 1.
+    pub accent_colour: Option<String>,
+    /// Whom customers ask, named on pages and in mails; answers to mails go there.
+    pub support_email: Option<String>,
+    pub support_phone: Option<String>,
+    /// An https address.
+    pub support_url: Option<String>,
 }
 
 impl Default for AppSettings {
@@ -60,6 +69,11 @@ impl Default for AppSettings {
             locale: None,
             conversion: None,
             unsafe_payouts_with_public_key: false,
+            logo: None,
+            accent_colour: None,
+            support_email: None,
+            support_phone: None,
+            support_url: None,
         }
     }
 }
@@ -77,10 +91,40 @@ impl AppSettings {
         {
             return Err(AccessError::invalid("settings.locale", "is `en` or `fr`"));
         }
-        match &self.merchant_email {
-            Some(email) => text::email("settings.merchant_email", email),
-            None => Ok(()),
+        type Check = fn(&'static str, &str) -> Result<(), AccessError>;
+        let texts: [(&Option<String>, &'static str, Check); 6] = [
+            (&self.merchant_email, "settings.merchant_email", text::email),
+            (&self.logo, "settings.logo", branding::logo),
+            (
+                &self.accent_colour,
+                "settings.accent_colour",
+                branding::accent,
+            ),
+            (&self.support_email, "settings.support_email", text::email),
+            (
+                &self.support_phone,
+                "settings.support_phone",
+                branding::support_phone,
+            ),
+            (
+                &self.support_url,
+                "settings.support_url",
+                branding::support_url,
+            ),
+        ];
+        for (value, field, check) in texts {
+            if let Some(value) = value {
+                check(field, value)?;
+            }
         }
+        Ok(())
+    }
+
+    /// The support contact, one line: `help@shop.example · +229 01 97 80 80 80`. `None` where the merchant gave none.
+    pub fn support(&self) -> Option<String> {
+        let given = [&self.support_email, &self.support_phone, &self.support_url];
+        let given: Vec<&str> = given.into_iter().flatten().map(String::as_str).collect();
+        (!given.is_empty()).then(|| given.join(" · "))
     }
 }
 

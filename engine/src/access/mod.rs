@@ -6,6 +6,7 @@
 
 mod account;
 mod app;
+mod branding;
 mod callback;
 mod connection;
 mod error;
@@ -37,6 +38,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use self::account::Account;
 pub use self::app::{App, AppChange, AppSettings, NewApp};
+pub use self::branding::Picture;
 pub use self::connection::{Connection, ConnectionChange, Deletion, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};

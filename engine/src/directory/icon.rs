@@ -1,14 +1,15 @@
 //! Icons, drawn by the program: a coloured tile with initials or the sign of a category. No operator's trade mark is shown.
 //!
-//! The same label always has the same colour. An icon has no script, no style and no link, and its label is escaped, so that it can
+//! A method has the colour of its brand; any other label always has the same colour. An icon has no script, no style and no link, and its label is escaped, so that it can
 //! be served as it is.
 
-use super::method::Category;
+use super::brand::Tile;
+use super::method::{Category, Method};
+use crate::language::Language;
 
 /// What an icon is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icon {
-    Method(Category),
     /// The label is the currency's code or symbol, and is written in full up to four characters.
     Currency,
     Gateway,
@@ -16,19 +17,36 @@ pub enum Icon {
 
 /// An SVG document of 64 by 64 units that shows `label`.
 pub fn icon_svg(label: &str, icon: Icon) -> String {
-    let colour = COLOURS[hash(label) % COLOURS.len()];
+    let ground = COLOURS[hash(label) % COLOURS.len()];
     let radius = if icon == Icon::Currency { 32 } else { 14 };
-    let face = match icon {
-        Icon::Method(category) => face(label, category),
-        Icon::Currency => text(&short(label), 32),
-        Icon::Gateway => text(&initials(label), 32),
+    let letters = match icon {
+        Icon::Currency => short(label),
+        Icon::Gateway => initials(label),
     };
+    let tile = Tile {
+        ground,
+        ink: "#fff",
+    };
+    document(label, tile, radius, &text(&letters, 32))
+}
+
+/// The icon of a method, in the colours of its brand.
+pub fn method_svg(method: &Method) -> String {
+    // A brand's name is the same in all languages.
+    let name = method.name_in(Language::En);
+    document(name, method.tile(), 14, &face(name, method.category))
+}
+
+/// Everything on the tile is drawn in its ink: `currentColor`.
+fn document(label: &str, tile: Tile, radius: u8, face: &str) -> String {
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 64 64' \
-         width='64' height='64' role='img'>\
+         width='64' height='64' role='img' color='{}'>\
          <title>{}</title>\
-         <rect width='64' height='64' rx='{radius}' fill='{colour}'/>{face}</svg>",
+         <rect width='64' height='64' rx='{radius}' fill='{}'/>{face}</svg>",
+        tile.ink,
         escaped(label),
+        tile.ground,
     )
 }
 
@@ -55,7 +73,7 @@ fn text(letters: &str, middle: u8) -> String {
     };
     format!(
         "<text x='32' y='{middle}' dy='.35em' text-anchor='middle' \
-         font-family='system-ui,sans-serif' font-weight='700' font-size='{size}' fill='#fff'>{}</text>",
+         font-family='system-ui,sans-serif' font-weight='700' font-size='{size}' fill='currentColor'>{}</text>",
         escaped(letters),
     )
 }
@@ -111,24 +129,25 @@ const COLOURS: [&str; 12] = [
     "#0369a1", "#a16207", "#334155", "#6d28d9",
 ];
 
-const PHONE: &str = "<rect x='25' y='46' width='14' height='10' rx='2' fill='none' stroke='#fff' stroke-width='2'/>\
-         <path d='M30 53h4' stroke='#fff' stroke-width='2'/>";
-const WALLET: &str = "<rect x='23' y='46' width='18' height='11' rx='2' fill='none' stroke='#fff' stroke-width='2'/>\
-         <circle cx='37' cy='51.5' r='1.5' fill='#fff'/>";
-const CARD: &str = "<rect x='12' y='18' width='40' height='28' rx='4' fill='none' stroke='#fff' stroke-width='3'/>\
-         <path d='M12 27h40M18 38h10' stroke='#fff' stroke-width='3'/>";
+const PHONE: &str = "<rect x='25' y='46' width='14' height='10' rx='2' fill='none' stroke='currentColor' stroke-width='2'/>\
+         <path d='M30 53h4' stroke='currentColor' stroke-width='2'/>";
+const WALLET: &str = "<rect x='23' y='46' width='18' height='11' rx='2' fill='none' stroke='currentColor' stroke-width='2'/>\
+         <circle cx='37' cy='51.5' r='1.5' fill='currentColor'/>";
+const CARD: &str = "<rect x='12' y='18' width='40' height='28' rx='4' fill='none' stroke='currentColor' stroke-width='3'/>\
+         <path d='M12 27h40M18 38h10' stroke='currentColor' stroke-width='3'/>";
 const BANK: &str = "<path d='M12 27 32 14l20 13zM18 31v13M27 31v13M37 31v13M46 31v13M12 48h40' \
-     fill='none' stroke='#fff' stroke-width='3' stroke-linejoin='round'/>";
-const QR: &str = "<path d='M16 16h12v12H16zM36 16h12v12H36zM16 36h12v12H16z' fill='none' stroke='#fff' stroke-width='3'/>\
-         <path d='M36 36h5v5h-5zM43 43h5v5h-5zM43 36h5v3h-5zM36 45h3v3h-3z' fill='#fff'/>";
-const COIN: &str = "<path d='M32 12 49 22v20L32 52 15 42V22z' fill='none' stroke='#fff' stroke-width='3' stroke-linejoin='round'/>\
-         <path d='M15 22l17 10 17-10M32 32v20' fill='none' stroke='#fff' stroke-width='3'/>";
+     fill='none' stroke='currentColor' stroke-width='3' stroke-linejoin='round'/>";
+const QR: &str = "<path d='M16 16h12v12H16zM36 16h12v12H36zM16 36h12v12H16z' fill='none' stroke='currentColor' stroke-width='3'/>\
+         <path d='M36 36h5v5h-5zM43 43h5v5h-5zM43 36h5v3h-5zM36 45h3v3h-3z' fill='currentColor'/>";
+const COIN: &str = "<path d='M32 12 49 22v20L32 52 15 42V22z' fill='none' stroke='currentColor' stroke-width='3' stroke-linejoin='round'/>\
+         <path d='M15 22l17 10 17-10M32 32v20' fill='none' stroke='currentColor' stroke-width='3'/>";
 const FLASK: &str = "<path d='M26 14h12M28 14v14L17 47a3 3 0 0 0 3 4h24a3 3 0 0 0 3-4L36 28V14M22 40h20' \
-     fill='none' stroke='#fff' stroke-width='3' stroke-linejoin='round'/>";
+     fill='none' stroke='currentColor' stroke-width='3' stroke-linejoin='round'/>";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::colour::{Colour, LEAST_CONTRAST};
     use crate::directory::Directory;
     use crate::money::Currency;
 
@@ -165,12 +184,7 @@ mod tests {
     #[test]
     fn a_label_cannot_write_markup() {
         let hostile = "</title><script>alert('1')</script>&\u{0}\"";
-        let icons = [
-            Icon::Gateway,
-            Icon::Currency,
-            Icon::Method(Category::MobileMoney),
-            Icon::Method(Category::Card),
-        ];
+        let icons = [Icon::Gateway, Icon::Currency];
         for icon in icons {
             let svg = icon_svg(hostile, icon);
             assert!(
@@ -188,7 +202,7 @@ mod tests {
             .payment_methods()
             .iter()
             .chain(directory.payout_methods());
-        let methods = methods.map(|method| icon_svg(&method.name, Icon::Method(method.category)));
+        let methods = methods.map(|method| method_svg(method));
         let currencies =
             Currency::all().map(|currency| icon_svg(currency.info().symbol, Icon::Currency));
         for svg in methods.chain(currencies) {
@@ -205,19 +219,9 @@ mod tests {
 
     #[test]
     fn white_is_readable_on_every_colour() {
-        let channel = |hex: &str| {
-            let share = f64::from(u8::from_str_radix(hex, 16).unwrap()) / 255.0;
-            if share <= 0.040_45 {
-                share / 12.92
-            } else {
-                ((share + 0.055) / 1.055).powf(2.4)
-            }
-        };
         for colour in COLOURS {
-            let light = 0.2126 * channel(&colour[1..3])
-                + 0.7152 * channel(&colour[3..5])
-                + 0.0722 * channel(&colour[5..7]);
-            assert!(1.05 / (light + 0.05) >= 4.5, "{colour}");
+            let ratio = Colour::parse(colour).unwrap().contrast(Colour::WHITE);
+            assert!(ratio >= LEAST_CONTRAST, "{colour}");
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::brand::{self, Tile};
 use super::country::Country;
+use crate::language::Language;
 use crate::money::Currency;
 
 /// Money comes in or goes out.
@@ -73,6 +75,26 @@ impl Method {
     /// Path of the method's icon below the public URL.
     pub fn icon_path(&self) -> String {
         format!("/icons/methods/{}.svg", self.code)
+    }
+
+    /// The name by which people know it, in their language: `MTN MoMo`, `Carte bancaire`. Neither country nor currency is in it.
+    pub fn name_in(&self, language: Language) -> &str {
+        brand::name(&self.code, self.category, language).unwrap_or(&self.name)
+    }
+
+    /// The same with the country, where the method is of one country: `MTN MoMo (Bénin)`.
+    pub fn name_with_country(&self, language: Language) -> String {
+        let name = self.name_in(language);
+        match (self.countries.as_slice(), language) {
+            ([country], Language::En) => format!("{name} ({})", country.name),
+            ([country], Language::Fr) => format!("{name} ({})", country.name_fr),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Colours of its icon: those of its brand.
+    pub fn tile(&self) -> Tile {
+        brand::tile(&self.code)
     }
 
     /// Whether a payer or recipient in this country (alpha-2) can use the method.

@@ -3,6 +3,7 @@
 //! All of it is data that was collected once and is part of the program; nothing here is read from disk or network, and nothing
 //! changes while the program runs. Which method a gateway serves now is not known here.
 
+mod brand;
 mod catalogue;
 mod countries;
 mod country;
@@ -13,8 +14,9 @@ pub mod phone;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub use brand::Tile;
 pub use country::{Country, countries, country};
-pub use icon::{Icon, icon_svg};
+pub use icon::{Icon, icon_svg, method_svg};
 pub use method::{Category, FieldType, Method, MethodKind, PHONE_FIELD, RecipientField};
 
 /// The catalogue of one installation. Cheap to clone.

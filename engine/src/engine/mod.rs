@@ -231,6 +231,7 @@ fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
         clock: with.clock.clone(),
         directory: with.directory.clone(),
         service: with.settings.service_name.clone(),
+        public_url: with.settings.public_url.clone(),
         settings: with.settings.mail.clone(),
     };
     Mails::start(equipment, house.arbiter()).map_err(std::io::Error::other)

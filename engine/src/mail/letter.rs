@@ -7,11 +7,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Language;
 use crate::access::App;
+use crate::charge::Charge;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, Ids, MailId, TransactionId};
+use crate::language::Language;
 use crate::store::{Batch, Table};
 use crate::transaction::{MailTo, State, Status, Transaction};
 
@@ -28,8 +29,18 @@ pub struct Letter {
     pub reply_to: Option<String>,
     pub language: Language,
     pub status: Status,
-    /// As people read it.
+    /// What was paid, or should have been, in the currency in which the money moves; as people read it.
     pub amount: String,
+    /// The amount that was asked for, when it is in another currency, with the exchange rate and the merchant's mark-up.
+    #[serde(default)]
+    pub asked: Option<String>,
+    #[serde(default)]
+    pub rate: Option<String>,
+    #[serde(default)]
+    pub markup: Option<String>,
+    /// Whom the customer asks, one line.
+    #[serde(default)]
+    pub support: Option<String>,
     pub description: String,
     pub customer_name: String,
     pub customer_email: String,
@@ -47,6 +58,8 @@ pub struct Letter {
 pub enum Recipient {
     Merchant,
     Customer,
+    /// The merchant, who sees what a customer would be sent: in sandbox.
+    Preview,
 }
 
 /// A letter that was sent or given up.
@@ -72,25 +85,28 @@ pub fn enqueue(
     let settings = &app.settings;
     let own_locale = settings.locale.as_deref().and_then(Language::of);
     let own_language = own_locale.unwrap_or(Language::En);
+    let payers = tx.context.locale.as_deref().and_then(Language::of);
+    let payers_language = payers.unwrap_or(own_language);
+    let (merchant, customer) = (settings.merchant_email.as_deref(), &tx.customer.email);
+    let is_sandbox = tx.environment == Environment::Sandbox;
     let (to, address, language) = match to {
-        MailTo::Merchant if settings.notify_merchant => (
-            Recipient::Merchant,
-            settings.merchant_email.as_deref(),
-            own_language,
-        ),
-        MailTo::Customer if settings.notify_customer && tx.environment == Environment::Live => {
-            let payers = tx.context.locale.as_deref().and_then(Language::of);
-            (
-                Recipient::Customer,
-                Some(tx.customer.email.as_str()),
-                payers.unwrap_or(own_language),
-            )
+        MailTo::Merchant if settings.notify_merchant => {
+            (Recipient::Merchant, merchant, own_language)
         }
+        MailTo::Customer if settings.notify_customer && is_sandbox => {
+            (Recipient::Preview, merchant, payers_language)
+        }
+        MailTo::Customer if settings.notify_customer => (
+            Recipient::Customer,
+            Some(customer.as_str()),
+            payers_language,
+        ),
         MailTo::Merchant | MailTo::Customer => return false,
     };
     let Some(address) = address else {
         return false;
     };
+    let charge = Charge::of(tx);
     let letter = Letter {
         id: MailId::new(ids.ulid(now)),
         app: app.id,
@@ -100,12 +116,17 @@ pub fn enqueue(
         to,
         address: address.to_owned(),
         reply_to: settings
-            .merchant_email
+            .support_email
             .clone()
-            .filter(|_| to == Recipient::Customer),
+            .or_else(|| settings.merchant_email.clone())
+            .filter(|_| to != Recipient::Merchant),
         language,
         status: tx.status(),
-        amount: tx.amount.format(),
+        amount: charge.amount.written(language),
+        asked: charge.conversion.map(|_| charge.asked.written(language)),
+        rate: charge.rate(language),
+        markup: charge.markup(language),
+        support: settings.support(),
         description: tx.description.clone(),
         customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),
         customer_email: tx.customer.email.clone(),

@@ -1,7 +1,8 @@
 //! Mails about the end of a transaction: to the merchant about every outcome, to the customer about a successful payment (decisions 7).
 //!
 //! Promises: a mail is put into the outbox in the commit that ends the transaction, with everything it will say; it is sent at least once
-//! or given up visibly after two days; webhooks and payments never wait for it. In sandbox it goes to the merchant only and says SANDBOX.
+//! or given up visibly after two days; webhooks and payments never wait for it. In sandbox all go to the merchant, who also gets the
+//! customer's mail as a preview, and all say SANDBOX.
 //! Without an SMTP server development mode writes `.eml` files, and otherwise there are no mails.
 //!
 //! It leaves out bounces: nobody reads what comes back to the sender's address.
@@ -23,7 +24,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
-use lettre::message::Mailbox;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -32,7 +32,6 @@ pub use self::post::MailSnapshot;
 use self::post::Post;
 use self::streak::FailureStreak;
 use self::transport::Transport;
-pub use self::words::Language;
 use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
@@ -73,6 +72,8 @@ pub struct Equipment {
     pub directory: Arc<Directory>,
     /// The service's name, as people read it.
     pub service: String,
+    /// Where payers reach this installation, without a slash at its end.
+    pub public_url: String,
     pub settings: MailSettings,
 }
 
@@ -80,8 +81,7 @@ struct Shared {
     store: Store,
     clock: Clock,
     directory: Arc<Directory>,
-    service: String,
-    sender: Mailbox,
+    installation: render::Installation,
     transport: Transport,
     runtime: Handle,
     /// The earliest time of a mail that was added and that the actor has not heard of: a look is in its mailbox.
@@ -126,11 +126,14 @@ impl Mails {
         arbiter: &ArbiterHandle,
     ) -> Result<Self, MailError> {
         let shared = Arc::new(Shared {
-            sender: render::sender(&with.settings.from).map_err(MailError::From)?,
+            installation: render::Installation {
+                sender: render::sender(&with.settings.from).map_err(MailError::From)?,
+                service: with.service,
+                public_url: with.public_url,
+            },
             store: with.store,
             clock: with.clock,
             directory: with.directory,
-            service: with.service,
             transport,
             runtime: Handle::current(),
             told: Mutex::default(),

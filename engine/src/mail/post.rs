@@ -222,7 +222,10 @@ fn with_names(letter: &Letter, directory: &Directory) -> Letter {
     } else {
         MethodKind::Payout
     };
-    let name = |code: &String| directory.method(kind, code).map(|known| known.name.clone());
+    let name = |code: &String| {
+        let known = directory.method(kind, code)?;
+        Some(known.name_with_country(letter.language))
+    };
     let method = letter.method.as_ref();
     Letter {
         method: method.map(|code| name(code).unwrap_or_else(|| code.clone())),
@@ -234,8 +237,7 @@ async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
     letter.attempts += 1;
     let (verdict, why) = match render::render(
         &with_names(&letter, &shared.directory),
-        &shared.sender,
-        &shared.service,
+        &shared.installation,
     ) {
         Ok(mail) => {
             let (attempted, why) = shared.transport.send(letter.id, mail).await;

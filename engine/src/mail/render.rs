@@ -9,6 +9,7 @@ use lettre::message::{Mailbox, MultiPart};
 use super::letter::{Letter, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
+use crate::language::Language;
 use crate::transaction::Status;
 
 /// A letter that no mail can be made of.
@@ -24,15 +25,27 @@ pub enum RenderError {
     Build(#[source] lettre::error::Error),
 }
 
+/// What all mails of an installation have in common.
+pub struct Installation {
+    /// Whose address mails come from. Their name is the app's.
+    pub sender: Mailbox,
+    /// The service's name, as people read it.
+    pub service: String,
+    /// Where payers reach it, without a slash at its end.
+    pub public_url: String,
+}
+
 /// Puts a mail together. It has the same `Message-ID` each time, so that a server that got it twice can tell.
-pub fn render(letter: &Letter, sender: &Mailbox, service: &str) -> Result<Message, RenderError> {
+pub fn render(letter: &Letter, from: &Installation) -> Result<Message, RenderError> {
     let to = mailbox(letter.to_name(), &letter.address)?;
+    let sender = Mailbox::new(Some(one_line(&letter.app_name)), from.sender.email.clone());
+    let id = format!("<{}@{}>", letter.id, sender.email.domain());
     let mut message = Message::builder()
-        .from(sender.clone())
+        .from(sender)
         .to(to)
         .subject(subject(letter))
         .date(system_time(letter.enqueued_at))
-        .message_id(Some(format!("<{}@{}>", letter.id, sender.email.domain())));
+        .message_id(Some(id));
     if let Some(Ok(reply_to)) = letter
         .reply_to
         .as_deref()
@@ -44,43 +57,53 @@ pub fn render(letter: &Letter, sender: &Mailbox, service: &str) -> Result<Messag
         // Holiday notes and the like do not answer these.
         .raw_header(header("Auto-Submitted", "auto-generated"))
         .multipart(MultiPart::alternative_plain_html(
-            plain(letter, service),
-            html(letter, service),
+            plain(letter, from),
+            html(letter, from),
         ))
         .map_err(RenderError::Build)
 }
 
 pub fn subject(letter: &Letter) -> String {
-    let subject = letter.say(&letter.sentence());
-    let subject = match letter.environment {
-        Environment::Sandbox => format!("{} {subject}", letter.say("sandbox-mark")),
-        Environment::Live => subject,
-    };
-    subject
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
-}
-
-pub fn plain(letter: &Letter, service: &str) -> String {
-    let mut text = letter.say(&format!("{}-text", letter.sentence()));
-    text.push_str("\n\n");
-    for (label, value) in letter.rows() {
-        text.push_str(&format!("{label}: {value}\n"));
+    let mut subject = letter.say(&letter.sentence());
+    if letter.to == Recipient::Preview {
+        subject = format!("{} {subject}", letter.say("preview-mark"));
     }
     if letter.environment == Environment::Sandbox {
-        text.push_str(&format!("\n{}\n", letter.say("sandbox-note")));
+        subject = format!("{} {subject}", letter.say("sandbox-mark"));
     }
-    let (note, sender) = letter.footer(service);
+    one_line(&subject)
+}
+
+pub fn plain(letter: &Letter, from: &Installation) -> String {
+    let mut text = String::new();
+    if letter.environment == Environment::Sandbox {
+        text.push_str(&format!("{}\n\n", letter.note()));
+    }
+    text.push_str(&letter.say(&format!("{}-text", letter.sentence())));
+    text.push_str("\n\n");
+    let colon = match letter.language {
+        Language::En => ":",
+        Language::Fr => "\u{a0}:",
+    };
+    for (label, value) in letter.rows() {
+        text.push_str(&format!("{label}{colon} {value}\n"));
+    }
+    if let Some(address) = letter.receipt(&from.public_url) {
+        text.push_str(&format!(
+            "\n{}{colon} {address}\n",
+            letter.say("receipt-link")
+        ));
+    }
+    let (note, sender) = letter.footer(&from.service);
     text.push_str(&format!("\n{note}\n\n-- \n{sender}\n"));
     text
 }
 
-pub fn html(letter: &Letter, service: &str) -> String {
-    let (colour, heading) = match letter.status {
-        Status::Success => ("#1a7f4b", "heading-success"),
-        Status::Failed => ("#b3261e", "heading-failed"),
-        Status::Cancelled | Status::Initiated | Status::Pending => ("#5f6368", "heading-cancelled"),
+pub fn html(letter: &Letter, from: &Installation) -> String {
+    let (kind, heading) = match letter.status {
+        Status::Success => ("good", "heading-success"),
+        Status::Failed => ("bad", "heading-failed"),
+        Status::Cancelled | Status::Initiated | Status::Pending => ("over", "heading-cancelled"),
     };
     let rows: String = letter
         .rows()
@@ -96,22 +119,35 @@ pub fn html(letter: &Letter, service: &str) -> String {
     let sandbox = match letter.environment {
         Environment::Sandbox => format!(
             include_str!("parts/sandbox.html"),
-            note = escape(&letter.say("sandbox-note"))
+            note = escape(&letter.note())
         ),
         Environment::Live => String::new(),
     };
-    let (note, sender) = letter.footer(service);
+    let receipt = letter.receipt(&from.public_url).map(|address| {
+        format!(
+            include_str!("parts/receipt.html"),
+            address = escape(&address),
+            label = escape(&letter.say("receipt-link"))
+        )
+    });
+    let (note, sender) = letter.footer(&from.service);
     format!(
         include_str!("parts/page.html"),
         language = letter.language.code(),
         title = escape(&subject(letter)),
         sandbox = sandbox,
-        colour = colour,
+        kind = kind,
+        colour = match kind {
+            "good" => "#1a7f4b",
+            "bad" => "#b3261e",
+            _ => "#5f6368",
+        },
         heading = escape(&letter.say(heading)),
         amount = escape(&letter.amount),
         app = escape(&letter.app_name),
         text = escape(&letter.say(&format!("{}-text", letter.sentence()))),
         rows = rows,
+        receipt = receipt.unwrap_or_default(),
         note = escape(&note),
         sender = escape(&sender),
     )
@@ -128,8 +164,8 @@ pub fn sender(text: &str) -> Result<Mailbox, RenderError> {
 impl Letter {
     fn to_name(&self) -> Option<String> {
         match self.to {
-            Recipient::Merchant => None,
-            Recipient::Customer => Some(self.customer_name.clone()),
+            Recipient::Merchant | Recipient::Preview => None,
+            Recipient::Customer => Some(one_line(&self.customer_name)),
         }
     }
 
@@ -137,7 +173,7 @@ impl Letter {
     fn sentence(&self) -> String {
         let to = match self.to {
             Recipient::Merchant => "merchant",
-            Recipient::Customer => "customer",
+            Recipient::Customer | Recipient::Preview => "customer",
         };
         let kind = if self.is_payment() {
             "payment"
@@ -162,16 +198,25 @@ impl Letter {
             Recipient::Merchant => {
                 Some(format!("{} <{}>", self.customer_name, self.customer_email))
             }
-            Recipient::Customer => None,
+            Recipient::Customer | Recipient::Preview => None,
         };
         let facts = [
             ("label-amount", Some(self.amount.clone())),
+            ("label-asked", self.asked.clone()),
+            ("label-rate", self.rate.clone()),
+            ("label-markup", self.markup.clone()),
             ("label-description", Some(self.description.clone())),
             ("label-customer", customer),
             ("label-method", self.method.clone()),
             ("label-reason", self.reason.clone()),
-            ("label-date", Some(minute(self.ended_at))),
+            ("label-date", Some(self.language.date(self.ended_at))),
             ("label-reference", Some(self.transaction.to_string())),
+            (
+                "label-support",
+                self.support
+                    .clone()
+                    .filter(|_| self.to != Recipient::Merchant),
+            ),
         ];
         facts
             .into_iter()
@@ -179,12 +224,30 @@ impl Letter {
             .collect()
     }
 
+    /// What is said of a mail of the sandbox.
+    fn note(&self) -> String {
+        let note = self.say("sandbox-note");
+        match self.to {
+            Recipient::Preview => format!("{note} {}", self.say("preview-note")),
+            Recipient::Merchant | Recipient::Customer => note,
+        }
+    }
+
+    /// Address of the receipt page: of a payment that succeeded.
+    fn receipt(&self, public_url: &str) -> Option<String> {
+        let has_one = self.is_payment() && self.status == Status::Success;
+        let (id, language) = (self.transaction, self.language.code());
+        has_one.then(|| format!("{public_url}/checkout/{id}/receipt?lang={language}"))
+    }
+
     fn footer(&self, service: &str) -> (String, String) {
         let note = match self.to {
             Recipient::Merchant => "footer-merchant",
             // Without an address of the merchant's, an answer would reach nobody.
-            Recipient::Customer if self.reply_to.is_none() => "footer-customer-no-reply",
-            Recipient::Customer => "footer-customer",
+            Recipient::Customer | Recipient::Preview if self.reply_to.is_none() => {
+                "footer-customer-no-reply"
+            }
+            Recipient::Customer | Recipient::Preview => "footer-customer",
         };
         (
             self.say(note),
@@ -210,13 +273,11 @@ fn system_time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
 }
 
-/// `2026-11-20 10:00 UTC`: the same for every reader, in whatever country.
-fn minute(at: Timestamp) -> String {
-    let text = at.to_string();
-    match text.get(..16) {
-        Some(minute) => format!("{} UTC", minute.replace('T', " ")),
-        None => text,
-    }
+/// What merchants and customers wrote, in a header.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 fn escape(text: &str) -> String {

@@ -138,7 +138,7 @@ impl Amount {
     }
 
     /// The digits without their sign.
-    fn digits(self, thousands: &str, mark: &str) -> String {
+    pub(super) fn digits(self, thousands: &str, mark: &str) -> String {
         let unit = self.currency.info().subunit_to_unit().unsigned_abs();
         let minor = self.minor.unsigned_abs();
         let mut text = grouped(minor / unit, thousands);

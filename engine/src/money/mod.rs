@@ -7,6 +7,7 @@ mod amount;
 mod currencies;
 mod currency;
 mod rate;
+mod written;
 
 pub use amount::{Amount, AmountError};
 pub use currency::{Currency, CurrencyInfo, UnknownCurrency};

@@ -105,6 +105,12 @@ impl Rate {
         Amount::parse_major(&converted.to_string(), to).map_err(|_| RateError::OutOfRange)
     }
 
+    /// Rounded half to even at `digits` significant digits, without trailing zeros.
+    pub(super) fn rounded(self, digits: u32) -> String {
+        let rounded = self.0.round_sf(digits).unwrap_or(self.0);
+        rounded.normalize().to_string()
+    }
+
     /// For a JSON answer: the digits as they are.
     pub fn to_json_number(self) -> serde_json::Number {
         json_number(self.0)

@@ -182,7 +182,7 @@ impl Conversion {
     /// As a person reads it, for one unit of the transaction's currency: `1 EUR = 655.957 XOF`.
     pub fn formatted(&self, from: Currency) -> String {
         let to = self.way.last().map_or("", |to| to.code());
-        format!("1 {} = {} {to}", from.code(), self.rate)
+        format!("1 {} = {} {to}", from.code(), self.rate.short())
     }
 }
 

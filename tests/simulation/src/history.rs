@@ -120,8 +120,8 @@ fn ends(evidence: &Evidence) -> Vec<String> {
     );
     ends.extend(evidence.posted.iter().map(|posted| {
         let (kind, status, sent) = (kind(&posted.transaction), &posted.status, posted.sent);
-        let to_customer = posted.to_customer;
-        format!("mail: {kind} {status}, to the customer: {to_customer}, sent: {sent}")
+        let to = posted.to;
+        format!("mail: {kind} {status}, to the {to}, sent: {sent}")
     }));
     let serving = evidence.gateways.iter();
     ends.extend(serving.map(|(gateway, version)| format!("{gateway} is at {version:?}")));
@@ -398,7 +398,11 @@ async fn posted(engine: &Engine) -> Vec<Posted> {
             id: posted.letter.id.to_string(),
             transaction: posted.letter.transaction.to_string(),
             status: posted.letter.status.as_str().to_owned(),
-            to_customer: posted.letter.to == mail::Recipient::Customer,
+            to: match posted.letter.to {
+                mail::Recipient::Merchant => "merchant",
+                mail::Recipient::Customer => "customer",
+                mail::Recipient::Preview => "merchant as a preview",
+            },
             sent: posted.is_sent,
         }));
     }

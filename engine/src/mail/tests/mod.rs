@@ -1,5 +1,6 @@
 //! Mails through a real SMTP server, and through files.
 
+mod content;
 mod server;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ impl Room {
             clock: clock.clone(),
             directory: Arc::new(Directory::new("switchyard")),
             service: "Switchyard".to_owned(),
+            public_url: "https://pay.example".to_owned(),
             settings: MailSettings {
                 from: "Switchyard <no-reply@pay.example>".to_owned(),
                 ..settings
@@ -247,31 +249,35 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
     let mail = decoded(&merchant.content);
     assert_eq!(
         mail["subject"],
-        "Payment of $ 25.50 received – Café <Zoé> & Co"
+        "Payment of $25.50 received – Café <Zoé> & Co"
     );
-    assert_eq!(mail["from"], "Switchyard <no-reply@pay.example>");
+    assert_eq!(mail["from"], "\"Café <Zoé> & Co\" <no-reply@pay.example>");
     assert_eq!(mail["auto-submitted"], "auto-generated");
     let text = mail["text"].as_str().unwrap();
     for fact in [
-        "$ 25.50",
+        "$25.50",
         "Two <b>coffees</b>",
         "Awa Diop <awa@customer.example>",
-        "2026-11-20",
+        "20 November 2026",
         &tx.id.to_string(),
     ] {
         assert!(text.contains(fact), "{fact} is not in: {text}");
     }
     let page = mail["page"].as_str().unwrap();
     assert!(page.contains("Two &lt;b&gt;coffees&lt;/b&gt;") && !page.contains("<b>coffees"));
+    let receipt = format!("https://pay.example/checkout/{}/receipt?lang=en", tx.id);
+    assert!(page.contains(&receipt) && text.contains(&receipt));
+    assert!(page.contains("<h1 ") && page.contains("prefers-color-scheme: dark"));
+    let without = page.replace(&receipt, "");
     assert!(
-        !page.contains("http://") && !page.contains("https://") && !page.contains("<img"),
+        !without.contains("http://") && !without.contains("https://") && !page.contains("<img"),
         "something from outside"
     );
 
     let mail = decoded(&to("awa@customer.example").content);
     assert_eq!(
         mail["subject"],
-        "Votre paiement de $ 25.50 à Café <Zoé> & Co"
+        "Votre paiement de 25,50\u{a0}$ à Café <Zoé> & Co"
     );
     assert_eq!(mail["reply-to"], "shop@merchant.example");
     assert_eq!(mail["to"], "Awa Diop <awa@customer.example>");
@@ -318,24 +324,24 @@ async fn every_outcome_has_its_mail() {
     let outcomes = [
         (
             succeeded(Environment::Live, true),
-            "Paiement de $ 25.50 reçu",
+            "Paiement de 25,50\u{a0}$ reçu",
         ),
-        (failed(true), "Paiement de $ 25.50 échoué"),
-        (cancelled, "Paiement de $ 25.50 annulé"),
+        (failed(true), "Paiement de 25,50\u{a0}$ échoué"),
+        (cancelled, "Paiement de 25,50\u{a0}$ annulé"),
         (
             succeeded(Environment::Live, false),
-            "Versement de $ 25.50 envoyé",
+            "Versement de 25,50\u{a0}$ envoyé",
         ),
-        (failed(false), "Versement de $ 25.50 échoué"),
+        (failed(false), "Versement de 25,50\u{a0}$ échoué"),
     ];
     for (number, (tx, subject)) in outcomes.iter().enumerate() {
         room.send(&app, tx, MailTo::Merchant).await;
         let mail = decoded(&server.received(number + 1).await[number].content);
         assert_eq!(mail["subject"], format!("{subject} – Café <Zoé> & Co"));
         let text = mail["text"].as_str().unwrap();
-        let has_reason = text.contains("Motif: Not enough money");
+        let has_reason = text.contains("Motif\u{a0}: Not enough money");
         assert_eq!(has_reason, subject.contains("échoué"), "{text}");
-        let names_method = text.contains("Moyen de paiement: MTN MoMo Benin");
+        let names_method = text.contains("Moyen de paiement\u{a0}: MTN MoMo (Bénin)");
         assert_eq!(names_method, subject.contains("Versement"), "{text}");
         assert!(
             !text.contains("merchant-") && !text.contains("label-"),
@@ -345,7 +351,7 @@ async fn every_outcome_has_its_mail() {
 }
 
 #[tokio::test]
-async fn the_apps_switches_decide_and_sandbox_tells_the_merchant_alone() {
+async fn the_apps_switches_decide() {
     let (ids, mut batch) = (Ids::seeded(1), Batch::new());
     let mut wants = |settings: AppSettings, environment, to| {
         enqueue(
@@ -377,7 +383,7 @@ async fn the_apps_switches_decide_and_sandbox_tells_the_merchant_alone() {
         Environment::Sandbox,
         MailTo::Merchant
     ));
-    assert!(!wants(
+    assert!(wants(
         AppSettings::default(),
         Environment::Sandbox,
         MailTo::Customer
@@ -413,7 +419,7 @@ async fn a_sandbox_mail_says_so_in_its_subject_and_development_mode_writes_files
     let mail = decoded(&std::fs::read_to_string(file).unwrap());
     assert_eq!(
         mail["subject"],
-        "[SANDBOX] Payment of $ 25.50 received – Café <Zoé> & Co"
+        "[SANDBOX] Payment of $25.50 received – Café <Zoé> & Co"
     );
     assert!(mail["text"].as_str().unwrap().contains("No money moved."));
     assert_eq!(

@@ -86,7 +86,7 @@ pub struct Posted {
     pub id: String,
     pub transaction: String,
     pub status: String,
-    pub to_customer: bool,
+    pub to: &'static str,
     pub sent: bool,
 }
 

@@ -3,6 +3,8 @@
 
 sandbox-mark = [SANDBOX]
 sandbox-note = This is a test in the sandbox environment. No money moved.
+preview-mark = [Preview of the customer’s mail]
+preview-note = This is what your customer receives in live.
 
 merchant-payment-success = Payment of { $amount } received – { $app }
 merchant-payment-success-text = A payment of { $amount } to { $app } was completed successfully.
@@ -23,14 +25,19 @@ heading-failed = Failed
 heading-cancelled = Cancelled
 
 label-amount = Amount
+label-asked = Order amount
+label-rate = Exchange rate
+label-markup = Mark-up, part of the rate
 label-description = Description
 label-customer = Customer
 label-method = Method
 label-reason = Reason
 label-date = Date
 label-reference = Reference
+label-support = Questions
+receipt-link = See the receipt
 
-footer-merchant = You receive this because notifications are on for { $app }. They can be switched off in the app's settings. Before you deliver, ask the API: a mail is no proof of payment.
-footer-customer = Keep this message as your receipt. Questions about your order? Answer this mail or contact { $app }.
-footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }; nobody reads answers to this mail.
+footer-merchant = You receive this because notifications are on for { $app }. You can switch them off in the app's settings. Check the payment through the API before you deliver: a mail is no proof of payment.
+footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
+footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
 footer-service = Sent by { $service }

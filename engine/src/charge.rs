@@ -1,0 +1,70 @@
+//! What a transaction moved, or is about to move: the amount in the currency of its method, and how it came from the amount that
+//! was asked for. Pages and mails name money through this alone, so that none of them names an amount that nobody paid.
+
+use crate::language::Language;
+use crate::money::{Amount, Currency};
+use crate::transaction::{Attempt, AttemptState, Conversion, State, Transaction};
+
+/// The money of a transaction, as its payer or recipient knows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge<'a> {
+    /// In the currency in which the money moves.
+    pub amount: Amount,
+    /// In the transaction's own currency.
+    pub asked: Amount,
+    /// How `amount` came from `asked`, when their currencies differ.
+    pub conversion: Option<&'a Conversion>,
+}
+
+impl<'a> Charge<'a> {
+    /// After a success: what the provider captured. While an attempt is open: what it asks for. Otherwise the transaction's own
+    /// amount, since the next attempt may be in another currency.
+    pub fn of(tx: &'a Transaction) -> Self {
+        let succeeded = tx
+            .attempts
+            .iter()
+            .find(|attempt| attempt.state == AttemptState::Succeeded);
+        let counts = match tx.state {
+            State::Succeeded => succeeded.or_else(|| tx.current_attempt()),
+            _ if tx.has_open_attempt() => tx.current_attempt(),
+            _ => None,
+        };
+        match counts {
+            Some(attempt) => Self::of_attempt(tx.amount, attempt),
+            None => Self {
+                amount: tx.amount,
+                asked: tx.amount,
+                conversion: None,
+            },
+        }
+    }
+
+    fn of_attempt(asked: Amount, attempt: &'a Attempt) -> Self {
+        Self {
+            amount: attempt.captured.unwrap_or(attempt.amount),
+            asked,
+            conversion: attempt.conversion.as_ref(),
+        }
+    }
+
+    /// The exchange rate, for one unit of the transaction's currency: `1 EUR = 655.957 XOF`.
+    pub fn rate(&self, language: Language) -> Option<String> {
+        let conversion = self.conversion?;
+        Some(rate(conversion, self.asked.currency(), language))
+    }
+
+    /// The merchant's mark-up, in percent of the market's rate; it is part of the rate. `None` where there is none.
+    pub fn markup(&self, language: Language) -> Option<String> {
+        let correction = self.conversion?.correction?;
+        (!correction.is_none()).then(|| correction.written(language))
+    }
+}
+
+/// A rate with six significant digits, as `language` writes it.
+pub fn rate(conversion: &Conversion, from: Currency, language: Language) -> String {
+    let to = conversion.way.last().map_or("", |to| to.code());
+    format!(
+        "1\u{a0}{from} = {}\u{a0}{to}",
+        conversion.rate.written(language)
+    )
+}

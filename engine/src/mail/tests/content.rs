@@ -1,0 +1,89 @@
+//! What mails say of money, and who gets which.
+
+use super::*;
+use crate::ids::{AttemptId, ConnectionId};
+use crate::transaction::{Attempt, Decision};
+
+/// A success of 16,321 XOF for 25.50 USD, at a rate with a mark-up of 2.5 %.
+fn converted_attempt() -> Attempt {
+    let ids = Ids::seeded(5);
+    serde_json::from_value(serde_json::json!({
+        "id": AttemptId::new(ids.ulid(START)), "reference": ids.uuid(), "follows": null,
+        "candidate": {
+            "connection": ConnectionId::new(ids.ulid(START)), "gateway": "g", "gateway_title": "G",
+            "gateway_hash": "", "account_name": "",
+        },
+        "method": "mtn_bj", "country": "BJ", "phone": null, "fields": {},
+        "amount": amount(16_321, "XOF"), "captured": amount(16_321, "XOF"), "fees": null,
+        "conversion": {
+            "rate": "640.0426123", "correction": "2.5", "way": ["USD", "XOF"], "as_of": null,
+        },
+        "state": "succeeded", "decision": Decision::default(), "started_at": START,
+        "ended_at": START, "provider_id": null, "provider_status": null, "payer_action": null,
+        "decline": null, "why": null, "queries": 0, "last_query_at": null, "next_query_at": null,
+        "gateway_state": null, "remaining": [],
+    }))
+    .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let tx = succeeded(Environment::Sandbox, true);
+    let app = app(AppSettings {
+        support_email: Some("help@shop.example".to_owned()),
+        support_phone: Some("+229 01 97 80 80 80".to_owned()),
+        ..AppSettings::default()
+    });
+    room.send(&app, &tx, MailTo::Customer).await;
+    let received = server.received(1).await;
+    assert_eq!(received[0].to, ["shop@merchant.example"]);
+    let mail = decoded(&received[0].content);
+    assert_eq!(
+        mail["subject"],
+        "[SANDBOX] [Aperçu du message au client] Votre paiement de 25,50\u{a0}$ à Café <Zoé> & Co"
+    );
+    assert_eq!(mail["reply-to"], "help@shop.example");
+    let text = mail["text"].as_str().unwrap();
+    assert!(
+        text.contains("help@shop.example · +229 01 97 80 80 80"),
+        "{text}"
+    );
+    assert!(text.contains("Voici ce que votre client reçoit"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_not_paid() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut tx = succeeded(Environment::Live, true);
+    tx.attempts.push(converted_attempt());
+    room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+        .await;
+    room.send(&app(AppSettings::default()), &tx, MailTo::Customer)
+        .await;
+    for mail in server.received(2).await {
+        let mail = decoded(&mail.content);
+        let (subject, text) = (
+            mail["subject"].as_str().unwrap(),
+            mail["text"].as_str().unwrap(),
+        );
+        let is_french = mail["page"].as_str().unwrap().contains("lang=\"fr\"");
+        let facts = match is_french {
+            true => [
+                "16\u{202f}321\u{a0}F CFA",
+                "25,50\u{a0}$",
+                "640,043",
+                "2,5\u{202f}%",
+            ],
+            false => ["XOF\u{a0}16,321", "$25.50", "640.043", "2.5%"],
+        };
+        assert!(subject.contains(facts[0]), "{subject}");
+        for fact in facts {
+            assert!(text.contains(fact), "{fact} is not in: {text}");
+        }
+        // The amount that was asked for stands in its own row and nowhere else.
+        assert_eq!(text.matches(facts[1]).count(), 1, "{text}");
+    }
+}
