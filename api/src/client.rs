@@ -18,11 +18,21 @@ pub fn context(
 ) -> ClientContext {
     let named = |header: &Option<String>| text(headers, header.as_deref()?);
     let address = named(&settings.client_address_header).map(str::to_owned);
+    let ip = address.or_else(|| Some(peer(extensions)?.to_string()));
+    let located = || {
+        let country = settings
+            .geoip
+            .as_ref()?
+            .country(ip.as_deref()?.parse().ok()?)?;
+        known_country(&country)
+    };
     ClientContext {
-        ip: address.or_else(|| Some(peer(extensions)?.to_string())),
+        country: named(&settings.client_country_header)
+            .and_then(known_country)
+            .or_else(located),
+        ip,
         user_agent: text(headers, USER_AGENT.as_str())
             .map(|agent| shortened(agent, USER_AGENT_BYTES)),
-        country: named(&settings.client_country_header).and_then(known_country),
         locale: text(headers, ACCEPT_LANGUAGE.as_str()).and_then(first_language),
     }
 }

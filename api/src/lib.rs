@@ -14,6 +14,7 @@ pub mod error;
 pub mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod geoip;
 pub mod merchant;
 pub mod openapi;
 pub mod operations;

@@ -7,7 +7,9 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
 use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 
+use crate::geoip::GeoIp;
 use crate::operations::meters::Meters;
+use crate::utils::MethodIcons;
 
 /// Shared by all routes; cloning gives another handle. Every layer of every route clones it for every request, so it is one counter and
 /// not one for each of its parts.
@@ -41,6 +43,12 @@ pub struct HttpSettings {
     pub development: bool,
     /// How many event streams checkout pages may have.
     pub streams: StreamLimits,
+    /// Countries by address; `None`: the header alone names the country.
+    pub geoip: Option<GeoIp>,
+    /// Icons of methods that the operator supplies.
+    pub method_icons: Arc<MethodIcons>,
+    /// Countries (alpha-2) from which nobody can pay on the checkout page.
+    pub excluded_countries: Vec<String>,
 }
 
 /// How many event streams of checkout pages there may be at once; 0 for an address or a payment:

@@ -3,6 +3,8 @@ skip = Skip to content
 languages = Language
 sandbox = Sandbox
 sandbox-note = This is a test. No money moves.
+amount-paid = Amount paid
+amount-converted = { $amount } at { $rate }
 amount-due = Amount to pay
 steps = Steps
 step-method = Method
@@ -12,6 +14,7 @@ page-title = { $page } – { $merchant }
 secured = Payment handled by { $service }
 time-left = Time left to pay: { $minutes } min
 time-warning = Less than one minute left to pay.
+support = Questions? Contact { $merchant }:
 cancel-link = Cancel this payment
 continue = Continue
 change = Change
@@ -86,7 +89,6 @@ test-failed = fails
 # Confirm
 confirm-title = Check and confirm
 confirm-amount = Amount
-confirm-rate = Price
 confirm-merchant = You pay
 confirm-for = For
 confirm-method = With
@@ -152,6 +154,12 @@ wait-refresh-stopped = This page no longer updates automatically.
 wait-leave = Go back to { $merchant } now
 wait-leave-text = Your payment goes on without this page.
 row-amount = Amount
+row-paid = Amount paid
+row-asked = Order amount
+row-rate = Exchange rate
+row-markup = Mark-up, part of the rate
+row-for = For
+row-date = Date
 row-merchant = Merchant
 row-method = Method
 row-number = Number
@@ -201,6 +209,10 @@ reason-merchant_funds = The merchant’s account cannot take this payment now. P
 reason-provider_unavailable = The provider could not be reached. Nothing was taken from your account. Try again later, or with another method.
 reason-misconfigured = This method is not set up correctly. Please tell the merchant, and choose another method.
 reason-other = The provider did not accept the payment. Nothing was taken from your account. Choose another method, or ask your provider.
+
+# Receipt
+receipt-title = Receipt
+receipt-note = Keep this page as your receipt. { $merchant } has received your payment.
 
 # Cancel
 cancel-title = Cancel this payment?

@@ -3,15 +3,18 @@ skip = Aller au contenu
 languages = Langue
 sandbox = Bac à sable
 sandbox-note = Ceci est un essai. Aucun argent ne circule.
+amount-paid = Montant payé
+amount-converted = { $amount } au taux de { $rate }
 amount-due = Montant à payer
 steps = Étapes
 step-method = Moyen
 step-details = Détails
 step-confirm = Confirmer
 page-title = { $page } – { $merchant }
-secured = Paiement assuré par { $service }
+secured = Paiement fourni par { $service }
 time-left = Temps restant pour payer : { $minutes } min
 time-warning = Il reste moins d’une minute pour payer.
+support = Une question ? Contactez { $merchant } :
 cancel-link = Annuler ce paiement
 continue = Continuer
 change = Modifier
@@ -86,7 +89,6 @@ test-failed = échoue
 # Confirmer
 confirm-title = Vérifiez et confirmez
 confirm-amount = Montant
-confirm-rate = Prix
 confirm-merchant = Vous payez
 confirm-for = Pour
 confirm-method = Avec
@@ -152,6 +154,12 @@ wait-refresh-stopped = Cette page ne s’actualise plus automatiquement.
 wait-leave = Retourner maintenant chez { $merchant }
 wait-leave-text = Votre paiement continue sans cette page.
 row-amount = Montant
+row-paid = Montant payé
+row-asked = Montant de la commande
+row-rate = Taux de change
+row-markup = Marge, comprise dans le taux
+row-for = Pour
+row-date = Date
 row-merchant = Marchand
 row-method = Moyen
 row-number = Numéro
@@ -201,6 +209,10 @@ reason-merchant_funds = Le compte du marchand ne peut pas recevoir ce paiement a
 reason-provider_unavailable = Le prestataire n’a pas pu être joint. Rien n’a été prélevé sur votre compte. Réessayez plus tard ou avec un autre moyen.
 reason-misconfigured = Ce moyen n’est pas correctement configuré. Veuillez en informer le marchand et choisir un autre moyen.
 reason-other = Le prestataire n’a pas accepté le paiement. Rien n’a été prélevé sur votre compte. Choisissez un autre moyen ou renseignez-vous auprès de lui.
+
+# Reçu
+receipt-title = Reçu
+receipt-note = Gardez cette page comme reçu. { $merchant } a reçu votre paiement.
 
 # Annuler
 cancel-title = Annuler ce paiement ?

@@ -48,8 +48,7 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
 fn phone_words(scene: &Scene, auto: bool) -> (String, String) {
     let attempt = scene.tx.current_attempt();
     let code = attempt.map_or("", |attempt| &attempt.method);
-    let method = scene.directory.payment_method(code);
-    let method = method.map_or(code, |method| &method.name);
+    let method = &scene.method_name(code);
     let number = attempt
         .and_then(|attempt| attempt.phone.as_deref())
         .map(masked)

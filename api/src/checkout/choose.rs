@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::directory::{Category, Country, Icon, icon_svg};
+use switchyard_engine::directory::{Category, Country};
 
 use super::again;
 use super::menu::{Menu, Way, country_name};
@@ -114,8 +114,8 @@ fn method_row(scene: &Scene, way: &Way, country: &str) -> MethodRow {
     let method = &way.method;
     MethodRow {
         href: scene.link("details", &[("country", country), ("method", &method.code)]),
-        icon: icon_svg(&method.name, Icon::Method(method.category)),
-        name: method.name.clone(),
+        icon: scene.icon(method),
+        name: scene.method_name(&method.code),
         kind: scene.say(kind(method.category)),
     }
 }

@@ -2,10 +2,11 @@
 
 use askama::Template;
 use axum::response::Response;
+use switchyard_engine::charge::Charge;
 use switchyard_engine::directory::Category;
 use switchyard_engine::engine::{Choice, EngineError};
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{Conversion, Refusal};
+use switchyard_engine::transaction::Refusal;
 
 use super::again;
 use super::answers::Answers;
@@ -135,16 +136,22 @@ pub(super) fn page(
     notice: Option<&str>,
 ) -> Response {
     let price = &chosen.way.price;
-    let amount = price.amount.format();
+    let written = scene.visitor.language.written();
+    let amount = price.amount.written(written);
     let method = &chosen.way.method;
     let mut rows = vec![
         scene.row("confirm-amount", &amount).strong(),
         scene.row("confirm-merchant", &scene.app.name),
         scene.row("confirm-for", &scene.tx.description),
-        scene.row("confirm-method", &method.name),
+        scene.row("confirm-method", scene.method_name(&method.code)),
     ];
-    if let Some(conversion) = &price.conversion {
-        rows.insert(1, rate_row(scene, conversion));
+    let charge = Charge {
+        amount: price.amount,
+        asked: scene.tx.amount,
+        conversion: price.conversion.as_ref(),
+    };
+    for row in scene.conversion_rows(&charge).into_iter().rev() {
+        rows.insert(1, row);
     }
     if let Some(number) = checked.values.get(PHONE) {
         rows.push(scene.row("confirm-number", number).strong());
@@ -164,7 +171,10 @@ pub(super) fn page(
     rows.push(scene.row("confirm-email", &scene.tx.customer.email));
     let notice = (notice == Some("price")).then(|| scene.say("notice-price"));
     scene.show(&Page {
-        frame: scene.frame_of_step("confirm-title", 3).with_notice(notice),
+        frame: scene
+            .frame_of_step("confirm-title", 3)
+            .with_order(scene.order(&charge))
+            .with_notice(notice),
         rows,
         next: scene.say(next(&chosen.way)),
         action: scene.link("confirm", &[]),
@@ -172,15 +182,6 @@ pub(super) fn page(
         pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
         back: back(scene, chosen, checked, sealed),
     })
-}
-
-/// What one unit of the payment's currency is worth in the method's.
-fn rate_row(scene: &Scene, conversion: &Conversion) -> Row {
-    let (asked, rate) = (
-        scene.tx.amount,
-        conversion.formatted(scene.tx.amount.currency()),
-    );
-    scene.row("confirm-rate", format!("{} ({rate})", asked.format()))
 }
 
 /// To the details; where nothing was asked there are none, and only the method can be changed.

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::directory::{Icon, icon_svg};
 
 use super::again;
 use super::answers::Answers;
@@ -136,8 +135,8 @@ pub(super) fn page(
     let alpha2 = chosen.country.alpha2;
     scene.show(&Page {
         frame: scene.frame_of_step("details-title", 2),
-        icon: icon_svg(&method.name, Icon::Method(method.category)),
-        method: method.name.clone(),
+        icon: scene.icon(method),
+        method: scene.method_name(&method.code),
         country: country_name(chosen.country, scene.visitor.language).to_owned(),
         back: scene.link("", &[("country", alpha2)]),
         action: scene.link("details", &[]),

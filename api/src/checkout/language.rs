@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
 use messages::MESSAGES;
+use switchyard_engine::language::Language as Written;
 
 #[expect(
     clippy::disallowed_methods,
@@ -86,6 +87,14 @@ impl Language {
             }
         }
         best.map(|(_, language)| language)
+    }
+
+    /// The same language, as the engine writes amounts and names in it.
+    pub const fn written(self) -> Written {
+        match self {
+            Self::English => Written::En,
+            Self::French => Written::Fr,
+        }
     }
 
     fn id(self) -> &'static LanguageIdentifier {

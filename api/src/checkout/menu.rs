@@ -38,6 +38,8 @@ pub struct Menu {
     ways: Vec<Way>,
     /// The only country, where the payment is restricted to one.
     only: Option<&'static Country>,
+    /// Countries from which nobody may pay here (alpha-2).
+    excluded: Vec<String>,
 }
 
 impl Menu {
@@ -67,7 +69,22 @@ impl Menu {
             .filter(|way| !by_phone || way.is_tied_to_a_phone())
             .collect();
         ways.sort_by_key(|way| place(way, &payment.methods));
-        Self { ways, only }
+        Self {
+            ways,
+            only,
+            excluded: Vec::new(),
+        }
+    }
+
+    /// The same menu without some countries (alpha-2).
+    pub fn without(self, excluded: &[String]) -> Self {
+        let excluded = excluded.to_vec();
+        Self { excluded, ..self }
+    }
+
+    fn allows(&self, alpha2: &str) -> bool {
+        let is_excluded = self.excluded.iter().any(|code| code == alpha2);
+        !is_excluded && self.only.is_none_or(|only| only.alpha2 == alpha2)
     }
 
     /// The countries from which something can be paid, in the order of their names.
@@ -75,8 +92,7 @@ impl Menu {
         let mut countries: Vec<&'static Country> = Vec::new();
         for way in &self.ways {
             for row in &way.method.countries {
-                let allowed = self.only.is_none_or(|only| only == *row);
-                if allowed && !countries.contains(row) {
+                if self.allows(row.alpha2) && !countries.contains(row) {
                     countries.push(row);
                 }
             }
@@ -86,9 +102,8 @@ impl Menu {
     }
 
     pub fn in_country(&self, alpha2: &str) -> Vec<&Way> {
-        let allowed = self.only.is_none_or(|only| only.alpha2 == alpha2);
         let ways = self.ways.iter().filter(|way| way.method.serves(alpha2));
-        ways.filter(|_| allowed).collect()
+        ways.filter(|_| self.allows(alpha2)).collect()
     }
 
     /// The way that the payer chose, if it can work.
@@ -98,7 +113,8 @@ impl Menu {
             .find(|way| way.method.code == method)
     }
 
-    /// The country to begin with: the only one, the one asked for, the customer's, that of their number, where the request comes from.
+    /// The country to begin with: the only one, the one asked for, the customer's, that of their number, where the request comes from;
+    /// otherwise the payer is asked. Where the payment was initialized says nothing: that is most often the merchant's server.
     pub fn begin_with(
         &self,
         tx: &Transaction,
@@ -124,7 +140,6 @@ impl Menu {
         known(asked)
             .or_else(|| known(tx.customer.country_code.as_deref()))
             .or_else(by_number)
-            .or_else(|| known(tx.context.country.as_deref()))
             .or_else(|| known(from))
     }
 }
@@ -248,6 +263,17 @@ mod tests {
     }
 
     #[test]
+    fn an_excluded_country_is_neither_offered_nor_accepted() {
+        let menu = with(|_| {}).without(&["BJ".to_owned()]);
+        assert!(menu.find("mtn_bj", "BJ").is_none() && menu.find("mtn_ci", "CI").is_some());
+        let countries = menu.countries(Language::English);
+        assert!(countries.iter().all(|country| country.alpha2 != "BJ"));
+        let mut tx = samples::payment_in("XOF");
+        tx.customer.phone = Some("+2290197000000".into());
+        assert_eq!(menu.begin_with(&tx, None, Some("BJ")), None);
+    }
+
+    #[test]
     fn what_no_gateway_serves_is_not_there() {
         let menu = Menu::new(&samples::payment_in("XOF"), Vec::new());
         assert!(menu.countries(Language::English).is_empty());
@@ -267,7 +293,11 @@ mod tests {
             "one that cannot pay is no country to begin with"
         );
         tx.context.country = Some("ML".into());
-        assert_eq!(begin(&tx, None, Some("SN")), Some("ML"));
+        assert_eq!(
+            begin(&tx, None, None),
+            None,
+            "where the merchant's server is"
+        );
         tx.customer.phone = Some("+2290197000000".into());
         assert_eq!(begin(&tx, None, None), Some("BJ"));
         tx.customer.country_code = Some("CI".into());

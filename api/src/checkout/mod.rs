@@ -6,6 +6,7 @@
 //! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
 //! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code, …/give-up → 303
 //! GET  …/result                  result    what came of it, and back to the merchant
+//! GET  …/receipt                 receipt   a success, for keeping: mails link to it
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; every page asks where the payment stands and leads to the one
@@ -16,6 +17,7 @@ mod action;
 mod again;
 mod answers;
 mod assets;
+mod brand;
 mod cancel;
 mod choose;
 mod code;
@@ -33,6 +35,7 @@ mod needs;
 mod offer;
 mod patience;
 mod qr;
+mod receipt;
 mod result;
 mod scene;
 mod stand;
@@ -89,6 +92,7 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .route("/checkout/{id}/code", page(post(code::post)))
         .route("/checkout/{id}/give-up", page(post(patience::post)))
         .route("/checkout/{id}/result", page(get(result::get)))
+        .route("/checkout/{id}/receipt", page(get(receipt::get)))
         .route("/checkout/{id}/status", page(get(live::status)))
         .route("/checkout", page(get(missing)))
         .route("/checkout/", page(get(missing)))

@@ -101,10 +101,8 @@ pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> Strin
 }
 
 fn rows(scene: &Scene) -> Vec<Row> {
-    let mut rows = vec![
-        scene.row("row-amount", scene.price().format()).strong(),
-        scene.row("row-merchant", &scene.app.name),
-    ];
+    let mut rows = scene.money_rows();
+    rows.push(scene.row("row-merchant", &scene.app.name));
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
     rows
@@ -115,9 +113,7 @@ pub(super) fn paid_with(scene: &Scene) -> Vec<Row> {
     let Some(attempt) = scene.tx.current_attempt() else {
         return Vec::new();
     };
-    let method = scene.directory.payment_method(&attempt.method);
-    let name = method.map_or(attempt.method.as_str(), |method| method.name.as_str());
-    let mut rows = vec![scene.row("row-method", name)];
+    let mut rows = vec![scene.row("row-method", scene.method_name(&attempt.method))];
     if let Some(phone) = &attempt.phone {
         rows.push(scene.row("row-number", masked(phone)));
     }

@@ -6,17 +6,19 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use switchyard_engine::access::App;
+use switchyard_engine::charge::Charge;
 use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::Directory;
+use switchyard_engine::directory::{Directory, Method, method_svg};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;
+use super::brand::{self, Contact};
 use super::headers::{self, Nonce};
 use super::language::Language;
+use crate::utils::MethodIcons;
 
 /// Who looks, in which language, and where they came in.
 #[derive(Clone, Debug)]
@@ -42,6 +44,7 @@ pub struct Scene {
     pub tx: Arc<Transaction>,
     pub app: Arc<App>,
     pub directory: Directory,
+    pub icons: Arc<MethodIcons>,
     pub now: Timestamp,
 }
 
@@ -59,6 +62,10 @@ pub struct Frame {
     pub time_left: Option<TimeLeft>,
     /// Where the payment can be cancelled.
     pub cancel: Option<String>,
+    /// Rules with the merchant's colour, after the style sheet.
+    pub theme: Option<String>,
+    /// Whom to ask, and how to reach them.
+    pub support: Option<Support>,
     service: String,
     chose_language: bool,
 }
@@ -75,10 +82,22 @@ pub struct LanguageLink {
 pub struct Order {
     pub merchant: String,
     pub initials: String,
+    /// Address of the merchant's logo.
+    pub logo: Option<String>,
+    /// What the amount is: to be paid, or paid.
+    pub label: String,
     pub amount: String,
+    /// The amount that was asked for and the rate, when the payer pays in another currency.
+    pub conversion: Option<String>,
     /// The class that keeps the amount on one line of a phone, by its length.
     pub size: &'static str,
     pub description: String,
+}
+
+/// The merchant's support contact.
+pub struct Support {
+    pub text: String,
+    pub contacts: Vec<Contact>,
 }
 
 pub struct TimeLeft {
@@ -134,6 +153,8 @@ impl Visitor {
             notice: None,
             time_left: None,
             cancel: None,
+            theme: None,
+            support: None,
             service: self.service.clone(),
             chose_language: self.chose_language,
         }
@@ -203,11 +224,81 @@ impl Scene {
         self.tx.environment == Environment::Sandbox
     }
 
-    /// What the payer pays: the attempt's amount, which may be in another currency than the payment.
-    pub fn price(&self) -> Amount {
-        self.tx
-            .current_attempt()
-            .map_or(self.tx.amount, |attempt| attempt.amount)
+    /// What the payer pays or has paid.
+    pub fn charge(&self) -> Charge<'_> {
+        Charge::of(&self.tx)
+    }
+
+    /// A method by the name that people know it by.
+    pub fn method_name(&self, code: &str) -> String {
+        let method = self.directory.payment_method(code);
+        let name = method.map(|method| method.name_in(self.visitor.language.written()));
+        name.unwrap_or(code).to_owned()
+    }
+
+    /// Markup of a method's icon: the operator's picture, else a drawn tile.
+    pub fn icon(&self, method: &Method) -> String {
+        let Some(icon) = self.icons.of(&method.code) else {
+            return method_svg(method);
+        };
+        // Codes of methods and marks are letters, digits and underscores.
+        let (prefix, path, mark) = (&self.visitor.prefix, method.icon_path(), &icon.mark);
+        format!("<img src=\"{prefix}{path}?v={mark}\" width=\"44\" height=\"44\" alt=\"\">")
+    }
+
+    /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
+    pub fn money_rows(&self) -> Vec<Row> {
+        let charge = self.charge();
+        let amount = charge.amount.written(self.visitor.language.written());
+        let label = match self.tx.state {
+            State::Succeeded => "row-paid",
+            _ => "row-amount",
+        };
+        let mut rows = vec![self.row(label, amount).strong()];
+        rows.extend(self.conversion_rows(&charge));
+        rows
+    }
+
+    /// The amount that was asked for, the rate and the mark-up; empty without a conversion.
+    pub fn conversion_rows(&self, charge: &Charge<'_>) -> Vec<Row> {
+        let written = self.visitor.language.written();
+        let Some(rate) = charge.rate(written) else {
+            return Vec::new();
+        };
+        let mut rows = vec![
+            self.row("row-asked", charge.asked.written(written)),
+            self.row("row-rate", rate),
+        ];
+        rows.extend(
+            charge
+                .markup(written)
+                .map(|markup| self.row("row-markup", markup)),
+        );
+        rows
+    }
+
+    /// The head of the page: who is paid, how much, for what.
+    pub fn order(&self, charge: &Charge<'_>) -> Order {
+        let written = self.visitor.language.written();
+        let amount = charge.amount.written(written);
+        let label = match self.tx.state {
+            State::Succeeded => "amount-paid",
+            _ => "amount-due",
+        };
+        let conversion = charge.rate(written).map(|rate| {
+            let asked = charge.asked.written(written);
+            self.say_with("amount-converted", &[("amount", &asked), ("rate", &rate)])
+        });
+        Order {
+            merchant: self.app.name.clone(),
+            initials: initials(&self.app.name),
+            logo: brand::logo_path(&self.app).map(|path| format!("{}{path}", self.visitor.prefix)),
+            label: self.say(label),
+            size: size(&amount),
+            amount,
+            conversion,
+            description: self.tx.description.clone(),
+        }
     }
 
     /// The frame of one of this payment's pages, titled by a message.
@@ -217,18 +308,13 @@ impl Scene {
 
     pub fn frame_titled(&self, title: &str) -> Frame {
         let values = [("page", title), ("merchant", self.app.name.as_str())];
-        let amount = self.tx.amount.format();
         Frame {
             title: self.say_with("page-title", &values),
             sandbox: self.is_sandbox(),
-            order: Some(Order {
-                merchant: self.app.name.clone(),
-                initials: initials(&self.app.name),
-                size: size(&amount),
-                amount,
-                description: self.tx.description.clone(),
-            }),
+            order: Some(self.order(&self.charge())),
             time_left: self.time_left(),
+            theme: brand::theme(&self.app),
+            support: self.support(),
             ..self.visitor.frame(title)
         }
     }
@@ -240,6 +326,14 @@ impl Scene {
             cancel: Some(self.link("cancel", &[])),
             ..self.frame(title)
         }
+    }
+
+    fn support(&self) -> Option<Support> {
+        let contacts = brand::contacts(&self.app);
+        (!contacts.is_empty()).then(|| Support {
+            text: self.say_merchant("support"),
+            contacts,
+        })
     }
 
     /// Counted down only while the payer has something to decide: an open attempt is never expired.
@@ -300,6 +394,11 @@ impl Row {
 impl Frame {
     pub fn with_notice(self, notice: Option<String>) -> Self {
         Self { notice, ..self }
+    }
+
+    pub fn with_order(self, order: Order) -> Self {
+        let order = Some(order);
+        Self { order, ..self }
     }
 
     pub fn with_cancel(self, cancel: Option<String>) -> Self {

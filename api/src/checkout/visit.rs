@@ -79,6 +79,7 @@ async fn load(
         tx,
         app,
         directory: engine.directory.as_ref().clone(),
+        icons: desk.api.settings.method_icons.clone(),
         now: engine.clock.now(),
     })
 }
@@ -150,22 +151,24 @@ impl Visit {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The country from which the request comes, as far as is known: a trusted proxy's word, else the region of the browser's language.
+    /// The country from which the request comes, as far as is known: a trusted proxy's header, else the
+    /// GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of phones everywhere.
     pub fn from(&self) -> Option<String> {
-        if self.context.country.is_some() {
-            return self.context.country.clone();
-        }
-        let locale = self.context.locale.as_deref()?;
-        let (_, region) = locale.rsplit_once('-')?;
-        (region.len() == 2).then(|| region.to_ascii_uppercase())
+        self.context.country.clone()
     }
 
     pub fn client_context(&self) -> ClientContext {
-        self.context.clone()
+        let mut context = self.context.clone();
+        // Mails follow the language that the payer chose on the page.
+        if self.scene.visitor.chose_language {
+            context.locale = Some(self.scene.visitor.language.code().to_owned());
+        }
+        context
     }
 
     pub fn menu(&self) -> Menu {
-        Menu::new(&self.scene.tx, offer::ways(self.engine(), &self.scene.tx))
+        let ways = offer::ways(self.engine(), &self.scene.tx);
+        Menu::new(&self.scene.tx, ways).without(&self.desk.api.settings.excluded_countries)
     }
 
     /// The way that was chosen, if it can work now.
@@ -173,7 +176,8 @@ impl Visit {
         let (engine, tx) = (self.engine(), &self.scene.tx);
         let method = engine.directory.payment_method(method)?;
         let served = offer::way(engine, tx, method).into_iter().collect();
-        let way = Menu::new(tx, served).find(&method.code, alpha2)?.clone();
+        let menu = Menu::new(tx, served).without(&self.desk.api.settings.excluded_countries);
+        let way = menu.find(&method.code, alpha2)?.clone();
         Some(Chosen {
             way,
             country: country(alpha2)?,

@@ -1,7 +1,12 @@
 //! `switchyard apps`.
 
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use base64::Engine as _;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+use switchyard_engine::access::Picture;
 
 use super::client::Client;
 use super::output::Column;
@@ -86,10 +91,25 @@ pub struct Change {
     /// with it
     #[arg(long)]
     unsafe_payouts_with_public_key: Option<bool>,
+    /// File with the logo of the checkout page: PNG, JPEG or WebP, at most 20 KiB
+    #[arg(long)]
+    logo: Option<PathBuf>,
+    /// Colour of buttons and links on the checkout page, as #rrggbb
+    #[arg(long)]
+    accent_colour: Option<String>,
+    /// E-mail address for customers, on pages and in mails; replies to mails go there
+    #[arg(long)]
+    support_email: Option<String>,
+    /// Phone number for customers, on pages and in mails
+    #[arg(long)]
+    support_phone: Option<String>,
+    /// https address of a help page for customers
+    #[arg(long)]
+    support_url: Option<String>,
 }
 
 impl Change {
-    fn into_body(self) -> Map<String, Value> {
+    fn into_body(self) -> anyhow::Result<Map<String, Value>> {
         let mut settings = Map::new();
         put(
             &mut settings,
@@ -118,6 +138,15 @@ impl Change {
             "unsafe_payouts_with_public_key",
             self.unsafe_payouts_with_public_key.map(Value::Bool),
         );
+        put(&mut settings, "logo", self.logo.map(data_url).transpose()?);
+        for (name, value) in [
+            ("accent_colour", self.accent_colour),
+            ("support_email", self.support_email),
+            ("support_phone", self.support_phone),
+            ("support_url", self.support_url),
+        ] {
+            put(&mut settings, name, value.map(or_null));
+        }
         let mut body = Map::new();
         put(&mut body, "icon_url", self.icon_url.map(or_null));
         put(&mut body, "website_url", self.website_url.map(or_null));
@@ -126,7 +155,7 @@ impl Change {
             "settings",
             (!settings.is_empty()).then_some(Value::Object(settings)),
         );
-        body
+        Ok(body)
     }
 }
 
@@ -145,13 +174,13 @@ impl Apps {
                 name,
                 change,
             } => {
-                let mut body = change.into_body();
+                let mut body = change.into_body()?;
                 body.insert("account".to_owned(), account.into());
                 body.insert("name".to_owned(), name.into());
                 out.fields(&client.post("/apps", &Value::Object(body)).await?)?;
             }
             Self::Update { app, name, change } => {
-                let mut body = change.into_body();
+                let mut body = change.into_body()?;
                 put(&mut body, "name", name.map(Value::String));
                 out.fields(
                     &client
@@ -180,6 +209,18 @@ fn put(body: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         body.insert(name.to_owned(), value);
     }
+}
+
+/// The picture in a file, as the settings of an app hold it. An empty path takes the logo away.
+fn data_url(path: PathBuf) -> anyhow::Result<Value> {
+    if path.as_os_str().is_empty() {
+        return Ok(Value::Null);
+    }
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let picture = Picture::from_bytes(bytes)
+        .with_context(|| format!("{} is not a PNG, JPEG or WebP", path.display()))?;
+    let data = base64::engine::general_purpose::STANDARD.encode(&picture.bytes);
+    Ok(format!("data:{};base64,{data}", picture.media_type).into())
 }
 
 fn or_null(text: String) -> Value {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::HeaderName;
 use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::Fingerprint;
+use switchyard_engine::directory::country;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -23,6 +24,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
     proxies(settings, &mut refusals);
     storage(settings, &mut refusals);
     times(settings, &mut refusals);
+    countries(settings, &mut refusals);
     webhooks(settings, &mut refusals);
     mail(settings, &mut refusals);
     observation(settings, &mut refusals);
@@ -233,6 +235,15 @@ fn storage(settings: &Settings, refusals: &mut Refusals) {
             "secrets.master_key and secrets.master_key_file are both set: keep one of them"
                 .to_owned(),
         );
+    }
+}
+
+fn countries(settings: &Settings, refusals: &mut Refusals) {
+    let excluded = settings.payment.excluded_countries.iter();
+    for code in excluded.filter(|code| country(code).is_none()) {
+        refusals.push(format!(
+            "payment.excluded_countries holds `{code}`: each has to be a country's two capital letters (ISO 3166-1), such as BJ"
+        ));
     }
 }
 

@@ -58,6 +58,8 @@ sections! {
         code: String = "switchyard".to_owned(),
         /// What people read on pages and in mails.
         name: String = "Switchyard".to_owned(),
+        /// Folder with icons of methods, such as `mtn_bj.svg`, or `mtn.png` for all codes that begin with `mtn_`. Without it: drawn ones.
+        icons: Option<PathBuf> = None,
     }
 
     /// The HTTP server.
@@ -84,6 +86,8 @@ sections! {
         trusted_proxies: Vec<String> = Vec::new(),
         /// Header in which a trusted proxy names the payer's country (ISO 3166-1 alpha-2).
         country_header: Option<String> = None,
+        /// MaxMind DB file (`.mmdb`) in which the payer's country is looked up by address when no header names it.
+        geoip_file: Option<PathBuf> = None,
         /// A request that takes longer is answered 503.
         request_timeout: Span = seconds(30),
         /// How long the server goes on taking connections after it was told to stop, while `/readyz` says so.
@@ -128,6 +132,8 @@ sections! {
     Payment {
         /// When nobody paid by then and nothing is under way, a payment is cancelled.
         expires_after: Span = seconds(30 * 60),
+        /// Countries (ISO 3166-1 alpha-2) that the checkout page does not offer.
+        excluded_countries: Vec<String> = Vec::new(),
     }
 
     /// Requests of one API key.

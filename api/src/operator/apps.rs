@@ -43,6 +43,16 @@ struct SettingsChange {
     #[serde(default, deserialize_with = "nullable")]
     conversion: Option<Option<Correction>>,
     unsafe_payouts_with_public_key: Option<bool>,
+    #[serde(default, deserialize_with = "nullable")]
+    logo: Option<Option<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    accent_colour: Option<Option<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    support_email: Option<Option<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    support_phone: Option<Option<String>>,
+    #[serde(default, deserialize_with = "nullable")]
+    support_url: Option<Option<String>>,
 }
 
 impl SettingsChange {
@@ -59,6 +69,19 @@ impl SettingsChange {
             unsafe_payouts_with_public_key: self
                 .unsafe_payouts_with_public_key
                 .unwrap_or(settings.unsafe_payouts_with_public_key),
+            logo: self.logo.unwrap_or_else(|| settings.logo.clone()),
+            accent_colour: self
+                .accent_colour
+                .unwrap_or_else(|| settings.accent_colour.clone()),
+            support_email: self
+                .support_email
+                .unwrap_or_else(|| settings.support_email.clone()),
+            support_phone: self
+                .support_phone
+                .unwrap_or_else(|| settings.support_phone.clone()),
+            support_url: self
+                .support_url
+                .unwrap_or_else(|| settings.support_url.clone()),
         }
     }
 }

@@ -8,6 +8,7 @@ mod development;
 mod doors;
 mod folders;
 mod gateways;
+mod http;
 mod reload;
 pub(crate) mod routes;
 
@@ -41,7 +42,7 @@ use tokio::time::Instant;
 
 use crate::config::{self, Settings, StoreEngine};
 use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
-use crate::state::{ApiState, HttpSettings, StreamLimits};
+use crate::state::ApiState;
 use admission::{Admission, Totals};
 
 pub use reload::Source;
@@ -101,7 +102,7 @@ pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> 
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {
-        state: ApiState::new(engine.clone(), http_settings(&settings, totals)),
+        state: ApiState::new(engine.clone(), http::settings(&settings, totals)?),
         operations: Operations::new(
             engine.clone(),
             metrics,
@@ -164,19 +165,6 @@ fn surroundings(settings: &Settings) -> Surroundings {
             ("store", settings.store_path()),
         ],
         requires_live_gateway: !settings.development,
-    }
-}
-
-fn http_settings(settings: &Settings, totals: Totals) -> HttpSettings {
-    HttpSettings {
-        client_address_header: Some(operations::CLIENT_ADDRESS.to_owned()),
-        client_country_header: Some(operations::CLIENT_COUNTRY.to_owned()),
-        development: settings.development,
-        streams: StreamLimits {
-            total: totals.streams,
-            per_address: settings.server.max_streams_per_address as usize,
-            per_payment: settings.server.max_streams_per_payment as usize,
-        },
     }
 }
 

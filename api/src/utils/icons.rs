@@ -5,9 +5,10 @@ use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, Uri};
+use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
-use switchyard_engine::directory::{Icon, icon_svg};
+use switchyard_engine::access::Picture;
+use switchyard_engine::directory::{Icon, icon_svg, method_svg};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::money::Currency;
 
@@ -19,6 +20,14 @@ pub async fn icon(
     uri: Uri,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
+    if let Ok(Path((kind, file))) = &path
+        && let Some((media_type, bytes)) = supplied(&state, kind, file)
+    {
+        let mut response = (HEADERS, bytes).into_response();
+        let media_type = HeaderValue::from_static(media_type);
+        response.headers_mut().insert(CONTENT_TYPE, media_type);
+        return response;
+    }
     let drawn = path.ok().and_then(|Path((kind, file))| {
         let name = file.strip_suffix(".svg")?;
         draw(&state.engine, &kind, name)
@@ -29,6 +38,23 @@ pub async fn icon(
     }
 }
 
+/// A picture that an operator or a merchant supplied.
+fn supplied(state: &ApiState, kind: &str, file: &str) -> Option<(&'static str, Vec<u8>)> {
+    match kind {
+        "methods" => {
+            let icon = state.settings.method_icons.of(file.strip_suffix(".svg")?)?;
+            Some((icon.media_type, icon.bytes.clone()))
+        }
+        "logos" => {
+            let app = state.engine.access.app(file.parse().ok()?)?;
+            let logo = app.settings.logo.as_deref()?;
+            let logo = Picture::from_data_url(logo)?;
+            Some((logo.media_type, logo.bytes))
+        }
+        _ => None,
+    }
+}
+
 fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
     match kind {
         "methods" => {
@@ -36,7 +62,7 @@ fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
             let method = directory
                 .payment_method(name)
                 .or_else(|| directory.payout_method(name))?;
-            Some(icon_svg(&method.name, Icon::Method(method.category)))
+            Some(method_svg(method))
         }
         "currencies" => {
             let currency = Currency::from_code(&name.to_ascii_uppercase())?;

@@ -1,12 +1,14 @@
 //! What anybody may ask without a key: the method lists, and the icons that answers point to.
 
 mod icons;
+mod method_icons;
 mod methods;
 
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use self::method_icons::{MethodIcon, MethodIcons};
 use crate::state::ApiState;
 
 /// Every route that takes no key. The method lists answer under `/v1` too.

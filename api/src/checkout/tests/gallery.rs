@@ -15,7 +15,7 @@ use crate::checkout::needs::{Values, check, needs};
 use crate::checkout::scene::Scene;
 use crate::checkout::trouble::{self, Trouble};
 use crate::checkout::visit::Chosen;
-use crate::checkout::{again, cancel, choose, confirm, details, result, wait};
+use crate::checkout::{again, cancel, choose, confirm, details, receipt, result, wait};
 
 /// A page's name and its HTML.
 pub type Shown = (String, String);
@@ -139,6 +139,14 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         (
             "result-success".to_owned(),
             result::page(&ended(State::Succeeded)),
+        ),
+        (
+            "receipt-converted".to_owned(),
+            receipt::page(&scene(samples::converted(State::Succeeded))),
+        ),
+        (
+            "result-converted".to_owned(),
+            result::page(&scene(samples::converted(State::Succeeded))),
         ),
         ("result-failed".to_owned(), result::page(&failed)),
         (

@@ -10,9 +10,10 @@ use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::ids::{
     AccountId, AppId, AttemptId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
 };
-use switchyard_engine::money::{Amount, Currency};
+use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 use switchyard_engine::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, ClientContext, Customer,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, ClientContext, Conversion,
+    Customer,
     Decision, Decline, DeclineReason, Details, Failure, PayerAction, PaymentDetails, Price, State,
     Transaction,
 };
@@ -189,6 +190,29 @@ pub fn ended(state: State) -> Transaction {
     tx
 }
 
+/// A payment of 125.00 EUR that is paid in XOF, at a rate with the merchant's mark-up.
+pub fn converted(state: State) -> Transaction {
+    let mut tx = ended(state);
+    let from = Currency::from_code("EUR").unwrap();
+    let to = Currency::from_code("XOF").unwrap();
+    tx.amount = Amount::from_minor(12_500, from);
+    tx.success_at = Some(NOW);
+    let attempt = &mut tx.attempts[0];
+    attempt.state = match tx.state {
+        State::Succeeded => AttemptState::Succeeded,
+        _ => AttemptState::Pending,
+    };
+    attempt.amount = Amount::from_minor(84_045, to);
+    attempt.captured = Some(attempt.amount);
+    attempt.conversion = Some(Conversion {
+        rate: Rate::parse("672.355925").unwrap(),
+        correction: Some(Correction::parse("2.5").unwrap()),
+        way: vec![from, to],
+        as_of: None,
+    });
+    tx
+}
+
 pub fn failed(reason: DeclineReason) -> Transaction {
     ended(State::Failed(Failure {
         reason,
@@ -248,6 +272,7 @@ pub fn scene(tx: Transaction, language: Language) -> Scene {
         tx: Arc::new(tx),
         app: Arc::new(app),
         directory: Directory::new("switchyard"),
+        icons: Arc::default(),
         now: NOW,
     }
 }
