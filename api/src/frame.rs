@@ -14,6 +14,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
+use crate::checkout::front;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::logging::REQUESTS;
 use crate::state::ApiState;
@@ -59,9 +60,12 @@ fn cautious(headers: &mut HeaderMap) {
     }
 }
 
-/// What an unknown route answers.
-pub async fn no_route(request: Request) -> ApiError {
-    nothing_at(request.uri())
+/// The response to an unknown route: a page for a browser, JSON for a program.
+pub async fn no_route(State(state): State<ApiState>, request: Request) -> Response {
+    if front::is_wanted(&request) {
+        return front::page(&state, &request);
+    }
+    nothing_at(request.uri()).into_response()
 }
 
 pub fn nothing_at(uri: &Uri) -> ApiError {

@@ -34,24 +34,53 @@
   };
 
   // Time is counted from the server's word at loading, not from this device's clock.
+  const words = (seconds) => {
+    const minutes = Math.floor(seconds / 60);
+    const hours = Math.floor(minutes / 60);
+    if (hours >= 48) return Math.floor(hours / 24) + ' ' + one('[data-left]').dataset.days;
+    if (hours > 0) return hours + ' h ' + String(minutes % 60).padStart(2, '0') + ' min';
+    return minutes + ' min ' + String(seconds % 60).padStart(2, '0') + ' s';
+  };
   const countDown = () => {
     const left = one('[data-left]');
     if (!left) return;
     const start = performance.now();
     const total = Number(left.dataset.left);
     const face = document.createElement('b');
-    const words = left.textContent.split(/\d+/);
-    left.textContent = words[0];
+    left.textContent = left.dataset.label + ' ';
     left.append(face);
     const warning = one('[data-warning]');
     const tick = () => {
       const seconds = Math.max(0, Math.round(total - (performance.now() - start) / 1000));
-      face.textContent = Math.floor(seconds / 60) + ':' + String(seconds % 60).padStart(2, '0');
+      face.textContent = words(seconds);
       if (seconds <= 60 && !warning.textContent) warning.textContent = warning.dataset.warning;
       if (seconds === 0) { clearInterval(timer); setTimeout(() => location.reload(), 1500); }
     };
     const timer = setInterval(tick, 1000);
     tick();
+  };
+
+  // Codes are most often digits; a keyboard with letters is one press away.
+  const offerLetters = () => {
+    const letters = one('[data-letters]');
+    if (!letters) return;
+    letters.hidden = false;
+    letters.addEventListener('click', () => {
+      const code = one('#code');
+      code.inputMode = 'text';
+      code.focus();
+      letters.hidden = true;
+    });
+  };
+
+  // Moments in the reader's own time zone; without script they are given in UTC.
+  const localTimes = () => {
+    const { lang } = document.documentElement;
+    const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short' });
+    each('time[datetime]', (time) => {
+      const at = new Date(time.dateTime);
+      if (!Number.isNaN(at.getTime())) time.textContent = format.format(at);
+    });
   };
 
   const offerToCopy = () => {
@@ -126,5 +155,7 @@
     addEventListener('pagehide', () => clearInterval(timer));
   };
 
-  for (const add of [sendOnce, findMethods, countDown, offerToCopy, followStatus, goBack]) add();
+  const added = [sendOnce, findMethods, countDown, offerLetters, localTimes, offerToCopy,
+    followStatus, goBack];
+  for (const add of added) add();
 }

@@ -120,7 +120,7 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
         scene.row("row-name", name),
         scene.row("row-reference", reference).strong(),
     ];
-    rows.extend(expires.as_ref().map(|until| scene.row("row-until", until)));
+    rows.extend(expires.as_deref().map(|until| scene.until(until)));
     ActionView {
         rows,
         ..ActionView::default()

@@ -3,6 +3,7 @@
 //! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on the timeline nor in a log.
 
 use axum::response::Response;
+use switchyard_engine::directory::phone::plain_digits;
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::limits::{CODE_CHARACTERS, CODES_PER_ATTEMPT};
 use switchyard_engine::secret::Secret;
@@ -98,7 +99,8 @@ pub async fn post(visit: Visit, form: Form) -> Response {
 
 /// A code as people copy it: with spaces between its digits, or around it.
 fn typed(text: &str) -> String {
-    text.chars()
+    plain_digits(text)
+        .chars()
         .filter(|letter| !letter.is_whitespace() && !letter.is_control())
         .take(CODE_CHARACTERS + 1)
         .collect()
@@ -166,6 +168,7 @@ mod tests {
     #[test]
     fn a_code_is_read_as_people_copy_it_and_its_length_costs_no_try() {
         assert_eq!(typed(" 12 34\u{a0}56\r\n"), "123456");
+        assert_eq!(typed("١٢٣ ٤٥٦"), "123456");
         let scene = asking(0, None);
         let attempt = scene.tx.current_attempt().unwrap();
         assert_eq!(unfit(attempt, "123456"), None);

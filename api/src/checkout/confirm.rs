@@ -163,6 +163,7 @@ pub(super) fn page(
                 value: need.shown(value).to_owned(),
                 name: need.label,
                 look: "",
+                time: None,
             });
         }
     }

@@ -226,6 +226,7 @@ mod tests {
             "unavailable-",
             "large-",
             "method-",
+            "nowhere-",
         ];
         let unused: Vec<_> = known
             .iter()

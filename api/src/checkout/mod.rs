@@ -26,6 +26,7 @@ mod crypto;
 mod desk;
 mod details;
 mod form;
+pub mod front;
 mod headers;
 mod language;
 mod leave;

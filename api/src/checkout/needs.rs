@@ -321,6 +321,7 @@ fn wallet_number(
     if let Some(number) = test_number(value).filter(|_| way.is_test) {
         return Ok(number);
     }
+    let value = &phone::plain_digits(value);
     let normal = phone::normalise(value, Some(country.alpha2));
     if scene.is_sandbox() {
         let digits = value.chars().filter(char::is_ascii_digit).count();
@@ -328,7 +329,14 @@ fn wallet_number(
         let number = normal.or_else(|| plausible.then(|| value.to_owned()));
         return number.ok_or_else(|| scene.say("error-phone"));
     }
-    let number = normal.ok_or_else(|| scene.say("error-phone"))?;
+    let number = normal.ok_or_else(|| {
+        let is_old = country.alpha2 == "BJ" && phone::is_old_number_of_benin(value);
+        scene.say(if is_old {
+            "error-phone-benin"
+        } else {
+            "error-phone"
+        })
+    })?;
     if number.starts_with(&format!("+{}", country.dial_code)) {
         return Ok(number);
     }
@@ -341,6 +349,7 @@ fn wallet_number(
 
 /// The numbers that decide a test (decisions 5), however they are written. They are American, whatever the country of the method.
 fn test_number(text: &str) -> Option<String> {
+    let text = phone::plain_digits(text);
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let national = digits
         .strip_prefix('1')

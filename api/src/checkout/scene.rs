@@ -102,6 +102,7 @@ pub struct Support {
 
 pub struct TimeLeft {
     pub seconds: u64,
+    pub label: String,
     pub text: String,
 }
 
@@ -111,6 +112,8 @@ pub struct Row {
     pub value: String,
     /// The class that it is shown in: `strong` for what must be seen, `fine` for what is long and seldom read, else none.
     pub look: &'static str,
+    /// ISO 8601, of a value that is a moment.
+    pub time: Option<String>,
 }
 
 impl Visitor {
@@ -342,11 +345,38 @@ impl Scene {
             return None;
         }
         let seconds = self.tx.payment()?.expires_at.since(self.now).as_secs();
-        let minutes = seconds.div_ceil(60).max(1).to_string();
+        let label = self.say("time-left");
         Some(TimeLeft {
             seconds,
-            text: self.say_with("time-left", &[("minutes", &minutes)]),
+            text: format!("{label} {}", self.duration(seconds)),
+            label,
         })
+    }
+
+    /// A length of time in two units at most: `3 days`, `2 h 15 min`, `30 min`. Minutes are rounded up.
+    fn duration(&self, seconds: u64) -> String {
+        let minutes = seconds.div_ceil(60).max(1);
+        let hours = minutes / 60;
+        if hours >= 48 {
+            return format!("{} {}", hours / 24, self.say("time-days-word"));
+        }
+        match (hours, minutes % 60) {
+            (0, minutes) => format!("{minutes} min"),
+            (hours, minutes) => format!("{hours} h {minutes:02} min"),
+        }
+    }
+
+    /// The row of a moment until which something is valid: in words and UTC, which script turns into the reader's own time.
+    pub fn until(&self, moment: &str) -> Row {
+        let at = Timestamp::parse(moment);
+        let written = self.visitor.language.written();
+        Row {
+            time: at.map(|at| at.to_string()),
+            ..self.row(
+                "row-until",
+                at.map_or_else(|| moment.to_owned(), |at| written.date(at)),
+            )
+        }
     }
 
     /// Hidden fields of a form: its own, and the language when the visitor chose it.
@@ -367,6 +397,7 @@ impl Scene {
             name: self.say(name),
             value: value.into(),
             look: "",
+            time: None,
         }
     }
 }
@@ -488,6 +519,23 @@ mod tests {
         scene.visitor.chose_language = false;
         assert_eq!(scene.link("", &[]), format!("/checkout/{id}"));
         assert!(scene.hidden(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_length_of_time_is_said_in_words() {
+        let scene = samples::scene(samples::payment(), Language::French);
+        for (seconds, words) in [
+            (1, "1 min"),
+            (1_790, "30 min"),
+            (3_600, "1 h 00 min"),
+            (8_100, "2 h 15 min"),
+            (7_776_000, "90 jours"),
+        ] {
+            assert_eq!(scene.duration(seconds), words);
+        }
+        let until = scene.until("2026-11-24T14:30:00.000000Z");
+        assert_eq!(until.value, "24 novembre 2026 à 14:30 UTC");
+        assert!(until.time.is_some() && scene.until("tomorrow").value == "tomorrow");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum Trouble {
     Unavailable,
     TooLarge,
     WrongMethod,
+    /// An address that belongs to no page.
+    Nowhere,
 }
 
 impl Trouble {
@@ -32,12 +34,13 @@ impl Trouble {
             Self::Unavailable => "unavailable",
             Self::TooLarge => "large",
             Self::WrongMethod => "method",
+            Self::Nowhere => "nowhere",
         }
     }
 
     const fn status(self) -> StatusCode {
         match self {
-            Self::Missing => StatusCode::NOT_FOUND,
+            Self::Missing | Self::Nowhere => StatusCode::NOT_FOUND,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,

@@ -31,8 +31,34 @@ pub fn normalise(text: &str, default_country: Option<&str>) -> Option<String> {
     at_home.or_else(|| bare(&digits))
 }
 
+/// `text` with Arabic-Indic digits (`٠`–`٩`, `۰`–`۹`) as the digits 0 to 9.
+pub fn plain_digits(text: &str) -> String {
+    let plain = |letter: char| {
+        let value = match letter {
+            '\u{660}'..='\u{669}' => u32::from(letter) - 0x660,
+            '\u{6f0}'..='\u{6f9}' => u32::from(letter) - 0x6f0,
+            _ => return letter,
+        };
+        char::from_digit(value, 10).unwrap_or(letter)
+    };
+    text.chars().map(plain).collect()
+}
+
+/// Whether `text` is a number of Benin as it was before 30 November 2024: eight digits, without the `01` before them.
+pub fn is_old_number_of_benin(text: &str) -> bool {
+    let Some((_, digits)) = clean(text) else {
+        return false;
+    };
+    let national = ["00229", "229"]
+        .iter()
+        .find_map(|code| digits.strip_prefix(code))
+        .unwrap_or(&digits);
+    national.len() == 8 && !national.starts_with('0')
+}
+
 /// The digits of `text`, and whether a plus stands before them.
 fn clean(text: &str) -> Option<(bool, String)> {
+    let text = plain_digits(text);
     let text = text.trim();
     let (plus, rest) = match text.strip_prefix(['+', '＋']) {
         Some(rest) => (true, rest),
@@ -163,6 +189,32 @@ mod tests {
                 Some(*expected),
                 "{text} in {default:?}"
             );
+        }
+    }
+
+    #[test]
+    fn arabic_indic_digits_are_digits() {
+        check_table(&[
+            ("٠١٩٧٨٠٨٠٨٠", Some("BJ"), "+2290197808080"),
+            ("+۲۲۹ ۰۱ ۹۷ ۸۰ ۸۰ ۸۰", None, "+2290197808080"),
+        ]);
+        assert_eq!(plain_digits("٤٢ PIN ۷"), "42 PIN 7");
+    }
+
+    #[test]
+    fn an_old_number_of_benin_is_recognised() {
+        for old in ["97 80 80 80", "+229 97808080", "00229-97808080", "٩٧٨٠٨٠٨٠"] {
+            assert!(is_old_number_of_benin(old), "{old}");
+            assert_eq!(normalise(old, Some("BJ")), None, "{old}");
+        }
+        for other in [
+            "01 97 80 80 80",
+            "+229 01 97 80 80 80",
+            "978080",
+            "",
+            "letters",
+        ] {
+            assert!(!is_old_number_of_benin(other), "{other}");
         }
     }
 
