@@ -2,8 +2,8 @@
 
 /** What the pages say, in the words that a person looks for. */
 export const WORDS = {
-  en: { method: /Test Payment Method/, number: 'Test phone number', next: 'Continue', pay: /^Pay / },
-  fr: { method: /Test Payment Method/, number: 'Numéro de téléphone d’essai', next: 'Continuer', pay: /^Payer / },
+  en: { method: /Test payment/, number: 'Test phone number', next: 'Continue', pay: /^Pay / },
+  fr: { method: /Paiement de test/, number: 'Numéro de téléphone d’essai', next: 'Continuer', pay: /^Payer / },
 };
 
 /** From the checkout link to the step before money moves. */

@@ -108,7 +108,7 @@ test('the keyboard alone is enough', async (t) => {
     assert.fail(`the keyboard does not come to ${wanted}`);
   };
   await page.goto(`${url}?lang=en`);
-  await tabTo(/Test Payment Method/);
+  await tabTo(/Test payment/);
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/details/);
   await tabTo(/msisdn/);

@@ -48,7 +48,7 @@ test('the three test numbers', async (t) => {
     const page = await visitor();
     const { checkout_url: url } = await server.initialize();
     await page.goto(`${url}?lang=en`);
-    await page.getByRole('link', { name: /Test Payment Method/ }).click();
+    await page.getByRole('link', { name: /Test payment/ }).click();
     for (const number of ['', '12', '<script>alert(1)</script>']) {
       await page.getByLabel('Test phone number').fill(number);
       await page.getByRole('button', { name: 'Continue' }).click();

@@ -41,7 +41,7 @@ choose-empty = There is no way to pay this right now.
 choose-empty-text = None of the payment methods that { $merchant } offers can take this payment at the moment. Try again in a few minutes.
 choose-empty-country = No payment method is available in { $country } for this payment at the moment. Choose another country, or try again in a few minutes.
 choose-unsent = { $method } cannot be reached right now.
-choose-unsent-text = Nothing was sent and nothing was charged.
+choose-unsent-text = The payment could not be sent.
 choose-unsent-next = Choose another way to pay, or try the same one again in a moment.
 choose-attempts-left = { $left ->
     [one] You can try once more, with the same method or another one.
@@ -52,7 +52,7 @@ kind-card = Bank card
 kind-bank-transfer = Bank transfer
 kind-qr = QR code
 kind-ussd = Dial a code
-kind-crypto = Crypto currency
+kind-crypto = Cryptocurrency
 kind-wallet = Wallet
 kind-test = Test method
 
@@ -111,7 +111,6 @@ wait-text = The provider has your payment. This page shows the result by itself.
 wait-starting-title = Sending your payment
 wait-starting-text = This takes a few seconds. Please do not pay a second time.
 wait-held-title = We have received money for this payment
-wait-held-text = Please do not pay again. { $merchant } has been notified and is checking it.
 wait-doubt-title = We are checking with the provider
 wait-doubt-text = We do not know yet whether your payment went through, and are asking. Please do not pay a second time.
 wait-phone-title = Confirm on your phone
@@ -172,7 +171,7 @@ row-name = Account holder
 row-until = Valid until
 crypto-address = Send to this address on
 crypto-amount = Exactly this amount
-crypto-left = Time left to send: { $minutes } min
+crypto-left = Time left to send:
 crypto-warning = Less than one minute left to send.
 crypto-late = The time to send is over. Do not send anything to this address any more.
 crypto-qr-address = Address only
@@ -183,14 +182,22 @@ crypto-details = Details of the coin
 crypto-contract = Contract of the token:
 qr-label = QR code for this payment
 
+# What is certain about money. Only money-nothing says that nothing moved.
+money-nothing = Nothing was taken from your account.
+money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. { $merchant } has been notified.
+money-all = We have received { $received }. Please do not pay again. { $merchant } has been notified.
+money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.
+row-received = Received
+result-expired-held = This payment can no longer be paid.
+
 # Result
 result-success-title = Payment successful
 result-success-text = { $merchant } has been told. Thank you!
 result-failed-title = The payment did not work
 result-cancelled-title = Payment cancelled
-result-cancelled-text = You cancelled this payment. Nothing was taken from your account.
+result-cancelled-text = This payment was cancelled.
 result-expired-title = The time to pay has run out
-result-expired-text = Nothing was taken from your account. Ask { $merchant } for a new payment link if you still want to pay.
+result-expired-text = Ask { $merchant } for a new payment link if you still want to pay.
 result-provider-says = The provider says: { $message }
 leave-button = Back to { $merchant }
 leave-explain = You will go back to { $host } in { $seconds } seconds.
@@ -199,18 +206,18 @@ leave-stay = Stay on this page
 
 # Why a payment did not work, with what to do next
 reason-insufficient_funds = There is not enough money in the account. Top it up, or pay in another way.
-reason-payer_declined = The payment was not confirmed on the phone, or it was refused there. Nothing was taken from your account.
+reason-payer_declined = The payment was not confirmed on the phone, or it was refused there.
 reason-payer_timeout = There was no confirmation in time. Keep your phone at hand and unlocked when you try again.
 reason-payer_busy = Another payment is open on your phone. Finish it or wait for a few minutes, then try again.
 reason-invalid_account = This number has no active account with this method. Check the number, or choose another method.
 reason-limit_exceeded = This payment is above a limit of your account. Ask your provider, or pay in another way.
 reason-amount_out_of_range = This method cannot take this amount. Choose another method.
-reason-expired = The payment request ran out before it was confirmed. Nothing was taken from your account.
+reason-expired = The payment request ran out before it was confirmed.
 reason-not_permitted = Your provider does not allow this payment. Ask them, or pay in another way.
 reason-merchant_funds = The merchant’s account cannot take this payment now. Please tell the merchant.
-reason-provider_unavailable = The provider could not be reached. Nothing was taken from your account. Try again later, or with another method.
+reason-provider_unavailable = The provider could not be reached. Try again later, or with another method.
 reason-misconfigured = This method is not set up correctly. Please tell the merchant, and choose another method.
-reason-other = The provider did not accept the payment. Nothing was taken from your account. Choose another method, or ask your provider.
+reason-other = The provider did not accept the payment. Choose another method, or ask your provider.
 
 # Receipt
 receipt-title = Receipt
@@ -224,8 +231,8 @@ cancel-no = No, go on paying
 
 # Notices after a step that could not be taken
 notice-method = That method cannot take this payment right now. Please choose another one.
-notice-stale = This page was out of date. Please choose again; nothing has been paid.
-notice-price = The exchange rate has changed, and with it the amount. Please check it again; nothing has been paid.
+notice-stale = This page was out of date. Please choose again.
+notice-price = The exchange rate has changed, and with it the amount. Please check it again.
 notice-under-way = The payment has already been started, so it can no longer be cancelled here.
 
 # Trouble
@@ -236,7 +243,7 @@ unavailable-title = We cannot show your payment right now
 unavailable-text = This is on our side, and nothing is lost. Please try again in a minute.
 unavailable-advice = If you have already confirmed the payment, do not pay again: it goes on without this page.
 large-title = That was too much text
-large-text = What was sent is larger than this page takes. Nothing has been paid.
+large-text = What was sent is larger than this page accepts, and was not used.
 large-advice = Go back and shorten what you wrote.
 nowhere-title = There is no page here
 nowhere-text = The address may have been cut off when it was copied, or it is no longer in use.
@@ -246,7 +253,7 @@ front-text = This server handles payments for merchants. If you want to pay, ope
 front-developers = Developers:
 front-docs = API documentation
 method-title = This address is not opened like that
-method-text = Nothing has been paid. Open the payment page again with the button.
+method-text = Open the payment page again with the button.
 method-advice = If the button does not help, open the link from the shop once more.
 wait-code-away-title = Passing your code on
 wait-code-away-text = The provider is checking it. This takes a few seconds.

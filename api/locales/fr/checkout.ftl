@@ -41,7 +41,7 @@ choose-empty = Il n’est pas possible de payer en ce moment.
 choose-empty-text = Aucun des moyens de paiement proposés par { $merchant } ne peut accepter ce paiement actuellement. Réessayez dans quelques minutes.
 choose-empty-country = Aucun moyen de paiement n’est disponible pour ce paiement dans ce pays actuellement ({ $country }). Choisissez un autre pays ou réessayez dans quelques minutes.
 choose-unsent = { $method } est injoignable pour le moment.
-choose-unsent-text = Rien n’a été envoyé et rien n’a été débité.
+choose-unsent-text = Le paiement n’a pas pu être envoyé.
 choose-unsent-next = Choisissez un autre moyen de paiement, ou réessayez le même dans un instant.
 choose-attempts-left = { $left ->
     [one] Vous pouvez essayer encore une fois, avec le même moyen ou un autre.
@@ -111,7 +111,6 @@ wait-text = Le prestataire a reçu votre paiement. Cette page affichera le résu
 wait-starting-title = Envoi de votre paiement
 wait-starting-text = Cela prend quelques secondes. Ne payez pas une seconde fois.
 wait-held-title = Nous avons reçu de l’argent pour ce paiement
-wait-held-text = Ne payez pas une seconde fois. { $merchant } a été prévenu et vérifie le paiement.
 wait-doubt-title = Nous vérifions auprès du prestataire
 wait-doubt-text = Nous ne savons pas encore si votre paiement est passé et posons la question. Ne payez pas une seconde fois.
 wait-phone-title = Confirmez sur votre téléphone
@@ -172,7 +171,7 @@ row-name = Titulaire du compte
 row-until = Valable jusqu’à
 crypto-address = Envoyez à cette adresse sur
 crypto-amount = Exactement ce montant
-crypto-left = Temps restant pour envoyer : { $minutes } min
+crypto-left = Temps restant pour envoyer :
 crypto-warning = Il reste moins d’une minute pour envoyer.
 crypto-late = Le délai d’envoi est écoulé. N’envoyez plus rien à cette adresse.
 crypto-qr-address = Adresse seule
@@ -183,14 +182,22 @@ crypto-details = Détails de la monnaie
 crypto-contract = Contrat du jeton :
 qr-label = Code QR de ce paiement
 
+# Ce qui est certain au sujet de l’argent. Seul money-nothing dit que rien n’a circulé.
+money-nothing = Rien n’a été prélevé sur votre compte.
+money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } a été prévenu.
+money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } a été prévenu.
+money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
+row-received = Reçu
+result-expired-held = Ce paiement ne peut plus être réglé.
+
 # Résultat
 result-success-title = Paiement réussi
 result-success-text = { $merchant } en a été informé. Merci !
 result-failed-title = Le paiement n’a pas abouti
 result-cancelled-title = Paiement annulé
-result-cancelled-text = Vous avez annulé ce paiement. Rien n’a été prélevé sur votre compte.
+result-cancelled-text = Ce paiement a été annulé.
 result-expired-title = Le temps pour payer est écoulé
-result-expired-text = Rien n’a été prélevé sur votre compte. Demandez un nouveau lien de paiement à { $merchant } si vous souhaitez toujours payer.
+result-expired-text = Demandez un nouveau lien de paiement à { $merchant } si vous souhaitez toujours payer.
 result-provider-says = Message du prestataire : { $message }
 leave-button = Retour chez { $merchant }
 leave-explain = Vous retournerez sur { $host } dans { $seconds } secondes.
@@ -199,18 +206,18 @@ leave-stay = Rester sur cette page
 
 # Pourquoi un paiement n’a pas abouti, et que faire ensuite
 reason-insufficient_funds = Il n’y a pas assez d’argent sur le compte. Approvisionnez-le ou payez autrement.
-reason-payer_declined = Le paiement n’a pas été confirmé sur le téléphone, ou y a été refusé. Rien n’a été prélevé sur votre compte.
+reason-payer_declined = Le paiement n’a pas été confirmé sur le téléphone, ou y a été refusé.
 reason-payer_timeout = La confirmation n’est pas arrivée à temps. Gardez votre téléphone déverrouillé à portée de main pour réessayer.
 reason-payer_busy = Un autre paiement est ouvert sur votre téléphone. Terminez-le ou attendez quelques minutes, puis réessayez.
 reason-invalid_account = Ce numéro n’a pas de compte actif pour ce moyen. Vérifiez le numéro ou choisissez un autre moyen.
 reason-limit_exceeded = Ce paiement dépasse un plafond de votre compte. Renseignez-vous auprès de votre prestataire ou payez autrement.
 reason-amount_out_of_range = Ce moyen n’accepte pas ce montant. Choisissez un autre moyen.
-reason-expired = La demande de paiement a expiré avant d’être confirmée. Rien n’a été prélevé sur votre compte.
+reason-expired = La demande de paiement a expiré avant d’être confirmée.
 reason-not_permitted = Votre prestataire n’autorise pas ce paiement. Renseignez-vous auprès de lui ou payez autrement.
 reason-merchant_funds = Le compte du marchand ne peut pas recevoir ce paiement actuellement. Veuillez en informer le marchand.
-reason-provider_unavailable = Le prestataire n’a pas pu être joint. Rien n’a été prélevé sur votre compte. Réessayez plus tard ou avec un autre moyen.
+reason-provider_unavailable = Le prestataire n’a pas pu être joint. Réessayez plus tard ou avec un autre moyen.
 reason-misconfigured = Ce moyen n’est pas correctement configuré. Veuillez en informer le marchand et choisir un autre moyen.
-reason-other = Le prestataire n’a pas accepté le paiement. Rien n’a été prélevé sur votre compte. Choisissez un autre moyen ou renseignez-vous auprès de lui.
+reason-other = Le prestataire n’a pas accepté le paiement. Choisissez un autre moyen ou renseignez-vous auprès de lui.
 
 # Reçu
 receipt-title = Reçu
@@ -224,8 +231,8 @@ cancel-no = Non, continuer à payer
 
 # Avis après une étape impossible
 notice-method = Ce moyen ne peut pas accepter ce paiement en ce moment. Veuillez en choisir un autre.
-notice-stale = Cette page n’était plus à jour. Veuillez choisir à nouveau ; rien n’a été payé.
-notice-price = Le taux de change a changé, et le montant avec lui. Veuillez le vérifier ; rien n’a été payé.
+notice-stale = Cette page n’était plus à jour. Veuillez choisir à nouveau.
+notice-price = Le taux de change a changé, et le montant avec lui. Veuillez le vérifier.
 notice-under-way = Le paiement a déjà commencé ; il ne peut plus être annulé ici.
 
 # Ennuis
@@ -236,7 +243,7 @@ unavailable-title = Impossible d’afficher votre paiement pour l’instant
 unavailable-text = Le problème vient de chez nous et rien n’est perdu. Veuillez réessayer dans une minute.
 unavailable-advice = Si vous avez déjà confirmé le paiement, ne payez pas à nouveau : il continue sans cette page.
 large-title = Le texte envoyé est trop long
-large-text = L’envoi est plus grand que ce que cette page accepte. Rien n’a été payé.
+large-text = L’envoi est plus grand que ce que cette page accepte, et n’a pas été pris en compte.
 large-advice = Revenez en arrière et raccourcissez ce que vous avez écrit.
 nowhere-title = Il n’y a pas de page ici
 nowhere-text = L’adresse a peut-être été coupée lors de la copie, ou elle n’est plus utilisée.
@@ -246,7 +253,7 @@ front-text = Ce serveur traite des paiements pour des commerçants. Pour payer, 
 front-developers = Pour les développeurs :
 front-docs = documentation de l’API
 method-title = Cette adresse ne s’ouvre pas ainsi
-method-text = Rien n’a été payé. Rouvrez la page de paiement avec le bouton.
+method-text = Rouvrez la page de paiement avec le bouton.
 method-advice = Si le bouton n’aide pas, rouvrez le lien depuis la boutique.
 wait-code-away-title = Transmission de votre code
 wait-code-away-text = Le prestataire le vérifie. Cela prend quelques secondes.

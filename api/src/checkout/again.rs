@@ -100,14 +100,20 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
     let why = decline.map(|decline| decline.reason);
     let message = decline.and_then(|decline| decline.provider_message.as_deref());
     let (title, text) = if unsent {
-        let method = scene.directory.payment_method(&attempt.method);
-        let method = method.map_or(attempt.method.as_str(), |method| &method.name);
+        let method = &scene.method_name(&attempt.method);
         (
             scene.say_with("choose-unsent", &[("method", method)]),
-            scene.say("choose-unsent-text"),
+            format!(
+                "{} {}",
+                scene.say("choose-unsent-text"),
+                scene.about_money()
+            ),
         )
     } else {
-        (scene.say("result-failed-title"), reason(language, why))
+        (
+            scene.say("result-failed-title"),
+            format!("{} {}", reason(language, why), scene.about_money()),
+        )
     };
     let left = scene.tx.attempts_left() as u64;
     // A number without an account is corrected first; all else can be confirmed again as it is.

@@ -33,7 +33,8 @@ struct MethodRow {
     href: String,
     icon: String,
     name: String,
-    kind: String,
+    /// What it is, unless its name says so.
+    kind: Option<String>,
 }
 
 /// `GET /checkout/{id}`: the first view. A payment that is beyond it is shown where it stands.
@@ -112,11 +113,12 @@ pub(super) fn page(
 
 fn method_row(scene: &Scene, way: &Way, country: &str) -> MethodRow {
     let method = &way.method;
+    let name = scene.method_name(&method.code);
     MethodRow {
         href: scene.link("details", &[("country", country), ("method", &method.code)]),
         icon: scene.icon(method),
-        name: scene.method_name(&method.code),
-        kind: scene.say(kind(method.category)),
+        kind: Some(scene.say(kind(method.category))).filter(|kind| *kind != name),
+        name,
     }
 }
 

@@ -71,7 +71,10 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         warnings: ["crypto-exact", "crypto-exchange"]
             .map(|warning| scene.say_with(warning, &values))
             .into(),
-        left: ends_at.filter(|_| !is_late).map(|at| time_left(scene, at)),
+        left: ends_at.filter(|_| !is_late).map(|at| {
+            let seconds = at.since(scene.now).as_secs();
+            scene.countdown("crypto-left", seconds)
+        }),
         until: expires.clone().filter(|_| ends_at.is_none()),
         is_late,
         address: address.clone(),
@@ -80,15 +83,6 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         unit: unit.to_owned(),
         contract: contract.map(str::to_owned),
     })
-}
-
-fn time_left(scene: &Scene, ends_at: Timestamp) -> TimeLeft {
-    let seconds = ends_at.since(scene.now).as_secs();
-    let minutes = seconds.div_ceil(60).max(1).to_string();
-    TimeLeft {
-        seconds,
-        text: scene.say_with("crypto-left", &[("minutes", &minutes)]),
-    }
 }
 
 /// Symbol and contract of `USDC (0x…)`.
@@ -100,7 +94,7 @@ fn coin(token: &str) -> (&str, Option<&str>) {
 }
 
 /// Gateways write `2026-11-20 10:00 UTC` or a time of RFC 3339.
-fn moment(text: &str) -> Option<Timestamp> {
+pub fn moment(text: &str) -> Option<Timestamp> {
     let minutes = text.strip_suffix(" UTC").map(|time| time.replace(' ', "T"));
     let seconds = minutes.map(|time| format!("{time}:00Z"));
     Timestamp::parse(seconds.as_deref().unwrap_or(text))

@@ -69,8 +69,12 @@ pub(super) fn page(scene: &Scene) -> Response {
                 .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
             ("failed", reason(language, Some(failure.reason)))
         }
-        _ if is_expired(scene) => ("expired", scene.say_merchant("result-expired-text")),
+        _ if is_expired(scene) => ("expired", expired(scene)),
         _ => ("cancelled", scene.say("result-cancelled-text")),
+    };
+    let text = match &scene.tx.state {
+        State::Succeeded => text,
+        _ => format!("{text} {}", scene.about_money()),
     };
     let title = scene.say(&format!("result-{kind}-title"));
     scene.show(&Page {
@@ -92,6 +96,15 @@ pub(super) fn page(scene: &Scene) -> Response {
             url: back.url,
         }),
     })
+}
+
+/// A new link is proposed only where nothing has been paid.
+fn expired(scene: &Scene) -> String {
+    if scene.tx.surely_moved_no_money() {
+        scene.say_merchant("result-expired-text")
+    } else {
+        scene.say("result-expired-held")
+    }
 }
 
 /// What the payer should know, with the next step.

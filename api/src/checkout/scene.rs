@@ -16,6 +16,7 @@ use url::form_urlencoded::Serializer;
 
 use super::assets;
 use super::brand::{self, Contact};
+use super::crypto;
 use super::headers::{self, Nonce};
 use super::language::Language;
 use crate::utils::MethodIcons;
@@ -249,6 +250,31 @@ impl Scene {
         format!("<img src=\"{prefix}{path}?v={mark}\" width=\"44\" height=\"44\" alt=\"\">")
     }
 
+    /// What is certain about money that moved: nothing, so much of the amount, or that it is not known yet.
+    pub fn about_money(&self) -> String {
+        let written = self.visitor.language.written();
+        if self.tx.surely_moved_no_money() {
+            return self.say("money-nothing");
+        }
+        let merchant = self.app.name.as_str();
+        let Some(received) = self.tx.received() else {
+            return self.say_with("money-unknown", &[("merchant", merchant)]);
+        };
+        let (amount, asked) = (
+            received.amount.written(written),
+            received.asked.written(written),
+        );
+        let is_part = received.amount < received.asked;
+        self.say_with(
+            if is_part { "money-part" } else { "money-all" },
+            &[
+                ("received", &amount),
+                ("asked", &asked),
+                ("merchant", merchant),
+            ],
+        )
+    }
+
     /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
@@ -259,6 +285,11 @@ impl Scene {
         };
         let mut rows = vec![self.row(label, amount).strong()];
         rows.extend(self.conversion_rows(&charge));
+        let received = self.tx.received();
+        if let Some(received) = received.filter(|received| received.amount != charge.amount) {
+            let amount = received.amount.written(self.visitor.language.written());
+            rows.push(self.row("row-received", amount).strong());
+        }
         rows
     }
 
@@ -345,12 +376,17 @@ impl Scene {
             return None;
         }
         let seconds = self.tx.payment()?.expires_at.since(self.now).as_secs();
-        let label = self.say("time-left");
-        Some(TimeLeft {
+        Some(self.countdown("time-left", seconds))
+    }
+
+    /// So many seconds from now, after the words of `label`.
+    pub fn countdown(&self, label: &str, seconds: u64) -> TimeLeft {
+        let label = self.say(label);
+        TimeLeft {
             seconds,
             text: format!("{label} {}", self.duration(seconds)),
             label,
-        })
+        }
     }
 
     /// A length of time in two units at most: `3 days`, `2 h 15 min`, `30 min`. Minutes are rounded up.
@@ -368,7 +404,7 @@ impl Scene {
 
     /// The row of a moment until which something is valid: in words and UTC, which script turns into the reader's own time.
     pub fn until(&self, moment: &str) -> Row {
-        let at = Timestamp::parse(moment);
+        let at = crypto::moment(moment);
         let written = self.visitor.language.written();
         Row {
             time: at.map(|at| at.to_string()),

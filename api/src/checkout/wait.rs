@@ -134,10 +134,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
 fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
     match (&scene.tx.state, action) {
         // Money was reported: nothing more is to be paid, whatever the open attempt asks for.
-        _ if scene.tx.is_held() => (
-            scene.say("wait-held-title"),
-            scene.say_merchant("wait-held-text"),
-        ),
+        _ if scene.tx.is_held() => (scene.say("wait-held-title"), scene.about_money()),
         (State::AwaitingProvider | State::InDoubt, _) if patience::is_given_up(&scene.tx) => {
             patience::given_up(scene)
         }

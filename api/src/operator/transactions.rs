@@ -9,7 +9,7 @@ use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{Case, State as Stage, Status, Transaction};
+use switchyard_engine::transaction::{Case, CaseReason, State as Stage, Status, Transaction};
 
 use super::callbacks;
 use super::error::{Answer, Refused, invalid, not_found};
@@ -163,7 +163,7 @@ pub fn made(message: &str, transaction: &Transaction) -> Answer {
 }
 
 pub fn summary(transaction: &Transaction) -> Value {
-    let attempt = transaction.current_attempt();
+    let (attempt, received) = (transaction.current_attempt(), transaction.received());
     let failure = match &transaction.state {
         Stage::Failed(failure) => Some(failure),
         _ => None,
@@ -185,6 +185,9 @@ pub fn summary(transaction: &Transaction) -> Value {
         "failure_reason": failure.map(|failure| failure.reason),
         "failure_message": failure.map(|failure| &failure.message),
         "open_cases": open_cases(transaction),
+        "attention": transaction.attention().map(CaseReason::as_str),
+        "received": received.map(|received| received.amount.to_json_number()),
+        "received_formatted": received.map(|received| received.amount.format()),
         "created_at": iso(transaction.created_at),
         "updated_at": iso(transaction.updated_at),
     })

@@ -84,12 +84,16 @@ fn short(label: &str) -> String {
     shown.take(4).collect()
 }
 
-/// First letters of the first two words; of a single word, its first two letters.
+/// First letters of the first two words; of a single word, its first two letters; a first word in capitals as it is.
 fn initials(label: &str) -> String {
     let mut words = label
         .split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty());
     let letters: String = match (words.next(), words.next()) {
+        // A brand that is written in capitals is known by them: MTN, TNM.
+        (Some(first), Some(_)) if (2..=3).contains(&first.len()) && is_upper(first) => {
+            first.to_owned()
+        }
         (Some(first), Some(second)) => first
             .chars()
             .take(1)
@@ -99,6 +103,10 @@ fn initials(label: &str) -> String {
         (None, _) => "?".to_owned(),
     };
     letters.to_uppercase()
+}
+
+fn is_upper(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 fn escaped(text: &str) -> String {
@@ -154,7 +162,8 @@ mod tests {
     #[test]
     fn initials_are_those_of_the_first_two_words() {
         let table = [
-            ("MTN MoMo Benin", "MM"),
+            ("MTN MoMo", "MTN"),
+            ("Moov Money", "MM"),
             ("M-Pesa Kenya", "MP"),
             ("Airtel/Tigo Ghana", "AT"),
             ("Halopesa", "HA"),

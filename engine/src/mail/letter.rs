@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::ids::{AppId, Ids, MailId, TransactionId};
 use crate::language::Language;
 use crate::store::{Batch, Table};
-use crate::transaction::{MailTo, State, Status, Transaction};
+use crate::transaction::{CaseReason, MailTo, State, Status, Transaction};
 
 /// What a mail says, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,12 @@ pub struct Letter {
     pub rate: Option<String>,
     #[serde(default)]
     pub markup: Option<String>,
+    /// What is certain about money that moved.
+    #[serde(default)]
+    pub money: Money,
+    /// Why a person has to decide, of a mail about a case.
+    #[serde(default)]
+    pub case: Option<CaseReason>,
     /// Whom the customer asks, one line.
     #[serde(default)]
     pub support: Option<String>,
@@ -62,6 +68,31 @@ pub enum Recipient {
     Preview,
 }
 
+/// What is certain about money that moved for a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Money {
+    /// None moved.
+    Nothing,
+    /// Providers reported `amount` of `asked`, as people read them.
+    Received { amount: String, asked: String },
+    #[default]
+    Unknown,
+}
+
+impl Money {
+    fn of(tx: &Transaction, language: Language) -> Self {
+        if tx.surely_moved_no_money() {
+            return Self::Nothing;
+        }
+        tx.received()
+            .map_or(Self::Unknown, |received| Self::Received {
+                amount: received.amount.written(language),
+                asked: received.asked.written(language),
+            })
+    }
+}
+
 /// A letter that was sent or given up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posted {
@@ -83,27 +114,11 @@ pub fn enqueue(
     ids: &Ids,
 ) -> bool {
     let settings = &app.settings;
-    let own_locale = settings.locale.as_deref().and_then(Language::of);
-    let own_language = own_locale.unwrap_or(Language::En);
-    let payers = tx.context.locale.as_deref().and_then(Language::of);
-    let payers_language = payers.unwrap_or(own_language);
-    let (merchant, customer) = (settings.merchant_email.as_deref(), &tx.customer.email);
-    let is_sandbox = tx.environment == Environment::Sandbox;
-    let (to, address, language) = match to {
-        MailTo::Merchant if settings.notify_merchant => {
-            (Recipient::Merchant, merchant, own_language)
-        }
-        MailTo::Customer if settings.notify_customer && is_sandbox => {
-            (Recipient::Preview, merchant, payers_language)
-        }
-        MailTo::Customer if settings.notify_customer => (
-            Recipient::Customer,
-            Some(customer.as_str()),
-            payers_language,
-        ),
-        MailTo::Merchant | MailTo::Customer => return false,
+    let case = match to {
+        MailTo::MerchantAboutCase => tx.cases.last().map(|case| case.reason),
+        MailTo::Merchant | MailTo::Customer => None,
     };
-    let Some(address) = address else {
+    let Some((to, address, language)) = recipient(app, tx, to) else {
         return false;
     };
     let charge = Charge::of(tx);
@@ -126,6 +141,8 @@ pub fn enqueue(
         asked: charge.conversion.map(|_| charge.asked.written(language)),
         rate: charge.rate(language),
         markup: charge.markup(language),
+        money: Money::of(tx, language),
+        case,
         support: settings.support(),
         description: tx.description.clone(),
         customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),
@@ -141,6 +158,36 @@ pub fn enqueue(
     };
     batch.put(Table::Outbox, key(now, letter.id), json(&letter));
     true
+}
+
+/// Who gets the mail, at which address and in which language. `None`: nobody, since the app does not want it or has no address.
+fn recipient<'a>(
+    app: &'a App,
+    tx: &'a Transaction,
+    to: MailTo,
+) -> Option<(Recipient, &'a str, Language)> {
+    let settings = &app.settings;
+    let own_locale = settings.locale.as_deref().and_then(Language::of);
+    let own_language = own_locale.unwrap_or(Language::En);
+    let payers = tx.context.locale.as_deref().and_then(Language::of);
+    let payers_language = payers.unwrap_or(own_language);
+    let (merchant, customer) = (settings.merchant_email.as_deref(), &tx.customer.email);
+    let is_sandbox = tx.environment == Environment::Sandbox;
+    let (to, address, language) = match to {
+        MailTo::Merchant | MailTo::MerchantAboutCase if settings.notify_merchant => {
+            (Recipient::Merchant, merchant, own_language)
+        }
+        MailTo::Customer if settings.notify_customer && is_sandbox => {
+            (Recipient::Preview, merchant, payers_language)
+        }
+        MailTo::Customer if settings.notify_customer => (
+            Recipient::Customer,
+            Some(customer.as_str()),
+            payers_language,
+        ),
+        MailTo::Merchant | MailTo::Customer | MailTo::MerchantAboutCase => return None,
+    };
+    Some((to, address?, language))
 }
 
 impl Letter {

@@ -27,7 +27,7 @@ use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-pub use self::letter::{Letter, Posted, Recipient, enqueue};
+pub use self::letter::{Letter, Money, Posted, Recipient, enqueue};
 pub use self::post::MailSnapshot;
 use self::post::Post;
 use self::streak::FailureStreak;

@@ -6,7 +6,7 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
-use super::letter::{Letter, Recipient};
+use super::letter::{Letter, Money, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::language::Language;
@@ -79,7 +79,7 @@ pub fn plain(letter: &Letter, from: &Installation) -> String {
     if letter.environment == Environment::Sandbox {
         text.push_str(&format!("{}\n\n", letter.note()));
     }
-    text.push_str(&letter.say(&format!("{}-text", letter.sentence())));
+    text.push_str(&letter.text());
     text.push_str("\n\n");
     let colon = match letter.language {
         Language::En => ":",
@@ -101,6 +101,7 @@ pub fn plain(letter: &Letter, from: &Installation) -> String {
 
 pub fn html(letter: &Letter, from: &Installation) -> String {
     let (kind, heading) = match letter.status {
+        _ if letter.case.is_some() => ("over", "heading-case"),
         Status::Success => ("good", "heading-success"),
         Status::Failed => ("bad", "heading-failed"),
         Status::Cancelled | Status::Initiated | Status::Pending => ("over", "heading-cancelled"),
@@ -145,7 +146,7 @@ pub fn html(letter: &Letter, from: &Installation) -> String {
         heading = escape(&letter.say(heading)),
         amount = escape(&letter.amount),
         app = escape(&letter.app_name),
-        text = escape(&letter.say(&format!("{}-text", letter.sentence()))),
+        text = escape(&letter.text()),
         rows = rows,
         receipt = receipt.unwrap_or_default(),
         note = escape(&note),
@@ -180,7 +181,34 @@ impl Letter {
         } else {
             "payout"
         };
+        if self.case.is_some() {
+            return format!("{to}-{kind}-case");
+        }
         format!("{to}-{kind}-{}", self.status.as_str())
+    }
+
+    /// What happened, and what is certain about money where it did not succeed.
+    fn text(&self) -> String {
+        let happened = self.say(&format!("{}-text", self.sentence()));
+        let is_success = self.status == Status::Success && self.case.is_none();
+        if is_success || self.to != Recipient::Merchant {
+            return happened;
+        }
+        let kind = if self.is_payment() {
+            "payment"
+        } else {
+            "payout"
+        };
+        let money = match &self.money {
+            Money::Nothing => self.say(&format!("money-nothing-{kind}")),
+            Money::Unknown => self.say("money-unknown"),
+            Money::Received { amount, asked } => {
+                let values = [("received", amount.as_str()), ("asked", asked)];
+                self.language
+                    .say(&format!("money-received-{kind}"), &values)
+            }
+        };
+        format!("{happened} {money}")
     }
 
     fn say(&self, name: &str) -> String {
@@ -208,7 +236,13 @@ impl Letter {
             ("label-description", Some(self.description.clone())),
             ("label-customer", customer),
             ("label-method", self.method.clone()),
+            ("label-received", self.received()),
             ("label-reason", self.reason.clone()),
+            (
+                "label-case",
+                self.case
+                    .map(|case| self.say(&format!("case-{}", case.as_str()))),
+            ),
             ("label-date", Some(self.language.date(self.ended_at))),
             ("label-reference", Some(self.transaction.to_string())),
             (
@@ -224,6 +258,14 @@ impl Letter {
             .collect()
     }
 
+    /// The received amount, where it is another than that of the letter.
+    fn received(&self) -> Option<String> {
+        match &self.money {
+            Money::Received { amount, .. } if *amount != self.amount => Some(amount.clone()),
+            Money::Received { .. } | Money::Nothing | Money::Unknown => None,
+        }
+    }
+
     /// What is said of a mail of the sandbox.
     fn note(&self) -> String {
         let note = self.say("sandbox-note");
@@ -235,7 +277,7 @@ impl Letter {
 
     /// Address of the receipt page: of a payment that succeeded.
     fn receipt(&self, public_url: &str) -> Option<String> {
-        let has_one = self.is_payment() && self.status == Status::Success;
+        let has_one = self.is_payment() && self.status == Status::Success && self.case.is_none();
         let (id, language) = (self.transaction, self.language.code());
         has_one.then(|| format!("{public_url}/checkout/{id}/receipt?lang={language}"))
     }

@@ -3,7 +3,6 @@
 
 use super::event::{Event, EventName};
 use super::model::Transaction;
-use crate::environment::Environment;
 use crate::ids::AttemptId;
 
 /// One thing that the world has to do.
@@ -30,11 +29,13 @@ pub enum Action {
     Mail(MailTo),
 }
 
-/// Who gets a mail about the end of a transaction.
+/// Who gets a mail about a transaction, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailTo {
     Merchant,
     Customer,
+    /// A case was opened: a person has to decide.
+    MerchantAboutCase,
 }
 
 /// What `event` asks for, on the transaction as it is after the event.
@@ -61,8 +62,8 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
                 EventName::PayoutSuccess
             };
             let mut actions = vec![Action::Announce(name), Action::Mail(MailTo::Merchant)];
-            // In sandbox, mails go to the merchant only (decisions 7).
-            if payment && tx.environment == Environment::Live {
+            // In sandbox the merchant gets it, as a preview (decisions 7).
+            if payment {
                 actions.push(Action::Mail(MailTo::Customer));
             }
             actions
@@ -79,6 +80,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             Action::Announce(EventName::PaymentCancelled),
             Action::Mail(MailTo::Merchant),
         ],
+        Event::CaseOpened { .. } => vec![Action::Mail(MailTo::MerchantAboutCase)],
         Event::Confirmed { .. }
         | Event::AttemptPending { .. }
         | Event::AttemptInDoubt { .. }
@@ -93,7 +95,6 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptAllowed
         | Event::Held
         | Event::Processed
-        | Event::CaseOpened { .. }
         | Event::CaseAmended { .. }
         | Event::CaseClosed { .. } => Vec::new(),
     }

@@ -390,6 +390,9 @@ fn peace(plan: &Plan) -> Peace {
     }
 }
 
+/// Whom a mail about a case is for, in [`Posted::to`].
+pub const ABOUT_CASE: &str = "merchant about a case";
+
 async fn posted(engine: &Engine) -> Vec<Posted> {
     let mut all = Vec::new();
     for environment in [Environment::Sandbox, Environment::Live] {
@@ -399,6 +402,7 @@ async fn posted(engine: &Engine) -> Vec<Posted> {
             transaction: posted.letter.transaction.to_string(),
             status: posted.letter.status.as_str().to_owned(),
             to: match posted.letter.to {
+                _ if posted.letter.case.is_some() => ABOUT_CASE,
                 mail::Recipient::Merchant => "merchant",
                 mail::Recipient::Customer => "customer",
                 mail::Recipient::Preview => "merchant as a preview",

@@ -68,6 +68,9 @@ pub const PAYMENT_VERIFIED: &str = "
     customer          object
     metadata          object
     capture           object?
+    amount_received            number?
+    amount_received_formatted  text?
+    currency_received          text?
 ";
 
 pub const PAYMENT_RETRIEVED: &str = "

@@ -148,6 +148,22 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
             "result-converted".to_owned(),
             result::page(&scene(samples::converted(State::Succeeded))),
         ),
+        (
+            "wait-held".to_owned(),
+            wait::page(
+                &scene(samples::partly_paid(State::AwaitingProvider)),
+                None,
+                None,
+            ),
+        ),
+        (
+            "result-held".to_owned(),
+            result::page(&scene(samples::partly_paid(State::Cancelled))),
+        ),
+        (
+            "result-unknown".to_owned(),
+            result::page(&scene(samples::unknown_end())),
+        ),
         ("result-failed".to_owned(), result::page(&failed)),
         (
             "result-cancelled".to_owned(),

@@ -8,14 +8,13 @@ use switchyard_engine::directory::Directory;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::ids::{
-    AccountId, AppId, AttemptId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
+    AccountId, AppId, AttemptId, CaseId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
 };
 use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 use switchyard_engine::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, ClientContext, Conversion,
-    Customer,
-    Decision, Decline, DeclineReason, Details, Failure, PayerAction, PaymentDetails, Price, State,
-    Transaction,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason,
+    ClientContext, Conversion, Customer, Decision, Decline, DeclineReason, Details, Failure,
+    PayerAction, PaymentDetails, Price, State, Transaction,
 };
 
 use crate::checkout::headers::Nonce;
@@ -186,7 +185,34 @@ pub fn given_up() -> Transaction {
 
 pub fn ended(state: State) -> Transaction {
     let mut tx = waiting(None);
+    tx.attempts[0].state = match state {
+        State::Succeeded => AttemptState::Succeeded,
+        State::Failed(_) | State::Cancelled => AttemptState::Declined,
+        _ => AttemptState::Pending,
+    };
     tx.state = state;
+    tx
+}
+
+/// The same after the provider reported 5,000 XOF, with the case that this opened.
+pub fn partly_paid(state: State) -> Transaction {
+    let mut tx = ended(state);
+    let attempt = &mut tx.attempts[0];
+    let received = Amount::from_minor(5_000, attempt.amount.currency());
+    attempt.captured = Some(received);
+    attempt.payer_action = Some(PayerAction::Dial {
+        ussd: "*126#".to_owned(),
+    });
+    tx.cases.push(Case {
+        id: CaseId::new(Ids::seeded(11).ulid(NOW)),
+        opened_at: NOW,
+        reason: CaseReason::AmountDiffers,
+        reference: attempt.reference,
+        detail: "5,000 of 12,500".to_owned(),
+        amount: Some(received),
+        provider_id: None,
+        closed: None,
+    });
     tx
 }
 
@@ -218,6 +244,13 @@ pub fn failed(reason: DeclineReason) -> Transaction {
         reason,
         message: "The payer declined, as this test number always does.".to_owned(),
     }))
+}
+
+/// A payment that ended while an attempt's outcome was not known.
+pub fn unknown_end() -> Transaction {
+    let mut tx = ended(State::Cancelled);
+    tx.attempts[0].state = AttemptState::InDoubt;
+    tx
 }
 
 pub fn expired() -> Transaction {

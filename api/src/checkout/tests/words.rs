@@ -64,6 +64,41 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
 }
 
 #[tokio::test]
+async fn a_page_says_that_nothing_was_taken_only_where_that_is_certain() {
+    let nothing = "Nothing was taken";
+    for name in ["result-failed", "result-cancelled", "result-expired"] {
+        assert!(page(name).await.contains(nothing), "{name}");
+    }
+    let part = "Part of it arrived: XOF\u{a0}5,000 of XOF\u{a0}12,500. Please do not pay again.";
+    for name in ["wait-held", "result-held"] {
+        let html = page(name).await;
+        assert!(!html.contains(nothing) && html.contains(part), "{name}");
+        assert!(html.contains("Café Zola has been notified"), "{name}");
+        assert!(!html.contains("*126#"), "{name} asks for the full amount");
+    }
+    let html = page("result-unknown").await;
+    assert!(!html.contains(nothing) && html.contains("not certain yet"));
+}
+
+#[tokio::test]
+async fn after_a_conversion_every_page_names_what_was_paid_and_how_it_came_about() {
+    for name in ["receipt-converted", "result-converted"] {
+        let html = page(name).await;
+        let facts = [
+            "XOF\u{a0}84,045",
+            "€125.00",
+            "1\u{a0}EUR = 672.356\u{a0}XOF",
+            "2.5%",
+        ];
+        for fact in facts {
+            assert!(html.contains(fact), "{name}: {fact}");
+        }
+        // The order's amount stands beside the rate and in its own row, never as what was paid.
+        assert_eq!(html.matches("€125.00").count(), 2, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn the_sandbox_says_so_and_names_its_numbers() {
     let html = page("details").await;
     assert!(html.contains("Sandbox") && html.contains("No money moves"));

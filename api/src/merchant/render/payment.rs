@@ -7,6 +7,7 @@ use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
+use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 use utoipa::ToSchema;
 
@@ -71,6 +72,12 @@ pub struct PaymentVerified<'a> {
     metadata: &'a BTreeMap<String, String>,
     /// Null before the first attempt.
     capture: Option<Capture<'a>>,
+    /// What providers reported as received, in major units of `currency_received`; null when none was reported.
+    #[schema(value_type = Option<f64>)]
+    amount_received: Option<Number>,
+    amount_received_formatted: Option<String>,
+    /// ISO 4217.
+    currency_received: Option<&'static str>,
 }
 
 /// A payment as retrieve and the list answer it.
@@ -132,6 +139,7 @@ pub struct PaymentRetrieved<'a> {
 
 impl<'a> PaymentVerified<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        let received = tx.received().map(|received| received.amount);
         Self {
             id: tx.id,
             status: tx.status(),
@@ -150,6 +158,9 @@ impl<'a> PaymentVerified<'a> {
             customer: CustomerVerified::new(scene, &tx.customer),
             metadata: &tx.metadata,
             capture: Capture::new(scene, tx),
+            amount_received: received.map(Amount::to_json_number),
+            amount_received_formatted: received.map(Amount::format),
+            currency_received: received.map(|amount| amount.currency().code()),
         }
     }
 }

@@ -290,10 +290,10 @@ fn a_payment_is_not_confirmed_after_its_time() {
 }
 
 #[test]
-fn sandbox_payments_mail_the_merchant_only() {
+fn sandbox_payments_preview_the_customers_mail() {
     let mut world = World::payment();
     world.tx.environment = crate::environment::Environment::Sandbox;
     world.apply(confirm(1)).unwrap();
     world.answer(succeeded()).unwrap();
-    assert!(!world.actions.contains(&Action::Mail(MailTo::Customer)));
+    assert!(world.actions.contains(&Action::Mail(MailTo::Customer)));
 }

@@ -9,13 +9,13 @@ preview-note = This is what your customer receives in live.
 merchant-payment-success = Payment of { $amount } received – { $app }
 merchant-payment-success-text = A payment of { $amount } to { $app } was completed successfully.
 merchant-payment-failed = Payment of { $amount } failed – { $app }
-merchant-payment-failed-text = A payment of { $amount } to { $app } failed. No money was received.
+merchant-payment-failed-text = A payment of { $amount } to { $app } failed.
 merchant-payment-cancelled = Payment of { $amount } cancelled – { $app }
-merchant-payment-cancelled-text = A payment of { $amount } to { $app } was cancelled. No money was received.
+merchant-payment-cancelled-text = A payment of { $amount } to { $app } was cancelled.
 merchant-payout-success = Payout of { $amount } sent – { $app }
 merchant-payout-success-text = A payout of { $amount } from { $app } was completed successfully.
 merchant-payout-failed = Payout of { $amount } failed – { $app }
-merchant-payout-failed-text = A payout of { $amount } from { $app } failed. The recipient was not paid.
+merchant-payout-failed-text = A payout of { $amount } from { $app } failed.
 
 customer-payment-success = Your payment of { $amount } to { $app }
 customer-payment-success-text = Thank you, { $name }. Your payment of { $amount } to { $app } was received.
@@ -41,3 +41,27 @@ footer-merchant = You receive this because notifications are on for { $app }. Yo
 footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
 footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
 footer-service = Sent by { $service }
+
+merchant-payment-case = Payment of { $amount } needs attention – { $app }
+merchant-payment-case-text = A payment of { $amount } to { $app } cannot be settled automatically. Ask the operator of this service to decide, and check the payment through the API before you deliver.
+merchant-payout-case = Payout of { $amount } needs attention – { $app }
+merchant-payout-case-text = A payout of { $amount } from { $app } cannot be settled automatically. Ask the operator of this service to decide.
+heading-case = Needs attention
+
+money-nothing-payment = No money was received.
+money-nothing-payout = The recipient was not paid.
+money-received-payment = { $received } of { $asked } was received.
+money-received-payout = The provider reported { $received } of { $asked } as sent.
+money-unknown = It is not certain yet whether money moved.
+
+label-received = Received
+label-case = To decide
+case-money_after_the_end = Money was received after the payment had ended, or while another attempt was in progress.
+case-late_success = Money was received for an attempt that had counted as failed. It settles the payment.
+case-paid_twice = The customer paid twice: refund the second payment.
+case-surplus = More was received than was asked: return the surplus.
+case-contradicting_success = The provider reported two different successes for one attempt.
+case-ambiguous_provider_id = The provider used one id for two attempts.
+case-success_contradicted = The provider took back a success.
+case-amount_differs = Less was received than was asked, or another currency.
+case-no_final_answer = The provider has given no final answer for three days.

@@ -8,13 +8,13 @@ preview-note = Voici ce que votre client reçoit en production.
 merchant-payment-success = Paiement de { $amount } reçu – { $app }
 merchant-payment-success-text = Un paiement de { $amount } à { $app } a abouti.
 merchant-payment-failed = Paiement de { $amount } échoué – { $app }
-merchant-payment-failed-text = Un paiement de { $amount } à { $app } a échoué. Aucun argent n'a été reçu.
+merchant-payment-failed-text = Un paiement de { $amount } à { $app } a échoué.
 merchant-payment-cancelled = Paiement de { $amount } annulé – { $app }
-merchant-payment-cancelled-text = Un paiement de { $amount } à { $app } a été annulé. Aucun argent n'a été reçu.
+merchant-payment-cancelled-text = Un paiement de { $amount } à { $app } a été annulé.
 merchant-payout-success = Versement de { $amount } envoyé – { $app }
 merchant-payout-success-text = Un versement de { $amount } de { $app } a abouti.
 merchant-payout-failed = Versement de { $amount } échoué – { $app }
-merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué. Le bénéficiaire n'a pas été payé.
+merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué.
 
 customer-payment-success = Votre paiement de { $amount } à { $app }
 customer-payment-success-text = Merci, { $name }. Votre paiement de { $amount } à { $app } a bien été reçu.
@@ -40,3 +40,27 @@ footer-merchant = Vous recevez ce message parce que les notifications sont activ
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
 footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n'est pas consultée.
 footer-service = Envoyé par { $service }
+
+merchant-payment-case = Paiement de { $amount } à vérifier – { $app }
+merchant-payment-case-text = Un paiement de { $amount } à { $app } ne peut pas être réglé automatiquement. Demandez à l'exploitant de ce service de décider, et vérifiez le paiement par l'API avant de livrer.
+merchant-payout-case = Versement de { $amount } à vérifier – { $app }
+merchant-payout-case-text = Un versement de { $amount } de { $app } ne peut pas être réglé automatiquement. Demandez à l'exploitant de ce service de décider.
+heading-case = À vérifier
+
+money-nothing-payment = Aucun argent n'a été reçu.
+money-nothing-payout = Le bénéficiaire n'a pas été payé.
+money-received-payment = { $received } sur { $asked } a été reçu.
+money-received-payout = Le prestataire a annoncé l'envoi de { $received } sur { $asked }.
+money-unknown = Il n'est pas encore certain que de l'argent ait circulé.
+
+label-received = Reçu
+label-case = À décider
+case-money_after_the_end = De l'argent a été reçu après la fin du paiement, ou pendant une autre tentative.
+case-late_success = De l'argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
+case-paid_twice = Le client a payé deux fois : remboursez le second paiement.
+case-surplus = Le montant reçu dépasse le montant demandé : rendez la différence.
+case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
+case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
+case-success_contradicted = Le prestataire est revenu sur un succès.
+case-amount_differs = Le montant reçu est inférieur au montant demandé, ou dans une autre devise.
+case-no_final_answer = Le prestataire n'a pas donné de réponse définitive depuis trois jours.
