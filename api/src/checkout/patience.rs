@@ -139,9 +139,8 @@ fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<
 }
 
 fn usual_wake(scene: &Scene, attempt: &Attempt) -> Option<String> {
-    let method = scene.directory.payment_method(&attempt.method);
-    let method = method.map_or(attempt.method.as_str(), |method| &method.name);
-    let values = [("method", method)];
+    let method = &scene.method_name(&attempt.method);
+    let values = [("method", method.as_str())];
     match &attempt.payer_action {
         Some(PayerAction::ConfirmOnPhone { .. }) => Some(scene.say_with("wake-phone", &values)),
         Some(PayerAction::EnterCode { .. }) => Some(scene.say("wake-code")),
