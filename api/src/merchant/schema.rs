@@ -243,7 +243,8 @@ refusal_sets! {
     ];
     /// What a list can refuse.
     ListRefusals = [
-        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, ParameterUnknown, RateLimitExceeded, InternalError, ServiceUnavailable,
+        ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, ParameterUnknown,
+        RateLimitExceeded, InternalError, ServiceUnavailable,
     ];
     /// What a route without a key can refuse.
     OpenRefusals = [InternalError];

@@ -282,8 +282,7 @@ async fn a_filter_that_does_not_exist_is_refused_by_name() {
     for path in [
         "/apps?email=a".to_owned(),
         "/cases?email=a".to_owned(),
-        "/callbacks?email=a".to_owned(),
-        format!("/transactions?app={app}&email=a"),
+        format!("/apps/{app}/transactions?email=a"),
     ] {
         let refused = world.refused("GET", &path, Value::Null).await;
         assert_eq!(refused, (422, "parameter_invalid".to_owned()), "{path}");
