@@ -80,10 +80,14 @@ pub enum Fault {
     GoneForgotten,
     /// The end of a transaction is not counted.
     CountForgotten,
+    /// A late success opens a case, and the payer may pay once more.
+    LateMoneyIgnored,
+    /// More money than was asked, and a second charge, open no case.
+    SurplusIgnored,
 }
 
 impl Fault {
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::JournalSkipped,
         Self::AnswerUnwritten,
         Self::AnsweredEarly,
@@ -122,6 +126,8 @@ impl Fault {
         Self::SecretKept,
         Self::GoneForgotten,
         Self::CountForgotten,
+        Self::LateMoneyIgnored,
+        Self::SurplusIgnored,
     ];
 }
 

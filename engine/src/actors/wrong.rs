@@ -22,6 +22,12 @@ pub(super) fn turned(
     if is_planted(Fault::ReversalIgnored) {
         events.retain(|event| !takes_success_back(event));
     }
+    if is_planted(Fault::LateMoneyIgnored) && events.iter().any(is_late_success) {
+        events.retain(is_late_success);
+    }
+    if is_planted(Fault::SurplusIgnored) {
+        events.retain(|event| !is_surplus(event));
+    }
     if is_planted(Fault::OrderUnsigned) {
         events.retain(|event| !matches!(event, Event::OperatorActed { .. }));
     }
@@ -35,6 +41,20 @@ pub(super) fn turned(
 
 fn takes_success_back(event: &Event) -> bool {
     matches!(event, Event::CaseOpened { case } if case.reason == CaseReason::SuccessContradicted)
+}
+
+fn is_late_success(event: &Event) -> bool {
+    matches!(event, Event::CaseOpened { case } if case.reason == CaseReason::LateSuccess)
+}
+
+fn is_surplus(event: &Event) -> bool {
+    let is = |reason| {
+        matches!(
+            reason,
+            CaseReason::Surplus | CaseReason::ContradictingSuccess
+        )
+    };
+    matches!(event, Event::CaseOpened { case } if is(case.reason))
 }
 
 /// An operator says that the open attempt was never sent, and is believed.

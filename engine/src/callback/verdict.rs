@@ -17,7 +17,9 @@ use crate::limits::{
 };
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
-use crate::transaction::{Attempt, Command, Identity, Outcome, State, Transaction, identify};
+use crate::transaction::{
+    Attempt, Command, Identity, Outcome, State, Transaction, identify, is_unmistakable,
+};
 
 /// What was decided.
 pub(super) enum Verdict {
@@ -241,6 +243,8 @@ async fn meet(
         let call = callback.id.ulid().random() as u32;
         journal.add(call, exchanges).await?;
     }
+    let is_trusted =
+        found.is_trusted && (callback.reference.is_some() || is_unmistakable(&tx, attempt));
     let provider_id = said.provider_id();
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
@@ -255,7 +259,7 @@ async fn meet(
             hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
         }
         Some(outcome)
-            if found.is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
+            if is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
         {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),
@@ -263,7 +267,7 @@ async fn meet(
             };
             hint(engine, callback, &tx, attempt, hinted).await?
         }
-        Some(outcome) if found.is_trusted => apply(engine, &tx, attempt, outcome).await?,
+        Some(outcome) if is_trusted => apply(engine, &tx, attempt, outcome).await?,
         _ if is_one_too_many => return Ok(Verdict::Forget),
         _ => {
             let hinted = Hint::of("It proves nothing by itself.");

@@ -1,5 +1,7 @@
 //! Which attempt a callback is about. Pure: the callback worker and the exhaustive check both call it.
 
+use super::attempt::Attempt;
+use super::model::Transaction;
 use crate::ids::{AttemptId, TransactionId};
 
 /// An attempt of a transaction.
@@ -32,10 +34,35 @@ pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Ident
     }
 }
 
+/// Whether a provider id that names `attempt`, and comes without our reference, can mean no other attempt
+/// of the transaction: one at the same connection whose own id is not known may have the same.
+pub fn is_unmistakable(tx: &Transaction, attempt: &Attempt) -> bool {
+    tx.attempts.iter().all(|other| {
+        other.id == attempt.id
+            || other.candidate.connection != attempt.candidate.connection
+            || other.provider_id.is_some()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ids::PayoutId;
+
+    #[test]
+    fn an_id_is_mistakable_while_another_attempt_at_the_connection_has_none() {
+        use crate::transaction::tests::fixtures::*;
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        world.answer(unknown()).unwrap();
+        world.answer(declined(false)).unwrap();
+        world.apply(confirm(1)).unwrap();
+        world.answer(pending()).unwrap();
+        let second = world.tx.attempts[1].clone();
+        assert!(!is_unmistakable(&world.tx, &second));
+        world.tx.attempts[0].provider_id = Some("P0".to_owned());
+        assert!(is_unmistakable(&world.tx, &second));
+    }
 
     fn key(number: u128) -> AttemptKey {
         let id = PayoutId::new(ulid::Ulid::from_parts(1, number));

@@ -39,7 +39,7 @@ pub use decision::{Considered, Decision, HealthNumbers, RuleUsed, Skipped};
 pub use due::{Due, due, may_recover, recovery};
 pub use event::{Event, EventName, Recorded};
 pub use evolve::evolve;
-pub use identity::{AttemptKey, Identity, identify};
+pub use identity::{AttemptKey, Identity, identify, is_unmistakable};
 pub use initiate::{NewTransaction, initiate};
 pub use kind::Kind;
 pub use model::{

@@ -104,9 +104,11 @@ impl Gateway for Simulated {
             return Ok(CallbackResult::refused("this is no news"));
         };
         let (reference, id) = (news.reference.clone(), news.id.clone());
-        Ok(CallbackResult::trusted(outcome(news)?)
-            .about(reference)
-            .about_provider_id(id))
+        let said = CallbackResult::trusted(outcome(news)?).about_provider_id(id);
+        Ok(match reference.is_empty() {
+            true => said,
+            false => said.about(reference),
+        })
     }
 }
 

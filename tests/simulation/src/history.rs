@@ -12,7 +12,9 @@ use switchyard_engine::records::{Kind, ListQuery};
 use switchyard_engine::simulation::{Disk, Fault};
 use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::testing::START;
-use switchyard_engine::transaction::{AttemptState, Event, Recorded, Status, Transaction};
+use switchyard_engine::transaction::{
+    AttemptState, CaseReason, Event, Recorded, Status, Transaction,
+};
 use switchyard_engine::webhook::DeliveryStatus;
 
 use crate::image::{self, Image};
@@ -362,9 +364,24 @@ fn told(
             .collect(),
         has_timer,
         ends: timeline.iter().filter(is_end).count(),
+        begun_after_money: begun_after_money(timeline),
         history: timeline.iter().map(line_of).collect(),
         signed: timeline.iter().filter_map(signed).collect(),
     }
+}
+
+/// References of attempts that began after money was recorded for another attempt.
+fn begun_after_money(timeline: &[Recorded]) -> Vec<String> {
+    let is_money = |recorded: &&Recorded| match &recorded.event {
+        Event::CaseOpened { case } => case.reason.holds() || case.reason == CaseReason::LateSuccess,
+        _ => false,
+    };
+    let after = timeline.iter().skip_while(|recorded| !is_money(recorded));
+    let begun = after.filter_map(|recorded| match &recorded.event {
+        Event::AttemptStarted { attempt } => Some(attempt.reference.to_string()),
+        _ => None,
+    });
+    begun.collect()
 }
 
 /// Who signed what stands on the timeline.

@@ -191,6 +191,8 @@ pub struct Calling {
     pub body: String,
     /// By the provider: not forged.
     pub signed: bool,
+    /// It names our reference, and not the provider's id alone, which may be that of several attempts.
+    pub names_reference: bool,
     /// Its gateway panics over most that it is given: it may be put aside unread, where an operator sees it.
     pub to_sick: bool,
     /// When it was answered with 200.
@@ -240,6 +242,8 @@ pub struct Stored {
     pub has_timer: bool,
     /// How often its timeline says that it ended.
     pub ends: usize,
+    /// References of attempts that began after the engine had recorded money for another one.
+    pub begun_after_money: Vec<String>,
     pub history: Vec<String>,
     /// The operators who signed something on its timeline.
     pub signed: Vec<String>,
@@ -286,7 +290,7 @@ impl Evidence {
 impl Calling {
     /// Whether the engine has promised to deal with it, and can.
     pub fn was_taken(&self) -> bool {
-        self.signed && !self.to_sick && self.acknowledged_at.is_some()
+        self.signed && self.names_reference && !self.to_sick && self.acknowledged_at.is_some()
     }
 }
 

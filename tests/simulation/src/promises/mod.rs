@@ -63,11 +63,13 @@ macro_rules! promises {
 const PROMISES: &[Promise] = promises![
     "P1": money::charged_once,
     "P1": money::submitted_once,
+    "P1": money::nothing_begins_after_known_money,
     "P2": states::nothing_accepted_is_lost,
     "P2": states::one_key_makes_one_transaction,
     "P3": states::final_states_never_change,
     "P3": money::contradictions_open_cases,
     "P3": money::a_success_that_is_taken_back_opens_a_case,
+    "P3": money::surplus_money_opens_a_case,
     "P4": money::unknown_is_never_shown_as_failed,
     "P4": money::success_is_in_the_books,
     "P5": states::everything_comes_to_an_end,

@@ -23,6 +23,41 @@ pub fn charged_once(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
+/// No attempt begins once the engine has recorded that money came for another one, whatever the provider
+/// had said of that one before.
+pub fn nothing_begins_after_known_money(evidence: &Evidence, broken: &mut Vec<String>) {
+    for stored in &evidence.stored {
+        for reference in &stored.begun_after_money {
+            broken.push(format!(
+                "{reference} of {} began after money was recorded for another attempt",
+                stored.id
+            ));
+        }
+    }
+}
+
+/// A second charge under another id, an amount above the one asked, and money for a second attempt each
+/// leave a case. Only what the engine surely heard counts.
+pub fn surplus_money_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
+    for told in evidence.callings.iter().filter(|told| told.was_taken()) {
+        let Some((stored, attempt)) = about(evidence, &told.reference) else {
+            continue;
+        };
+        let another = told.body.contains("-again");
+        let more = stored.status == "success"
+            && evidence.charges.iter().any(|charge| {
+                charge.reference == attempt.reference && charge.minor > attempt.minor
+            });
+        let wants = told.status == "paid" && stored.is_final && (another || more);
+        if wants && !stored.has_case(&attempt.reference) {
+            broken.push(format!(
+                "{} was told of more money for {} than it has a use for, and there is no case",
+                stored.id, attempt.reference
+            ));
+        }
+    }
+}
+
 /// A reference is submitted once. Only what did not leave may be submitted again under it.
 pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();

@@ -45,6 +45,10 @@ pub enum Happening {
     TakesBack {
         reference: String,
     },
+    /// A provider takes the money once more, under another id.
+    TakesAgain {
+        reference: String,
+    },
     /// The rest needs the process.
     Deed(Deed),
 }
@@ -139,6 +143,7 @@ impl World {
             Happening::Settles { reference, paid } => self.settles(&reference, paid),
             Happening::TakesAnyway { reference } => self.takes_anyway(&reference),
             Happening::TakesBack { reference } => self.takes_back(&reference),
+            Happening::TakesAgain { reference } => self.takes_again(&reference),
         }
         Some(None)
     }
@@ -289,11 +294,24 @@ impl World {
             return;
         }
         entry.status = "paid";
+        entry.hidden = false;
         let charge = entry.charge(now, true);
         self.evidence.charges.push(charge);
         self.note(format_args!(
             "the provider takes what it declined: {reference}"
         ));
+        self.tells(reference);
+    }
+
+    fn takes_again(&mut self, reference: &str) {
+        let now = self.now();
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        entry.id.push_str("-again");
+        let charge = entry.charge(now, true);
+        self.evidence.charges.push(charge);
+        self.note(format_args!("the provider takes {reference} once more"));
         self.tells(reference);
     }
 

@@ -28,6 +28,12 @@ pub struct Entry {
     pub code: String,
     /// What it says is taken, which a provider that errs may not be what was asked.
     pub taken: i64,
+    /// The provider's own id, which one that errs uses for several references.
+    pub id: String,
+    /// Whether its callbacks name our reference; otherwise they name the id alone.
+    pub names_reference: bool,
+    /// Until then the provider says that it does not know the reference.
+    pub hidden: bool,
 }
 
 /// What becomes of a request at a provider.
@@ -57,6 +63,22 @@ pub enum Fate {
     },
     /// Takes less than was asked.
     TakesLess,
+    /// Takes more than was asked.
+    TakesMore,
+    /// Says that it does not know the reference, and takes the money after so long all the same.
+    HidesAndTakes {
+        after: i64,
+    },
+    /// Says paid, and after so long paid once more under another id.
+    TakesTwice {
+        after: i64,
+    },
+    /// Takes the amount in another currency.
+    OtherCurrency,
+    /// Uses the id of another reference.
+    BorrowsId,
+    /// Uses one id for all references that it treats so, and calls back by that id alone.
+    RepeatsId,
 }
 
 impl Books {
@@ -75,7 +97,7 @@ impl Books {
         };
         if lies {
             let after = seconds(chance, 600);
-            return match chance.below(4) {
+            return match chance.below(10) {
                 0 => Fate::DeclinesAndTakes {
                     status: "declined",
                     after,
@@ -85,7 +107,16 @@ impl Books {
                     after,
                 },
                 2 => Fate::PaysAndTakesBack { after },
-                _ => Fate::TakesLess,
+                3 => Fate::TakesLess,
+                4 => Fate::TakesMore,
+                5 => Fate::TakesTwice { after },
+                6 => Fate::OtherCurrency,
+                7 => Fate::BorrowsId,
+                8 => Fate::RepeatsId,
+                // After the time from which "not found" counts as final.
+                _ => Fate::HidesAndTakes {
+                    after: after + 130 * SECOND,
+                },
             };
         }
         if endless {
@@ -136,10 +167,23 @@ impl Entry {
         }
     }
 
+    /// What an answer to a query says.
     pub fn body(&self) -> String {
+        self.body_naming(&self.reference)
+    }
+
+    /// What a callback says.
+    pub fn callback(&self) -> String {
+        match self.names_reference {
+            true => self.body(),
+            false => self.body_naming(""),
+        }
+    }
+
+    fn body_naming(&self, reference: &str) -> String {
         serde_json::json!({
-            "reference": self.reference,
-            "id": format!("{}-{}", self.host, self.reference),
+            "reference": reference,
+            "id": self.id,
             "status": self.status,
             "minor": self.taken,
             "currency": self.currency,

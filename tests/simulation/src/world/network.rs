@@ -73,6 +73,13 @@ fn word(answer: &Response) -> Option<String> {
     word.filter(|_| answer.status == 200)
 }
 
+/// Who signed a callback, and whether it names our reference.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signed {
+    ByProvider { names_reference: bool },
+    Forged,
+}
+
 /// How a request leaves.
 enum Leaves {
     NotAtAll,
@@ -249,6 +256,7 @@ impl World {
         let entry = self.books.entries.get(&reference).cloned();
         let is_known = |entry: &Entry| {
             entry.host == letter.host
+                && !entry.hidden
                 && (letter.method == "POST" || !shy || now - entry.arrived_at > 20 * SECOND)
         };
         match entry.filter(is_known) {
@@ -290,6 +298,9 @@ impl World {
             status: "pending",
             code: String::new(),
             taken: minor,
+            id: format!("{}-{reference}", letter.host),
+            names_reference: true,
+            hidden: false,
         };
         self.note(format_args!(
             "{reference} of {} has the fate {fate:?}",
@@ -323,9 +334,34 @@ impl World {
                 entry.status = "paid";
                 entry.taken = (minor / 2).max(1);
             }
+            Fate::TakesMore => {
+                entry.status = "paid";
+                entry.taken = minor + minor / 2 + 1;
+            }
+            Fate::HidesAndTakes { after } => {
+                entry.hidden = true;
+                self.later(after, Happening::TakesAnyway { reference: of });
+            }
+            Fate::TakesTwice { after } => {
+                entry.status = "paid";
+                self.later(after, Happening::TakesAgain { reference: of });
+            }
+            Fate::OtherCurrency => {
+                entry.status = "paid";
+                entry.currency = "EUR".to_owned();
+            }
+            Fate::BorrowsId => {
+                entry.status = "paid";
+                entry.id = self.borrowed_id(&entry);
+            }
+            Fate::RepeatsId => {
+                entry.status = "paid";
+                entry.id = format!("{}-same", entry.host);
+                entry.names_reference = false;
+            }
         }
         if entry.status == "paid" {
-            let lied = matches!(fate, Fate::TakesLess);
+            let lied = matches!(fate, Fate::TakesLess | Fate::OtherCurrency);
             let charge = entry.charge(now, lied);
             self.evidence.charges.push(charge);
         }
@@ -333,7 +369,18 @@ impl World {
         if let Fate::WantsCode { until } = fate {
             self.sends_code(reference, until);
         }
-        self.tells(reference);
+        if !self.books.entries[reference].hidden {
+            self.tells(reference);
+        }
+    }
+
+    /// The id that the provider has given to another reference, if there is one.
+    fn borrowed_id(&self, entry: &Entry) -> String {
+        let others = self.books.entries.values();
+        let mut of_host = others.filter(|other| other.host == entry.host);
+        of_host
+            .next()
+            .map_or_else(|| entry.id.clone(), |other| other.id.clone())
     }
 
     /// What becomes of a submission.
@@ -365,8 +412,8 @@ impl World {
         let Some(entry) = self.books.entries.get(reference) else {
             return;
         };
-        let (host, body) = (entry.host.clone(), entry.body());
-        let status = entry.status;
+        let (host, body) = (entry.host.clone(), entry.callback());
+        let (status, names_reference) = (entry.status, entry.names_reference);
         let copies = match self.goes_wrong(trouble.callbacks) {
             true => self.network.below(4),
             false => self.network.below(2),
@@ -376,23 +423,28 @@ impl World {
                 true => self.network.between(0, 600_000),
                 false => self.network.between(0, 3_000),
             };
-            self.calls(&host, reference, body.clone(), status, true, delay);
+            let is_signed = Signed::ByProvider { names_reference };
+            self.calls(&host, reference, body.clone(), status, is_signed, delay);
         }
         if self.goes_wrong(trouble.forged) {
             let forged = body.replace(status, "paid");
             let delay = self.network.between(0, 60_000);
-            self.calls(&host, reference, forged, "paid", false, delay);
+            self.calls(&host, reference, forged, "paid", Signed::Forged, delay);
         }
     }
 
-    fn calls(&mut self, host: &str, of: &str, body: String, status: &str, signed: bool, ms: u64) {
+    fn calls(&mut self, host: &str, of: &str, body: String, status: &str, by: Signed, ms: u64) {
         let letter = self.evidence.callings.len();
         self.evidence.callings.push(Calling {
             host: host.to_owned(),
             reference: of.to_owned(),
             status: status.to_owned(),
             body,
-            signed,
+            signed: by != Signed::Forged,
+            names_reference: by
+                != Signed::ByProvider {
+                    names_reference: false,
+                },
             to_sick: host.starts_with('n') && self.plan.trouble.sick > 0,
             acknowledged_at: None,
         });
