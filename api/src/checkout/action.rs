@@ -37,6 +37,7 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
         PayerAction::Dial { .. } => "dial",
         PayerAction::Transfer { .. } => "transfer",
         PayerAction::ShowQr { .. } => "qr",
+        PayerAction::SendCrypto { .. } if crypto::is_late(scene, action) => "crypto-late",
         PayerAction::SendCrypto { .. } => "crypto",
     };
     (

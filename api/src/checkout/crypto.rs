@@ -85,6 +85,11 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     })
 }
 
+/// Whether the time to send is over.
+pub fn is_late(scene: &Scene, action: &PayerAction) -> bool {
+    view(scene, action).is_some_and(|view| view.is_late)
+}
+
 /// Symbol and contract of `USDC (0x…)`.
 fn coin(token: &str) -> (&str, Option<&str>) {
     match token.split_once(" (") {
