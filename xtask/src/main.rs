@@ -3,6 +3,7 @@
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
 //! - `simulate` runs the engine in a world that loses, lies and kills, by seed;
+//! - `model` explores every history of one payment or payout, up to a bound;
 //! - `bench` measures speed and size;
 //! - `sweep` kills the real program under load, and counts what is lost and doubled;
 //! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
@@ -14,6 +15,7 @@ mod bench;
 mod fuzz;
 mod gateway;
 mod memory;
+mod model;
 mod run;
 mod sbom;
 mod serve;
@@ -33,6 +35,7 @@ enum Task {
     Fuzz(fuzz::Fuzz),
     #[command(subcommand)]
     Gateway(gateway::Gateway),
+    Model(model::Model),
     Sbom(sbom::Sbom),
     Serve(serve::Serve),
     Simulate(simulate::Simulate),
@@ -46,6 +49,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(bench) => bench.run(),
         Task::Fuzz(fuzz) => fuzz.run(),
         Task::Gateway(gateway) => gateway.run(),
+        Task::Model(model) => model.run(),
         Task::Sbom(sbom) => sbom.run(),
         Task::Serve(serve) => serve.run(),
         Task::Simulate(simulate) => simulate.run(),
