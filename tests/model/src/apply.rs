@@ -12,7 +12,7 @@ use crate::transaction::{
     Action, AttemptKey, ByOperator, ClientContext, Command, Confirm, Context, Decline,
     DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome, Price, Refusal,
     Resolution, Route, State, Transaction, Verdict, actions, decide, due, evolve, identify,
-    may_recover, next_candidates, recovery,
+    is_unmistakable, may_recover, next_candidates, recovery,
 };
 use crate::world::{Scope, Side, Submission, Truth, World};
 
@@ -320,7 +320,13 @@ fn says(
         Names::Reference | Names::QueryAfterItsEnd => at.into(),
         Names::Id => match identify(None, &found_by_id(after, at, said.id?)) {
             Identity::Unknown => return None,
-            Identity::Proven((_, attempt)) => number_of(attempt),
+            Identity::Proven((_, attempt)) => {
+                let to = number_of(attempt);
+                if !is_unmistakable(&after.tx, &after.tx.attempts[to]) {
+                    return Some(Command::Hint);
+                }
+                to
+            }
             Identity::Disagree(_) => return Some(Command::Hint),
             Identity::Ambiguous(several) => {
                 let own = several

@@ -55,7 +55,7 @@ pub fn short() -> Vec<Scope> {
         let lies = Lie::ALL.into_iter().filter(|lie| *lie != Lie::Honest);
         scopes.extend(lies.map(|lie| Scope {
             operator: lie != Lie::IdOfAnother,
-            deaths: u8::from(!matches!(lie, Lie::SharedId | Lie::PaidAfterItsEnd)),
+            deaths: u8::from(lie != Lie::PaidAfterItsEnd),
             ends: lie == Lie::PaidAfterItsEnd,
             call_off: kind == Kind::Payment && lie == Lie::DeclinedThenPaid,
             ..plain(kind, lie)
