@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use switchyard_engine::environment::Environment;
+use switchyard_engine::transaction::CaseReason;
 
 use super::client::{Client, query};
 use super::output::{Column, print};
@@ -32,7 +33,7 @@ pub struct List {
     app: Option<String>,
     #[arg(long)]
     environment: Option<Environment>,
-    #[arg(long, value_parser = ["no_final_answer", "amount_differs", "money_after_the_end", "success_contradicted"])]
+    #[arg(long, value_parser = CaseReason::ALL.map(CaseReason::as_str))]
     reason: Option<String>,
     /// Opened on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or earlier
     #[arg(long)]

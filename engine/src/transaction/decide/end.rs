@@ -8,7 +8,7 @@ use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::attempt::{AfterCallOff, Attempt};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
-use crate::transaction::model::Transaction;
+use crate::transaction::model::{CaseReason, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::schedule;
 use crate::transaction::state::Failure;
@@ -28,7 +28,7 @@ pub(super) fn unreachable(retryable: bool) -> Decline {
 }
 
 /// What follows an attempt that surely moved no money: the settlement of money that was reported for
-/// another attempt, else the next candidate, else another choice, else the end.
+/// another attempt and not taken back, else the next candidate, else another choice, else the end.
 pub(super) fn next_or_end(
     tx: &Transaction,
     attempt: &Attempt,
@@ -79,7 +79,12 @@ pub(super) fn settle_held(
         let Some(attempt) = tx.attempt_of(case).filter(|attempt| attempt.id != ended) else {
             continue;
         };
-        let enough = case.amount.filter(|amount| covers(*amount, attempt.amount));
+        let was_taken_back = tx.cases.iter().any(|other| {
+            other.reference == case.reference && other.reason == CaseReason::SuccessContradicted
+        });
+        let enough = case
+            .amount
+            .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);
         if let Some(captured) = enough {
             let success = Success {
                 provider_id: case.provider_id.clone(),

@@ -178,6 +178,15 @@ fn money_for_both_attempts_is_a_success_and_asks_for_a_refund() {
 }
 
 #[test]
+fn money_that_the_provider_took_back_settles_nothing() {
+    let (mut world, first) = payment_paid_by_its_first_attempt(route(2));
+    world.answer_about(first, declined(false)).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    assert_eq!(submissions(&world), 2);
+}
+
+#[test]
 fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
     for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
         world.answer_about(first, succeeded_with(1_000)).unwrap();
