@@ -115,6 +115,7 @@ codes! {
     ApiKeyInvalid = "api_key_invalid", AuthenticationError, UNAUTHORIZED;
     PublicKeyNotAllowed = "public_key_not_allowed", PermissionError, FORBIDDEN;
     RateLimitExceeded = "rate_limit_exceeded", RateLimited, TOO_MANY_REQUESTS;
+    PayoutLimitReached = "payout_limit_reached", RateLimited, TOO_MANY_REQUESTS;
 
     // What is asked for.
     PaymentNotFound = "payment_not_found", NotFound, NOT_FOUND;

@@ -30,6 +30,7 @@ pub mod limits;
 pub mod mail;
 pub mod money;
 pub mod planted;
+pub mod quota;
 pub mod records;
 pub mod resources;
 pub mod routing;

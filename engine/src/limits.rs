@@ -158,9 +158,16 @@ pub const WEBHOOK_PER_SECOND_MOST: u32 = 1_000;
 pub const WEBHOOK_CONCURRENCY_MOST: u16 = 64;
 /// Rates of exchange, by all sources together: every pair of a feed of 170 currencies and a generous table.
 pub const RATES: usize = 2_000;
+/// How far, in percent, a fetched rate may be from the one that a peg implies. Feeds quote pegged currencies from trades, which are
+/// within one percent of the treaty's rate; a devaluation is tens of percent.
+pub const PEG_TOLERANCE_PERCENT: u32 = 2;
 /// Bytes of a feed's answer, and how long it may take. 170 currencies take 5 kB.
 pub const RATE_FEED_BYTES: usize = 1024 * 1024;
 pub const RATE_FEED_DEADLINE: Duration = Duration::from_secs(20);
+/// Rows of limits that one sweep deletes in one commit.
+pub const QUOTA_SWEEP: usize = 500;
+/// Subjects of limits whose counts are in memory: some 150 bytes each. Beyond it they are read from the store again.
+pub const QUOTA_SUBJECTS: usize = 100_000;
 /// How long verify waits for a provider before it answers what is stored (decisions 3).
 pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
 /// How old the last query must be before verify asks the provider again (decisions 3).

@@ -40,6 +40,7 @@ choose-found = Methods found:
 choose-empty = There is no way to pay this right now.
 choose-empty-text = None of the payment methods that { $merchant } offers can take this payment at the moment. Try again in a few minutes.
 choose-empty-country = No payment method is available in { $country } for this payment at the moment. Choose another country, or try again in a few minutes.
+choose-closed = { $merchant } is not taking payments at the moment. Nothing can be paid here until that changes: please contact { $merchant }.
 choose-unsent = { $method } cannot be reached right now.
 choose-unsent-text = The payment could not be sent.
 choose-unsent-next = Choose another way to pay, or try the same one again in a moment.
@@ -256,6 +257,15 @@ front-docs = API documentation
 method-title = This address is not opened like that
 method-text = Open the payment page again with the button.
 method-advice = If the button does not help, open the link from the shop once more.
+too-many-title = Too many attempts
+too-many-text = To protect phone numbers from unwanted messages, we limit how often a payment can be started. We did not send this request to the provider.
+too-many-advice = { $minutes ->
+    [one] Try again in a minute. A payment that you already approved goes on.
+   *[other] Try again in { $minutes } minutes. A payment that you already approved goes on.
+}
+closed-title = Payments are closed for now
+closed-text = This merchant is not taking payments at the moment, so we started nothing.
+closed-advice = If you already approved a payment, do not pay again: we keep checking it with the provider. Please contact the merchant.
 wait-code-away-title = Passing your code on
 wait-code-away-text = The provider is checking it. This takes a few seconds.
 code-send = Send the code

@@ -40,6 +40,7 @@ choose-found = Moyens trouvés :
 choose-empty = Il n’est pas possible de payer en ce moment.
 choose-empty-text = Aucun des moyens de paiement proposés par { $merchant } ne peut accepter ce paiement actuellement. Réessayez dans quelques minutes.
 choose-empty-country = Aucun moyen de paiement n’est disponible pour ce paiement dans ce pays actuellement ({ $country }). Choisissez un autre pays ou réessayez dans quelques minutes.
+choose-closed = { $merchant } n’accepte pas de paiements pour le moment. Rien ne peut être payé ici d’ici là : contactez { $merchant }.
 choose-unsent = { $method } est injoignable pour le moment.
 choose-unsent-text = Le paiement n’a pas pu être envoyé.
 choose-unsent-next = Choisissez un autre moyen de paiement, ou réessayez le même dans un instant.
@@ -256,6 +257,15 @@ front-docs = documentation de l’API
 method-title = Cette adresse ne s’ouvre pas ainsi
 method-text = Rouvrez la page de paiement avec le bouton.
 method-advice = Si le bouton n’aide pas, rouvrez le lien depuis la boutique.
+too-many-title = Trop de tentatives
+too-many-text = Pour protéger les numéros de téléphone contre les messages non voulus, nous limitons le nombre de demandes de paiement. Nous n’avons pas transmis cette demande à l’opérateur.
+too-many-advice = { $minutes ->
+    [one] Réessayez dans une minute. Un paiement que vous avez déjà approuvé se poursuit.
+   *[other] Réessayez dans { $minutes } minutes. Un paiement que vous avez déjà approuvé se poursuit.
+}
+closed-title = Les paiements sont fermés pour le moment
+closed-text = Ce marchand n’accepte pas de paiements pour le moment : nous n’avons rien lancé.
+closed-advice = Si vous avez déjà approuvé un paiement, ne payez pas une seconde fois : nous continuons à le vérifier auprès de l’opérateur. Contactez le marchand.
 wait-code-away-title = Transmission de votre code
 wait-code-away-text = Le prestataire le vérifie. Cela prend quelques secondes.
 code-send = Envoyer le code

@@ -84,6 +84,7 @@ pub(super) fn page(
         .collect();
     let countries: Vec<_> = menu.countries(language).into_iter().map(row).collect();
     let empty = match country {
+        _ if !scene.app.is_enabled => scene.say_merchant("choose-closed"),
         Some(country) if countries.len() > 1 => scene.say_with(
             "choose-empty-country",
             &[("country", country_name(country, language))],

@@ -83,9 +83,16 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     if let Some(notice) = unfit(attempt, &code) {
         return scene.go("wait", &[("notice", notice)]);
     }
+    let address = visit.client_context().ip;
     let submitted = visit
         .engine()
-        .submit_code(scene.tx.id, id, tried, Secret::new(code))
+        .submit_code(
+            scene.tx.id,
+            id,
+            tried,
+            Secret::new(code),
+            address.as_deref(),
+        )
         .await;
     match submitted {
         Ok(tx) => {

@@ -227,6 +227,8 @@ mod tests {
             "large-",
             "method-",
             "nowhere-",
+            "too-many-",
+            "closed-",
         ];
         let unused: Vec<_> = known
             .iter()

@@ -25,6 +25,10 @@ pub enum Trouble {
     WrongMethod,
     /// An address that belongs to no page.
     Nowhere,
+    /// Too many confirmations or codes in a short time; seconds until the next is taken.
+    TooMany(u64),
+    /// The operator disabled the app.
+    Closed,
 }
 
 impl Trouble {
@@ -35,6 +39,8 @@ impl Trouble {
             Self::TooLarge => "large",
             Self::WrongMethod => "method",
             Self::Nowhere => "nowhere",
+            Self::TooMany(_) => "too-many",
+            Self::Closed => "closed",
         }
     }
 
@@ -44,6 +50,8 @@ impl Trouble {
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Closed => StatusCode::FORBIDDEN,
         }
     }
 }
@@ -52,18 +60,31 @@ impl Trouble {
 pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Response {
     let word = trouble.word();
     let title = format!("{word}-title");
+    let advice = format!("{word}-advice");
+    let advice = match trouble {
+        Trouble::TooMany(seconds) => {
+            let minutes = seconds.div_ceil(60).max(1);
+            visitor.language.say_count(&advice, "minutes", minutes)
+        }
+        _ => visitor.say(&advice),
+    };
     let page = Page {
         frame: visitor.frame(&title),
         title: visitor.say(&title),
         text: visitor.say(&format!("{word}-text")),
-        advice: visitor.say(&format!("{word}-advice")),
+        advice,
         retry: home,
     };
     let mut response = visitor.show(trouble.status(), &page);
-    if trouble == Trouble::Unavailable {
+    let retry_after = match trouble {
+        Trouble::Unavailable => Some(30),
+        Trouble::TooMany(seconds) => Some(seconds),
+        _ => None,
+    };
+    if let Some(seconds) = retry_after {
         response
             .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from_static("30"));
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }

@@ -118,15 +118,18 @@ pub(super) fn visitor(
 
 /// The page for what the engine could not do.
 fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response {
-    if matches!(error, EngineError::NotFound) {
-        return trouble::page(visitor, Trouble::Missing, None);
+    let home = || Some(visitor.link(id, "", &[]));
+    match error {
+        EngineError::NotFound => return trouble::page(visitor, Trouble::Missing, None),
+        EngineError::AppDisabled => return trouble::page(visitor, Trouble::Closed, home()),
+        EngineError::TooManyPrompts(limit) => {
+            let wait = limit.retry_after.map_or(60, |wait| wait.as_secs() + 1);
+            return trouble::page(visitor, Trouble::TooMany(wait), home());
+        }
+        _ => {}
     }
     tracing::warn!(transaction.id = %id, error = %error, "A checkout page could not be shown.");
-    trouble::page(
-        visitor,
-        Trouble::Unavailable,
-        Some(visitor.link(id, "", &[])),
-    )
+    trouble::page(visitor, Trouble::Unavailable, home())
 }
 
 impl Visit {

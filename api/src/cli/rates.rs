@@ -24,6 +24,22 @@ pub enum Rates {
     Remove { from: String, to: String },
     /// Fetch the rates from exchange.url now
     Fetch,
+    /// List implausible fetched rates that are not used until you accept them
+    Held,
+    /// Use a held rate from now on
+    Accept {
+        from: String,
+        to: String,
+        /// The rate as `rates held` shows it
+        rate: String,
+    },
+    /// Leave a held rate unused
+    Reject {
+        from: String,
+        to: String,
+        /// The rate as `rates held` shows it
+        rate: String,
+    },
     /// Show what an amount costs in another currency now
     Quote {
         amount: String,
@@ -54,6 +70,15 @@ impl Rates {
                 out.done(&client.delete(&format!("/rates/{from}/{to}")).await?)?;
             }
             Self::Fetch => out.done(&client.post("/rates/fetch", &json!({})).await?)?,
+            Self::Held => out.table(&client.get("/rates/held").await?, HELD_COLUMNS)?,
+            Self::Accept { from, to, rate } => {
+                let path = format!("/rates/held/{from}/{to}/accept");
+                out.done(&client.post(&path, &json!({ "rate": rate })).await?)?;
+            }
+            Self::Reject { from, to, rate } => {
+                let path = format!("/rates/held/{from}/{to}/reject");
+                out.done(&client.post(&path, &json!({ "rate": rate })).await?)?;
+            }
             Self::Quote {
                 amount,
                 from,
@@ -75,6 +100,15 @@ impl Rates {
     }
 }
 
+const HELD_COLUMNS: &[Column] = &[
+    ("from", "from"),
+    ("to", "to"),
+    ("fetched rate", "rate"),
+    ("expected", "expected"),
+    ("reason", "reason"),
+    ("state", "state"),
+    ("fetched at", "fetched_at"),
+];
 const COLUMNS: &[Column] = &[
     ("from", "from"),
     ("to", "to"),

@@ -27,6 +27,10 @@ pub fn check(settings: &Settings) -> Vec<String> {
     countries(settings, &mut refusals);
     webhooks(settings, &mut refusals);
     mail(settings, &mut refusals);
+    exchange(settings, &mut refusals);
+    if let Err(problem) = settings.limits.for_engine() {
+        refusals.push(format!("limits.payout_amount_per_day {problem}"));
+    }
     observation(settings, &mut refusals);
     rate_limit(settings, &mut refusals);
     refusals
@@ -358,6 +362,24 @@ fn mail(settings: &Settings, refusals: &mut Refusals) {
     }
 }
 
+fn exchange(settings: &Settings, refusals: &mut Refusals) {
+    let exchange = &settings.exchange;
+    let is_plain = |url: &&Url| url.scheme() != "https" && !settings.development;
+    if let Some(url) = exchange.url.as_ref().filter(is_plain) {
+        refusals.push(format!(
+            "exchange.url begins with {}://: anybody on the way could change the rates at which money is taken, so use an https:// \
+             address (http:// is for development mode)",
+            url.scheme()
+        ));
+    }
+    if !(1..=1_000).contains(&exchange.max_change_percent) {
+        refusals.push(format!(
+            "exchange.max_change_percent is {}: it has to be 1 to 1000",
+            exchange.max_change_percent
+        ));
+    }
+}
+
 fn observation(settings: &Settings, refusals: &mut Refusals) {
     let server = &settings.server;
     let is_public = match settings.admin_listen() {
@@ -542,6 +564,26 @@ mod tests {
             "mail.smtp_url",
         ),
         ("[mail]\nfrom = 'nobody'", "mail.from"),
+        (
+            "[exchange]\nurl = 'http://rates.example/latest'",
+            "exchange.url",
+        ),
+        (
+            "[exchange]\nurl = 'http://10.0.0.5/latest'\nprivate = true",
+            "exchange.url",
+        ),
+        (
+            "[limits]\npayout_amount_per_day = ['XOF 0.5']",
+            "limits.payout_amount_per_day",
+        ),
+        (
+            "[limits]\npayout_amount_per_day = ['XOF']",
+            "limits.payout_amount_per_day",
+        ),
+        (
+            "[exchange]\nmax_change_percent = 0",
+            "exchange.max_change_percent",
+        ),
         ("[log]\nlevel = 'loud=very=much'", "log.level"),
     ];
 
@@ -569,6 +611,8 @@ mod tests {
             "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
             "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
             "[rate_limit]\nper_minute = 0",
+            "[exchange]\nurl = 'https://rates.example/latest'",
+            "development = true\n[exchange]\nurl = 'http://127.0.0.1:9000/'",
             "[metrics]\nopen = true",
             "[metrics]\nopen = true\n[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
             "[server]\nadmin_listen = '127.0.0.1:8080'",

@@ -54,7 +54,10 @@ fn uncommented(examples: bool) -> String {
         Some((_, true)) if !examples => "",
         Some((_, true)) => line.trim_start_matches("# "),
         Some((_, false)) => line.trim_start_matches('#'),
-        None if line.starts_with("#[") => line.trim_start_matches('#'),
+        // A section, or a value that goes on over several lines.
+        None if line.starts_with("#[") || line.starts_with("#    ") || line == "#]" => {
+            line.trim_start_matches('#')
+        }
         None => line,
     };
     let lines: Vec<_> = EXAMPLE.lines().map(code).collect();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer};
+use switchyard_engine::quota::{LimitSettings, PayoutLimits};
 use switchyard_engine::secret::Secret;
 use url::Url;
 
@@ -42,6 +43,7 @@ sections! {
         operator: Operator = Operator::default(),
         payment: Payment = Payment::default(),
         rate_limit: RateLimit = RateLimit::default(),
+        limits: Limits = Limits::default(),
         webhook: Webhook = Webhook::default(),
         mail: Mail = Mail::default(),
         sandbox: Sandbox = Sandbox::default(),
@@ -145,6 +147,26 @@ sections! {
         public_key_per_minute: u32 = 6_000,
     }
 
+    /// Limits on prompts to payers and on payouts. They apply in live; 0: no limit.
+    Limits {
+        /// Confirmations in 15 minutes that name one phone number.
+        prompts_per_number: u32 = 5,
+        /// Confirmations in 15 minutes from one client address.
+        prompts_per_address: u32 = 60,
+        /// Confirmations in 15 minutes of one payment.
+        prompts_per_payment: u32 = 10,
+        /// Codes that payers submit, for each confirmation that the limits above allow.
+        codes_per_prompt: u32 = 3,
+        /// Payouts of an app to one recipient in 24 hours.
+        payouts_per_recipient: u32 = 20,
+        /// Payouts of an app in 24 hours.
+        payouts_per_day: u32 = 10_000,
+        /// Amounts that an app pays out in 24 hours, in major units by currency: `XOF 60000000`.
+        payout_amount_per_day: Vec<String> = daily_amounts(),
+        /// Whether the limits apply in sandbox as well.
+        sandbox: bool = false,
+    }
+
     /// Webhook delivery.
     Webhook {
         /// Further header names that carry the same value as `X-Service-Signature`.
@@ -210,6 +232,8 @@ sections! {
         valid_for: Span = Span(Duration::from_secs(24 * 60 * 60)),
         /// The URL may be at a private address: a service of your own.
         private: bool = false,
+        /// A fetched rate that differs from the last accepted one by more than this is held for an operator. Percent, 1 to 1000.
+        max_change_percent: u32 = 10,
     }
 
     /// The log.
@@ -292,6 +316,42 @@ impl Settings {
 
 /// Next to the default of `server.listen`, and for this machine only.
 const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
+
+impl Limits {
+    /// The limits as the engine takes them.
+    ///
+    /// # Errors
+    /// A sentence about an amount that cannot be read.
+    pub fn for_engine(&self) -> Result<LimitSettings, String> {
+        let amounts = self.payout_amount_per_day.iter().map(|text| {
+            let (currency, amount) = text.split_once(' ').ok_or_else(|| {
+                format!("holds `{text}`: write a currency and an amount, as in XOF 60000000")
+            })?;
+            Ok((currency.to_owned(), amount.trim().to_owned()))
+        });
+        let payouts = PayoutLimits {
+            per_recipient: Some(self.payouts_per_recipient),
+            per_day: Some(self.payouts_per_day),
+            amount_per_day: amounts.collect::<Result<_, String>>()?,
+        };
+        payouts.check()?;
+        Ok(LimitSettings {
+            prompts_per_number: self.prompts_per_number,
+            prompts_per_address: self.prompts_per_address,
+            prompts_per_payment: self.prompts_per_payment,
+            codes_per_prompt: self.codes_per_prompt,
+            payouts,
+            in_sandbox: self.sandbox,
+        })
+    }
+}
+
+/// The engine's own amounts, as lines of the settings.
+fn daily_amounts() -> Vec<String> {
+    let amounts = LimitSettings::default().payouts.amount_per_day;
+    let line = |(currency, amount)| format!("{currency} {amount}");
+    amounts.into_iter().map(line).collect()
+}
 
 const fn seconds(count: u64) -> Span {
     Span(Duration::from_secs(count))

@@ -1,6 +1,7 @@
 //! What the engine's refusals are on the wire.
 
 use switchyard_engine::engine::EngineError;
+use switchyard_engine::quota::Exceeded;
 use switchyard_engine::store::StoreError;
 use switchyard_engine::transaction::Refusal;
 
@@ -16,6 +17,7 @@ impl From<EngineError> for ApiError {
             EngineError::Refused(refusal) => {
                 Problem::new(ErrorCode::TransactionChanged, refusal.to_string()).into()
             }
+            EngineError::PayoutLimit(exceeded) => payout_limit(exceeded),
             EngineError::NotFound => Self::payment_not_found(),
             EngineError::Unavailable(reason) => {
                 tracing::warn!(%reason, "The store is not available.");
@@ -28,6 +30,30 @@ impl From<EngineError> for ApiError {
             }
         }
     }
+}
+
+/// A velocity limit of payouts that this payout would exceed.
+fn payout_limit(exceeded: Exceeded) -> ApiError {
+    let (what, scope) = match exceeded.limit {
+        "payouts_per_recipient" => ("payouts to this recipient", "recipient"),
+        "payouts_per_day" => ("payouts of this app", "method"),
+        _ => (
+            "the amount that this app pays out in this currency",
+            "amount",
+        ),
+    };
+    let problem = Problem::new(
+        ErrorCode::PayoutLimitReached,
+        format!("The limit on {what} in 24 hours is reached. Nothing was sent."),
+    )
+    .at(scope);
+    let Some(wait) = exceeded.retry_after else {
+        let hint = "This payout alone is larger than the limit: ask the operator to raise it.";
+        return problem.hint(hint).into();
+    };
+    let seconds = u32::try_from(wait.as_secs() + 1).unwrap_or(u32::MAX);
+    let hint = "Send it again after `Retry-After` seconds, or ask the operator to raise the limit.";
+    ApiError::new(problem.hint(hint)).retry_after(seconds)
 }
 
 impl From<StoreError> for ApiError {

@@ -228,7 +228,7 @@ refusal_sets! {
         MetadataTooManyKeys, MetadataKeyInvalid, MetadataValueNotString, MetadataValueTooLong, MethodUnknown, MethodCurrencyMismatch,
         AmountNotServed,
         MethodNotEnabled, RestrictionConflict, RestrictionUnservable, RecipientFieldInvalid, IdempotencyKeyInvalid,
-        IdempotencyBodyDiffers, PhoneCountryMismatch, RateLimitExceeded, InternalError, ServiceUnavailable,
+        IdempotencyBodyDiffers, PhoneCountryMismatch, RateLimitExceeded, PayoutLimitReached, InternalError, ServiceUnavailable,
         MethodUnavailable,
     ];
     /// What reading one transaction can refuse.

@@ -23,6 +23,7 @@ pub fn at_start() {
     }
     gauge!("switchyard_gateway_workers").increment(0.0);
     gauge!("switchyard_streams").increment(0.0);
+    gauge!("switchyard_exchange_rates_held").increment(0.0);
     gauge!("switchyard_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
@@ -38,6 +39,7 @@ pub fn of_gateways(engine: &Engine) {
 const PLAIN: &[&str] = &[
     "switchyard_breaker_probes_total",
     "switchyard_exchange_fetches_failed_total",
+    "switchyard_exchange_rates_held_total",
     "switchyard_webhooks_disabled_total",
 ];
 const LABELLED: &[(&str, &str, &[&str])] = &[
@@ -65,6 +67,21 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
         "switchyard_keys_refused_total",
         "why",
         &["malformed", "unknown", "expired", "app_disabled"],
+    ),
+    (
+        "switchyard_limits_reached_total",
+        "limit",
+        &[
+            "prompts_per_number",
+            "prompts_per_address",
+            "prompts_per_payment",
+            "codes_per_number",
+            "codes_per_address",
+            "codes_per_payment",
+            "payouts_per_recipient",
+            "payouts_per_day",
+            "payout_amount_per_day",
+        ],
     ),
     (
         "switchyard_mail_attempts_total",

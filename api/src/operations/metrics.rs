@@ -90,6 +90,18 @@ fn describe() {
         "switchyard_exchange_fetches_failed_total",
         "Exchange rates that could not be fetched"
     );
+    describe_gauge!(
+        "switchyard_exchange_rates_held",
+        "Implausible fetched rates that wait for an operator"
+    );
+    describe_counter!(
+        "switchyard_exchange_rates_held_total",
+        "Fetched exchange rates that were held as implausible"
+    );
+    describe_counter!(
+        "switchyard_limits_reached_total",
+        "Prompts, codes and payouts that a limit refused"
+    );
     describe_counter!(
         "switchyard_keys_refused_total",
         "Requests with a key that opens nothing"

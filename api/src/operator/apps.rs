@@ -5,6 +5,7 @@ use serde::Deserialize;
 use switchyard_engine::access::{AppChange, AppSettings, NewApp};
 use switchyard_engine::ids::{AccountId, AppId};
 use switchyard_engine::money::Correction;
+use switchyard_engine::quota::PayoutLimits;
 
 use super::error::{Answer, not_found};
 use super::input::{Asked, Body, Id, created, nullable, ok};
@@ -53,6 +54,7 @@ struct SettingsChange {
     support_phone: Option<Option<String>>,
     #[serde(default, deserialize_with = "nullable")]
     support_url: Option<Option<String>>,
+    payout_limits: Option<PayoutLimits>,
 }
 
 impl SettingsChange {
@@ -82,6 +84,9 @@ impl SettingsChange {
             support_url: self
                 .support_url
                 .unwrap_or_else(|| settings.support_url.clone()),
+            payout_limits: self
+                .payout_limits
+                .unwrap_or_else(|| settings.payout_limits.clone()),
         }
     }
 }

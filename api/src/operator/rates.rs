@@ -1,11 +1,14 @@
 //! Exchange rates: the operator's table, the feed, and what an amount comes to.
 
+#[cfg(test)]
+mod tests;
+
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::routing::{delete, get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use switchyard_engine::exchange::{Entry, ExchangeError, FeedError, Source};
+use switchyard_engine::exchange::{Entry, ExchangeError, FeedError, HeldRate, HoldReason, Source};
 use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 
 use super::error::{Answer, Refused, invalid};
@@ -38,6 +41,47 @@ impl From<&Entry> for RateView {
     }
 }
 
+/// A fetched rate that is not used until an operator accepts it.
+#[derive(Serialize)]
+struct HeldView {
+    from: &'static str,
+    to: &'static str,
+    /// The rate as fetched.
+    rate: String,
+    /// The last accepted rate, or the one that the peg implies.
+    expected: String,
+    reason: HoldReason,
+    /// `held`, or `rejected` while the feed repeats a rejected rate.
+    state: &'static str,
+    fetched_at: String,
+    /// From then on it can no longer be accepted.
+    valid_until: Option<String>,
+}
+
+impl From<&HeldRate> for HeldView {
+    fn from(held: &HeldRate) -> Self {
+        let entry = &held.entry;
+        Self {
+            from: entry.from.code(),
+            to: entry.to.code(),
+            rate: entry.rate.to_string(),
+            expected: held.expected.to_string(),
+            reason: held.reason,
+            state: if held.rejected { "rejected" } else { "held" },
+            fetched_at: iso(entry.at),
+            valid_until: entry.valid_until.map(iso),
+        }
+    }
+}
+
+/// An operator's decision about a held rate.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The held rate that the operator saw.
+    rate: String,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewRate {
@@ -63,6 +107,9 @@ pub fn routes() -> Router<ApiState> {
         .route("/rates", get(list).put(set))
         .route("/rates/quote", get(quote))
         .route("/rates/fetch", post(fetch))
+        .route("/rates/held", get(held))
+        .route("/rates/held/{from}/{to}/accept", post(accept))
+        .route("/rates/held/{from}/{to}/reject", post(reject))
         .route("/rates/{from}/{to}", delete(remove))
 }
 
@@ -87,10 +134,50 @@ async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, S
 }
 
 async fn fetch(State(state): State<ApiState>) -> Answer {
-    let rates = state.engine.exchange.fetch().await?;
+    let fetched = state.engine.exchange.fetch().await?;
+    let message = match fetched.held {
+        0 => "Rates fetched from their source".to_owned(),
+        held => format!(
+            "Rates fetched from their source; {held} implausible ones are held and not used: see the held rates"
+        ),
+    };
     ok(
-        "Rates fetched from their source",
-        &json!({ "rates": rates }),
+        &message,
+        &json!({ "rates": fetched.accepted, "held": fetched.held }),
+    )
+}
+
+async fn held(State(state): State<ApiState>) -> Answer {
+    let held = state.engine.exchange.held();
+    let views: Vec<HeldView> = held.iter().map(HeldView::from).collect();
+    ok("Held rates fetched successfully", &views)
+}
+
+async fn accept(
+    State(state): State<ApiState>,
+    Path((from, to)): Path<(String, String)>,
+    Body(decision): Body<Decision>,
+) -> Answer {
+    let (from, to) = (currency("from", &from)?, currency("to", &to)?);
+    let rate = Rate::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
+    let entry = state.engine.exchange.accept_held(from, to, rate).await?;
+    ok(
+        "Held rate accepted; used from now on",
+        &RateView::from(&entry),
+    )
+}
+
+async fn reject(
+    State(state): State<ApiState>,
+    Path((from, to)): Path<(String, String)>,
+    Body(decision): Body<Decision>,
+) -> Answer {
+    let (from, to) = (currency("from", &from)?, currency("to", &to)?);
+    let rate = Rate::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
+    let held = state.engine.exchange.reject_held(from, to, rate).await?;
+    ok(
+        "Held rate rejected; it stays unused",
+        &HeldView::from(&held),
     )
 }
 
@@ -134,7 +221,12 @@ impl From<ExchangeError> for Refused {
     fn from(error: ExchangeError) -> Self {
         let problem = |code| Problem::new(code, error.to_string());
         Self(match &error {
-            ExchangeError::NotFound { .. } => problem(ErrorCode::ResourceNotFound).into(),
+            ExchangeError::NotFound { .. } | ExchangeError::NotHeld { .. } => {
+                problem(ErrorCode::ResourceNotFound).into()
+            }
+            ExchangeError::HeldAnother { .. } | ExchangeError::HeldTooOld { .. } => {
+                problem(ErrorCode::ResourceChanged).into()
+            }
             ExchangeError::SameCurrency => problem(ErrorCode::FieldInvalid).at("to").into(),
             ExchangeError::AlreadyOver => problem(ErrorCode::FieldInvalid).at("valid_until").into(),
             ExchangeError::TooMany => problem(ErrorCode::LimitReached).into(),

@@ -30,6 +30,11 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn new() -> Self {
+        Self::with_feed(None).await
+    }
+
+    /// A world whose exchange rates are fetched from `url`.
+    pub(super) async fn with_feed(url: Option<url::Url>) -> Self {
         let (clock, ids) = (Clock::wall(), Ids::seeded(21));
         let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
         let store = Store::memory();
@@ -43,7 +48,11 @@ impl World {
         .await
         .unwrap();
         let keys = access.seed_development(None).await.unwrap().keys;
-        let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
+        let feed = FeedSettings {
+            url,
+            ..FeedSettings::default()
+        };
+        let exchange = Exchange::load(store.clone(), clock.clone(), feed, true)
             .await
             .unwrap();
         let engine = Engine::start(Equipment {

@@ -265,6 +265,7 @@ async fn exchange(settings: &Settings, store: &Store, clock: &Clock) -> anyhow::
         url: settings.exchange.url.clone(),
         every: settings.exchange.every.0,
         valid_for: settings.exchange.valid_for.0,
+        max_change_percent: settings.exchange.max_change_percent,
     };
     let allow_private = settings.development || settings.exchange.private;
     Ok(Exchange::load(store.clone(), clock.clone(), feed, allow_private).await?)
@@ -348,6 +349,8 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             from: mail_sender(settings),
             folder: settings.development.then(|| settings.data.dir.join("mail")),
         },
+        // What cannot be read was refused with the other settings.
+        limits: settings.limits.for_engine().unwrap_or_default(),
         ..EngineSettings::default()
     }
 }

@@ -12,6 +12,7 @@ use super::{Access, Gate, branding, text};
 use crate::clock::Timestamp;
 use crate::ids::{AccountId, AppId};
 use crate::money::Correction;
+use crate::quota::PayoutLimits;
 use crate::store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,8 @@ pub struct AppSettings {
     pub support_phone: Option<String>,
     /// An https address.
     pub support_url: Option<String>,
+    /// Velocity limits of payouts that take the place of the installation's.
+    pub payout_limits: PayoutLimits,
 }
 
 impl Default for AppSettings {
@@ -74,6 +77,7 @@ impl Default for AppSettings {
             support_email: None,
             support_phone: None,
             support_url: None,
+            payout_limits: PayoutLimits::default(),
         }
     }
 }
@@ -90,6 +94,9 @@ impl AppSettings {
             && !LOCALES.contains(&locale.as_str())
         {
             return Err(AccessError::invalid("settings.locale", "is `en` or `fr`"));
+        }
+        if let Err(problem) = self.payout_limits.check() {
+            return Err(AccessError::invalid("settings.payout_limits", problem));
         }
         type Check = fn(&'static str, &str) -> Result<(), AccessError>;
         let texts: [(&Option<String>, &'static str, Check); 6] = [

@@ -287,6 +287,9 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
             tracing::error!(%error, "Old callbacks could not be deleted; trying again in an hour.")
         }
     }
+    if let Err(error) = engine.quotas.sweep().await {
+        tracing::error!(%error, "failed to delete expired counts of limits");
+    }
     if let Err(error) = idempotency::sweep(&engine.store, now).await {
         tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
     }

@@ -136,6 +136,11 @@ impl Engine {
         if environment == Environment::Sandbox && !served {
             offers.extend(self.sandbox_offer(app, kind, method));
         }
+        if !self.may_move_money(app) {
+            for offer in &mut offers {
+                offer.standing = Standing::AppDisabled;
+            }
+        }
         offers
     }
 
@@ -165,7 +170,10 @@ impl Engine {
             }
             None => None,
         };
-        let offer = offer.ok_or("there is no such connection any more")?;
+        let mut offer = offer.ok_or("there is no such connection any more")?;
+        if !self.may_move_money(tx.app) {
+            offer.standing = Standing::AppDisabled;
+        }
         offer.standing.reason().map_or(Ok(offer.candidate), Err)
     }
 

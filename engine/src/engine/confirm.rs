@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::prompt::Step;
 use super::{Engine, EngineError, Purpose};
 use crate::ids::TransactionId;
 use crate::money::Amount;
@@ -49,6 +50,9 @@ impl Engine {
         tx: Arc<Transaction>,
         choice: Choice,
     ) -> Result<Arc<Transaction>, EngineError> {
+        if !self.may_move_money(tx.app) {
+            return Err(EngineError::AppDisabled);
+        }
         let mut price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;
@@ -59,6 +63,12 @@ impl Engine {
         if differs && !is_planted(Fault::RateMoved) {
             return Err(EngineError::PriceChanged);
         }
+        let step = Step {
+            number: choice.phone.as_deref(),
+            address: choice.context.ip.as_deref(),
+            is_code: false,
+        };
+        let counted = self.count_prompt(&tx, step).await?;
         let country = choice.country.as_deref();
         let route = self.route_payment(&tx, &choice.method, price.amount, country, Purpose::Go);
         let confirm = Confirm {
@@ -72,10 +82,13 @@ impl Engine {
             route,
         };
         let command = Command::Confirm(Box::new(confirm));
-        self.tell_and_wait(tx.id, Some(tx), command, |tx| {
-            tx.state == State::AwaitingGateway
-        })
-        .await
+        let told = self
+            .tell_and_wait(tx.id, Some(tx), command, |tx| {
+                tx.state == State::AwaitingGateway
+            })
+            .await;
+        self.uncount_refused(counted, &told).await;
+        told
     }
 
     /// The payer does not want to pay. An attempt that is open is called off, where its gateway can do that; until the provider says

@@ -1,6 +1,7 @@
 //! What the engine's callers may be told.
 
 use crate::access::AccessError;
+use crate::quota::{Exceeded, QuotaError};
 use crate::records::RecordError;
 use crate::store::{CommitError, StoreError};
 use crate::transaction::Refusal;
@@ -16,6 +17,15 @@ pub enum EngineError {
     /// A rate moved between the page and the button.
     #[error("The price has changed since it was shown.")]
     PriceChanged,
+    /// The operator disabled the app: it begins nothing new.
+    #[error("The app is disabled: it takes no payments and sends no payouts.")]
+    AppDisabled,
+    /// Too many confirmations or codes in a short time.
+    #[error("Too many attempts: limit {} of {} is reached.", .0.limit, .0.most)]
+    TooManyPrompts(Exceeded),
+    /// The app has paid out as much, or as often, as it may in a day.
+    #[error("Payout limit {} of {} in 24 hours is reached.", .0.limit, .0.most)]
+    PayoutLimit(Exceeded),
     /// The store cannot write or read now (full, read-only, being reopened). It recovers by itself.
     #[error("The store is not available now: {0}")]
     Unavailable(String),
@@ -31,6 +41,17 @@ pub enum EngineError {
     Overtaken,
     #[error("The engine is stopping.")]
     Stopping,
+}
+
+impl EngineError {
+    /// Why a use of a limit was not reserved; `exceeded` makes the error of a limit that is reached.
+    pub(super) fn of_quota(error: QuotaError, exceeded: fn(Exceeded) -> Self) -> Self {
+        match error {
+            QuotaError::Exceeded(limit) => exceeded(limit),
+            QuotaError::Read(error) => error.into(),
+            QuotaError::Write(error) => error.into(),
+        }
+    }
 }
 
 impl From<RecordError> for EngineError {

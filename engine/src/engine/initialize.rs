@@ -9,15 +9,17 @@ use std::time::Duration;
 use super::{Engine, EngineError};
 use crate::access::Caller;
 use crate::actors::{NotCommitted, Step, commit};
+use crate::directory::phone::normalise;
 use crate::idempotency::Once;
 use crate::ids::{PaymentId, PayoutId, TransactionId};
 use crate::money::Amount;
 use crate::planted::{Fault, is_planted};
+use crate::quota::{PAYOUT_SPAN, Reservation};
 use crate::records::{self, NewCustomer};
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
-    ClientContext, Command, Details, NewTransaction, PaymentDetails, PayoutDetails, Restriction,
-    Transaction, initiate,
+    ClientContext, Command, Details, Kind, NewTransaction, PaymentDetails, PayoutDetails,
+    Restriction, Transaction, initiate,
 };
 
 /// How often a birth is tried again because another request made the same customer at the same moment.
@@ -112,7 +114,7 @@ impl Engine {
             context: new.context,
         };
         // A large state machine that is moved from call to call would be copied each time.
-        Box::pin(self.bear(caller, birth, once)).await
+        Box::pin(self.bear(caller, birth, once, None)).await
     }
 
     /// Stores a payout and returns it; it is durable then, and is sent in the background.
@@ -131,6 +133,7 @@ impl Engine {
         new: NewPayout,
         once: Option<&Once<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
+        let reserved = self.reserve_payout(caller, &new).await?;
         let birth = Birth {
             id: TransactionId::Payout(PayoutId::new(self.ids.ulid(self.clock.now()))),
             amount: new.amount,
@@ -143,7 +146,7 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = Box::pin(self.bear(caller, birth, once)).await?;
+        let tx = Box::pin(self.bear(caller, birth, once, reserved)).await?;
         let (engine, id) = (self.clone(), tx.id);
         self.runtime.spawn(async move {
             // Should this fail, the payout's timer wakes it again.
@@ -154,11 +157,38 @@ impl Engine {
         Ok(tx)
     }
 
+    /// Counts a payout against the limits of its app. The uses become durable in the commit that stores it.
+    async fn reserve_payout(
+        &self,
+        caller: &Caller,
+        new: &NewPayout,
+    ) -> Result<Option<Reservation>, EngineError> {
+        let settings = &self.settings.limits;
+        if !settings.apply_to(caller.environment) {
+            return Ok(None);
+        }
+        // However it is written, a number is one recipient.
+        let home = self.only_country(Kind::Payout, &new.method);
+        let plain = |text: &String| normalise(text, home).unwrap_or_else(|| text.clone());
+        let recipient: Vec<String> = new.recipient.values().map(plain).collect();
+        let limits = settings.of_payout(
+            &caller.app.settings.payout_limits,
+            (caller.app.id, caller.environment),
+            new.amount,
+            &recipient.join("/"),
+        );
+        let reserved = self.quotas.reserve(PAYOUT_SPAN, &limits).await;
+        let exceeded = EngineError::PayoutLimit;
+        let reserved = reserved.map_err(|error| EngineError::of_quota(error, exceeded))?;
+        Ok(Some(reserved))
+    }
+
     async fn bear(
         &self,
         caller: &Caller,
         mut birth: Birth,
         once: Option<&Once<'_>>,
+        reserved: Option<Reservation>,
     ) -> Result<Arc<Transaction>, EngineError> {
         if self.is_stopping() {
             return Err(EngineError::Stopping);
@@ -190,6 +220,9 @@ impl Engine {
             if let Some(once) = once {
                 once.keep(&mut batch, birth.id);
             }
+            if let Some(reserved) = &reserved {
+                reserved.write(&mut batch);
+            }
             let (tx, event) = initiate(new, now);
             let step = Step::first(tx, event, now);
             if is_planted(Fault::AnsweredEarly) {
@@ -200,7 +233,12 @@ impl Engine {
                 return Ok(after);
             }
             match commit(self, batch, &step).await {
-                Ok(()) => return Ok(step.after),
+                Ok(()) => {
+                    if let Some(reserved) = reserved {
+                        reserved.settle();
+                    }
+                    return Ok(step.after);
+                }
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {
                     // The id is new and ours: if it is stored, this very commit was made after all.
                     if let Some(stored) = records::load(&self.store, step.after.id).await? {

@@ -10,6 +10,7 @@ mod initialize;
 mod lookups;
 mod operator;
 mod price;
+mod prompt;
 mod prospect;
 mod route;
 mod settings;
@@ -48,6 +49,7 @@ use crate::exchange::Exchange;
 use crate::gateway::Gateways;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
+use crate::quota::Quotas;
 use crate::store::Store;
 use crate::webhook::{self, Webhooks};
 
@@ -70,6 +72,7 @@ pub struct Parts {
     pub settings: Arc<EngineSettings>,
     pub webhooks: Webhooks,
     pub mails: Mails,
+    pub(crate) quotas: Quotas,
     pub(crate) callbacks: Callbacks,
     pub(crate) runtime: Handle,
     pub(crate) house: House,
@@ -122,6 +125,7 @@ impl Engine {
         let fetching = Handle::current().spawn(with.exchange.clone().keep_fetching());
         let engine = Self(Arc::new(Parts {
             fetching: fetching.abort_handle(),
+            quotas: Quotas::new(with.store.clone(), with.clock.clone()),
             store: with.store,
             access: with.access,
             gateways: with.gateways,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::mail::MailSettings;
+use crate::quota::LimitSettings;
 use crate::webhook::WebhookSettings;
 
 /// Settings of the engine. Rooms with settings of their own have them beside their code.
@@ -26,6 +27,8 @@ pub struct EngineSettings {
     pub sandbox_gateway: String,
     pub webhook: WebhookSettings,
     pub mail: MailSettings,
+    /// Limits of prompts and payouts.
+    pub limits: LimitSettings,
 }
 
 impl Default for EngineSettings {
@@ -41,6 +44,7 @@ impl Default for EngineSettings {
             sandbox_gateway: "switchyard_demo".to_owned(),
             webhook: WebhookSettings::default(),
             mail: MailSettings::default(),
+            limits: LimitSettings::default(),
         }
     }
 }

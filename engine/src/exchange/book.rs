@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::HeldRate;
 use crate::clock::Timestamp;
 use crate::money::{Currency, Rate};
 
@@ -47,10 +48,11 @@ pub struct Quote {
     pub as_of: Option<Timestamp>,
 }
 
-/// All rates, pegs included.
+/// All rates, pegs included, and the fetched ones that wait for an operator.
 #[derive(Clone, Debug)]
 pub struct Book {
     entries: BTreeMap<Key, Entry>,
+    held: BTreeMap<(&'static str, &'static str), HeldRate>,
 }
 
 /// A source has one rate for each direction of a pair.
@@ -61,6 +63,7 @@ impl Default for Book {
     fn default() -> Self {
         let mut book = Self {
             entries: BTreeMap::new(),
+            held: BTreeMap::new(),
         };
         for (from, to, rate) in PEGS {
             let known = (
@@ -96,6 +99,68 @@ impl Book {
     /// All rates in the order of their currencies' codes.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
+    }
+
+    /// Keeps a fetched rate aside. It takes the place of one that was held for the same direction.
+    pub fn hold(&mut self, held: HeldRate) {
+        let pair = (held.entry.from.code(), held.entry.to.code());
+        self.held.insert(pair, held);
+    }
+
+    /// Ends the hold of a direction; `None` when none is held.
+    pub fn release(&mut self, from: Currency, to: Currency) -> Option<HeldRate> {
+        self.held.remove(&(from.code(), to.code()))
+    }
+
+    /// The held rate of a direction.
+    pub fn held(&self, from: Currency, to: Currency) -> Option<&HeldRate> {
+        self.held.get(&(from.code(), to.code()))
+    }
+
+    /// All held rates in the order of their currencies' codes, rejected ones included.
+    pub fn all_held(&self) -> impl Iterator<Item = &HeldRate> {
+        self.held.values()
+    }
+
+    /// Whether an operator rejected exactly this rate of the feed.
+    pub(super) fn is_rejected(&self, entry: &Entry) -> bool {
+        let held = self.held(entry.from, entry.to);
+        held.is_some_and(|held| held.rejected && held.entry.rate == entry.rate)
+    }
+
+    /// The rate that was last accepted from the feed for this direction, or the inverse of the other direction's if that one is
+    /// newer, however old it is.
+    pub(super) fn last_fetched(&self, from: Currency, to: Currency) -> Option<Rate> {
+        let fetched = |from: Currency, to: Currency| {
+            self.entries.get(&(from.code(), to.code(), Source::Feed))
+        };
+        let straight = fetched(from, to);
+        let backward = fetched(to, from);
+        match (straight, backward) {
+            (Some(straight), Some(backward)) if backward.at > straight.at => {
+                backward.rate.inverse().ok()
+            }
+            (Some(straight), _) => Some(straight.rate),
+            (None, Some(backward)) => backward.rate.inverse().ok(),
+            (None, None) => None,
+        }
+    }
+
+    /// Currencies to which `currency` has a fixed rate, and how many units of `currency` are one of theirs. A valid rate of the
+    /// operator's table for the same two takes the place of the peg.
+    pub(super) fn pegs_of(&self, currency: Currency, now: Timestamp) -> Vec<(Currency, Rate)> {
+        let pegs = self
+            .entries
+            .values()
+            .filter(|entry| entry.source == Source::Peg);
+        let partners = pegs.filter_map(|entry| match entry {
+            entry if entry.from == currency => Some(entry.to),
+            entry if entry.to == currency => Some(entry.from),
+            _ => None,
+        });
+        partners
+            .filter_map(|partner| Some((partner, self.leg(partner, currency, now)?.rate)))
+            .collect()
     }
 
     /// What one unit of `from` is in `to` now; `None` when nothing that is known and valid connects them.

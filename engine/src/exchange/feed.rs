@@ -24,6 +24,8 @@ pub struct FeedSettings {
     pub url: Option<Url>,
     pub every: Duration,
     pub valid_for: Duration,
+    /// A fetched rate that differs from the last accepted one by more than this is held for an operator.
+    pub max_change_percent: u32,
 }
 
 impl Default for FeedSettings {
@@ -32,6 +34,7 @@ impl Default for FeedSettings {
             url: None,
             every: Duration::from_secs(60 * 60),
             valid_for: Duration::from_secs(24 * 60 * 60),
+            max_change_percent: 10,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! What it promises:
 //! - A rate that an operator set, and one that was fetched, is durable before it is used.
+//! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used until an operator accepts it.
 //! - A rate that is older than it may be is not used: then there is none, and methods of that currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
 
@@ -9,6 +10,9 @@ mod book;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod guard;
+#[cfg(test)]
+mod held_tests;
 #[cfg(test)]
 mod schedule_tests;
 
@@ -21,6 +25,7 @@ use url::Url;
 
 pub use self::book::{Book, Entry, Quote, Source};
 pub use self::feed::{FeedError, FeedSettings};
+pub use self::guard::{HeldRate, HoldReason};
 use crate::clock::{Clock, Timestamp};
 use crate::egress::{Client, ClientError, Names, Policy};
 use crate::limits::RATES;
@@ -51,6 +56,16 @@ pub enum ExchangeError {
     NotFound { from: Currency, to: Currency },
     #[error("a rate that ends in the past is never used: give a later `valid_until`, or none")]
     AlreadyOver,
+    #[error("no fetched rate from {from} to {to} is held")]
+    NotHeld { from: Currency, to: Currency },
+    #[error("the held rate from {from} to {to} is now {rate}: look at it again")]
+    HeldAnother {
+        from: Currency,
+        to: Currency,
+        rate: Rate,
+    },
+    #[error("the held rate from {from} to {to} is too old by now: fetch the rates again")]
+    HeldTooOld { from: Currency, to: Currency },
     #[error("there are {RATES} rates already: remove one first")]
     TooMany,
     #[error("a stored rate cannot be read ({0}): restore the store from a backup")]
@@ -86,6 +101,21 @@ impl Exchange {
                 .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
             book.put(entry);
         }
+        for (_, row) in store
+            .scan(
+                Table::Meta,
+                FIRST_HELD,
+                LAST_HELD,
+                Direction::Forward,
+                RATES,
+            )
+            .await?
+        {
+            let held = serde_json::from_slice(&row)
+                .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
+            book.hold(held);
+        }
+        show_held(&book);
         Ok(Self(Arc::new(Inner {
             store,
             clock,
@@ -169,14 +199,103 @@ impl Exchange {
         Ok(())
     }
 
-    /// Fetches the feed now. Answers how many rates it brought.
-    pub async fn fetch(&self) -> Result<usize, ExchangeError> {
+    /// Fetches the feed now. Answers how many of its rates are used and how many are held.
+    pub async fn fetch(&self) -> Result<Fetched, ExchangeError> {
         let url = self.feed_url().ok_or(FeedError::NoUrl)?;
         let body = feed::fetch(&self.0.client, url).await?;
-        let entries = feed::read(&body, self.0.clock.now(), self.0.settings.valid_for)?;
-        let count = entries.len();
-        self.put(entries).await?;
-        Ok(count)
+        let now = self.0.clock.now();
+        let entries = feed::read(&body, now, self.0.settings.valid_for)?;
+        let _changing = self.0.changing.lock().await;
+        let mut book = Book::clone(&self.0.book.load());
+        let percent = self.0.settings.max_change_percent;
+        let (accepted, held) = guard::judge(&book, entries, percent, now);
+        let mut batch = Batch::new();
+        for entry in &accepted {
+            if book.release(entry.from, entry.to).is_some() {
+                batch.delete(Table::Meta, held_key(entry));
+            }
+            write(&mut batch, &mut book, entry.clone())?;
+        }
+        let mut news = Vec::new();
+        for held in &held {
+            let known = book.held(held.entry.from, held.entry.to);
+            if known.is_none_or(|known| known.entry.rate != held.entry.rate) {
+                news.push(format!(
+                    "{}-{}",
+                    held.entry.from.code(),
+                    held.entry.to.code()
+                ));
+            }
+            batch.put(Table::Meta, held_key(&held.entry), row(held)?);
+            book.hold(held.clone());
+        }
+        self.commit(batch, book).await?;
+        if !news.is_empty() {
+            metrics::counter!("switchyard_exchange_rates_held_total").increment(news.len() as u64);
+            let pairs = news.join(" ");
+            tracing::error!(
+                rates.held = news.len(),
+                rates.pairs = pairs,
+                "implausible exchange rates held"
+            );
+        }
+        Ok(Fetched {
+            accepted: accepted.len(),
+            held: held.len(),
+        })
+    }
+
+    /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by currency.
+    pub fn held(&self) -> Vec<HeldRate> {
+        self.0.book.load().all_held().cloned().collect()
+    }
+
+    /// Uses a held rate from now on. `rate` is the one that the operator saw: another that was fetched meanwhile is not accepted.
+    ///
+    /// # Errors
+    /// When none is held for this direction, another one is, or it is too old by now.
+    pub async fn accept_held(
+        &self,
+        from: Currency,
+        to: Currency,
+        rate: Rate,
+    ) -> Result<Entry, ExchangeError> {
+        let _changing = self.0.changing.lock().await;
+        let mut book = Book::clone(&self.0.book.load());
+        let entry = seen(&book, from, to, rate)?.entry;
+        let now = self.0.clock.now();
+        if entry.valid_until.is_some_and(|until| until <= now) {
+            return Err(ExchangeError::HeldTooOld { from, to });
+        }
+        let mut batch = Batch::new();
+        batch.delete(Table::Meta, held_key(&entry));
+        book.release(from, to);
+        write(&mut batch, &mut book, entry.clone())?;
+        self.commit(batch, book).await?;
+        Ok(entry)
+    }
+
+    /// Leaves a held rate unused. The same rate is not announced again when the feed repeats it; another implausible one is.
+    ///
+    /// # Errors
+    /// When none is held for this direction, or another one is.
+    pub async fn reject_held(
+        &self,
+        from: Currency,
+        to: Currency,
+        rate: Rate,
+    ) -> Result<HeldRate, ExchangeError> {
+        let _changing = self.0.changing.lock().await;
+        let mut book = Book::clone(&self.0.book.load());
+        let rejected = HeldRate {
+            rejected: true,
+            ..seen(&book, from, to, rate)?
+        };
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, held_key(&rejected.entry), row(&rejected)?);
+        book.hold(rejected.clone());
+        self.commit(batch, book).await?;
+        Ok(rejected)
     }
 
     /// Where rates are fetched from, if from anywhere.
@@ -192,8 +311,12 @@ impl Exchange {
         let every = self.0.settings.every;
         loop {
             let wait = match self.fetch().await {
-                Ok(rates) => {
-                    tracing::info!(rates, "Exchange rates were fetched.");
+                Ok(fetched) => {
+                    tracing::info!(
+                        rates.accepted = fetched.accepted,
+                        rates.held = fetched.held,
+                        "exchange rates fetched"
+                    );
                     every
                 }
                 Err(error) => {
@@ -211,18 +334,55 @@ impl Exchange {
         let mut book = Book::clone(&self.0.book.load());
         let mut batch = Batch::new();
         for entry in entries {
-            let row = serde_json::to_vec(&entry)
-                .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
-            batch.put(Table::Meta, key(&entry), row);
-            book.put(entry);
+            write(&mut batch, &mut book, entry)?;
         }
-        if book.entries().count() > RATES {
+        self.commit(batch, book).await
+    }
+
+    /// Makes a changed book durable, and only then uses it. The caller holds the lock on changes.
+    async fn commit(&self, batch: Batch, book: Book) -> Result<(), ExchangeError> {
+        if book.entries().count() > RATES || book.all_held().count() > RATES {
             return Err(ExchangeError::TooMany);
         }
         self.0.store.commit(batch).await?;
+        show_held(&book);
         self.0.book.store(Arc::new(book));
         Ok(())
     }
+}
+
+/// Result of one fetch: how many rates are used from now on, and how many wait for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    pub accepted: usize,
+    pub held: usize,
+}
+
+/// The held rate of a direction, if it is the one that the operator saw.
+fn seen(book: &Book, from: Currency, to: Currency, rate: Rate) -> Result<HeldRate, ExchangeError> {
+    let held = book.held(from, to);
+    let held = held.ok_or(ExchangeError::NotHeld { from, to })?;
+    match held.entry.rate {
+        same if same == rate => Ok(held.clone()),
+        rate => Err(ExchangeError::HeldAnother { from, to, rate }),
+    }
+}
+
+fn write(batch: &mut Batch, book: &mut Book, entry: Entry) -> Result<(), ExchangeError> {
+    batch.put(Table::Meta, key(&entry), row(&entry)?);
+    book.put(entry);
+    Ok(())
+}
+
+fn row(content: &impl serde::Serialize) -> Result<Vec<u8>, ExchangeError> {
+    serde_json::to_vec(content).map_err(|error| ExchangeError::Damaged(error.to_string()))
+}
+
+/// Sets the metric on which operators alarm.
+#[allow(clippy::cast_precision_loss)] // at most some thousands
+fn show_held(book: &Book) {
+    let waiting = book.all_held().filter(|held| !held.rejected).count();
+    metrics::gauge!("switchyard_exchange_rates_held").set(waiting as f64);
 }
 
 fn key(entry: &Entry) -> String {
@@ -234,6 +394,13 @@ fn key(entry: &Entry) -> String {
     format!("rate/{}/{}/{source}", entry.from.code(), entry.to.code())
 }
 
+fn held_key(entry: &Entry) -> String {
+    format!("rate-held/{}/{}", entry.from.code(), entry.to.code())
+}
+
+/// The rows of held rates lie between these.
+const FIRST_HELD: &[u8] = b"rate-held/";
+const LAST_HELD: &[u8] = b"rate-held0";
 /// The rows of this room lie between these.
 const FIRST: &[u8] = b"rate/";
 const LAST: &[u8] = b"rate0";

@@ -136,6 +136,7 @@ async fn load(store: &Store, clock: &Clock, server: &Server) -> Exchange {
         url: Some(server.url.clone()),
         every: EVERY,
         valid_for: VALID_FOR,
+        ..FeedSettings::default()
     };
     Exchange::load(store.clone(), clock.clone(), settings, true)
         .await
@@ -149,8 +150,8 @@ fn quoted(exchange: &Exchange) -> Option<(String, Timestamp)> {
 }
 
 /// Answers each request with what the test has it say, on a connection of its own.
-struct Server {
-    url: Url,
+pub(super) struct Server {
+    pub(super) url: Url,
     said: Arc<Said>,
 }
 
@@ -161,7 +162,7 @@ struct Said {
 }
 
 impl Server {
-    async fn start(rate: &str) -> Self {
+    pub(super) async fn start(rate: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/rates", listener.local_addr().unwrap());
         let server = Self {
@@ -178,7 +179,7 @@ impl Server {
         server
     }
 
-    fn says(&self, rate: &str) {
+    pub(super) fn says(&self, rate: &str) {
         let body = format!(r#"{{"base":"EUR","rates":{{"USD":{rate}}}}}"#);
         self.answer("200 OK", &body);
     }

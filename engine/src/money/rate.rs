@@ -37,6 +37,9 @@ pub enum RateError {
 }
 
 impl Rate {
+    /// The rate of a currency to itself.
+    pub const ONE: Self = Self(Decimal::ONE);
+
     /// Reads a rate that somebody wrote. One with more digits than [`RATE_DIGITS`] is refused, not rounded.
     pub fn parse(text: &str) -> Result<Self, RateError> {
         let rate = Self::read(text)?;
@@ -80,6 +83,16 @@ impl Rate {
     pub fn then(self, next: Self) -> Result<Self, RateError> {
         let product = self.0.checked_mul(next.0);
         Self::of(product.ok_or(RateError::OutOfRange)?)
+    }
+
+    /// Whether this rate differs from `expected` by more than `percent` of `expected`.
+    pub fn differs_from(self, expected: Self, percent: u32) -> bool {
+        let difference = (self.0 - expected.0)
+            .abs()
+            .checked_mul(Decimal::ONE_HUNDRED);
+        let allowed = expected.0.checked_mul(Decimal::from(percent));
+        // Out of range is further away than any percentage.
+        !matches!((difference, allowed), (Some(difference), Some(allowed)) if difference <= allowed)
     }
 
     /// This rate with an operator's correction, rounded half to even at [`RATE_DIGITS`] significant digits.

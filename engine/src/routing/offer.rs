@@ -13,6 +13,8 @@ pub struct Offer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     CanServe,
+    /// The operator disabled the app: it begins nothing new.
+    AppDisabled,
     /// The operator switched the connection off.
     Disabled,
     /// Its gateway is not loaded.
@@ -35,6 +37,7 @@ impl Standing {
     pub(crate) const fn reason(self) -> Option<&'static str> {
         match self {
             Self::CanServe => None,
+            Self::AppDisabled => Some("the app is disabled"),
             Self::Disabled => Some("the connection is switched off"),
             Self::GatewayMissing => Some("its gateway is not loaded"),
             Self::InQuarantine => Some("its gateway is in quarantine"),

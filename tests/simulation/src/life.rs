@@ -14,6 +14,7 @@ use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
 use switchyard_engine::ids::{Ids, TransactionId};
 use switchyard_engine::money::Amount;
+use switchyard_engine::quota::LimitSettings;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::secret::Secret;
 use switchyard_engine::simulation::{self, Disk, Fault};
@@ -116,7 +117,11 @@ impl Life<'_> {
         let gateways = image::shelved(&clock, &ids);
         let kept = gateways.keep_in(&store).await;
         kept.expect("what is on the disk can be read");
-        let mut settings = EngineSettings::default();
+        let mut settings = EngineSettings {
+            // Each history has a handful of payers who confirm as often as they like.
+            limits: LimitSettings::none(),
+            ..EngineSettings::default()
+        };
         settings.mail.from = "Switchyard <no-reply@pay.example.com>".to_owned();
         let engine = Engine::start(Equipment {
             store,
@@ -425,7 +430,7 @@ impl Hands {
         let (attempt, tried) = (attempt.id, attempt.codes);
         let submitted = self
             .engine
-            .submit_code(id, attempt, tried, Secret::new(code))
+            .submit_code(id, attempt, tried, Secret::new(code), None)
             .await;
         self.saw("the payer, who types a code,", order, submitted.map(Some));
     }

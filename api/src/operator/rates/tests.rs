@@ -1,0 +1,59 @@
+//! Held rates over the operator API.
+
+use axum::Router;
+use axum::routing::get;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::operator::tests::World;
+
+#[tokio::test]
+async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    // The CFA franc contradicts its peg to the euro, 655.957.
+    let answer = r#"{"base":"EUR","rates":{"USD":1.08,"XOF":1}}"#;
+    let feed = Router::new().fallback(get(move || async move { answer }));
+    tokio::spawn(async move { axum::serve(listener, feed).await });
+    let world = World::with_feed(Some(url.parse().unwrap())).await;
+
+    let fetched = world.done("POST", "/rates/fetch", json!({})).await;
+    assert_eq!(fetched, json!({ "rates": 1, "held": 1 }));
+    let held = world.get("/rates/held").await;
+    assert_eq!(held.as_array().map(Vec::len), Some(1), "{held}");
+    let of = |name: &str| held[0][name].as_str().unwrap().to_owned();
+    assert_eq!((of("from"), of("to")), ("EUR".to_owned(), "XOF".to_owned()));
+    assert_eq!(
+        (of("rate"), of("expected")),
+        ("1".to_owned(), "655.957".to_owned())
+    );
+    assert_eq!(
+        (of("reason"), of("state")),
+        ("contradicts_peg".to_owned(), "held".to_owned())
+    );
+
+    let path = "/rates/held/EUR/XOF";
+    let other = world
+        .refused("POST", &format!("{path}/accept"), json!({ "rate": "2" }))
+        .await;
+    assert_eq!(other, (409, "resource_changed".to_owned()));
+    let rejected = world
+        .done("POST", &format!("{path}/reject"), json!({ "rate": "1" }))
+        .await;
+    assert_eq!(rejected["state"], "rejected");
+    let accepted = world
+        .done("POST", &format!("{path}/accept"), json!({ "rate": "1" }))
+        .await;
+    assert_eq!(
+        (&accepted["rate"], &accepted["source"]),
+        (&json!("1"), &json!("feed"))
+    );
+    assert_eq!(world.get("/rates/held").await, json!([]));
+    let none = world
+        .refused("POST", &format!("{path}/reject"), json!({ "rate": "1" }))
+        .await;
+    assert_eq!(none, (404, "resource_not_found".to_owned()));
+    let rates = world.get("/rates").await;
+    let is_feed = |rate: &&Value| rate["source"] == "feed";
+    assert_eq!(rates.as_array().unwrap().iter().filter(is_feed).count(), 2);
+}

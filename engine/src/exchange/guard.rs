@@ -1,0 +1,183 @@
+//! Plausibility check of fetched rates. Pure.
+//!
+//! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings) from the last accepted one, or
+//! that contradicts a peg, is held: it is stored, shown and not used until an operator accepts or rejects it. The first rate that
+//! is fetched for a pair has no predecessor and is compared with the pegs only.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Book, Entry};
+use crate::clock::Timestamp;
+use crate::limits::PEG_TOLERANCE_PERCENT;
+use crate::money::{Currency, Rate};
+
+/// A fetched rate that waits for an operator's decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldRate {
+    /// The rate as fetched.
+    pub entry: Entry,
+    pub reason: HoldReason,
+    /// The rate that it was compared with: the last accepted one, or the one that the peg implies.
+    pub expected: Rate,
+    /// An operator rejected this very rate: it stays unused, and is no longer announced.
+    #[serde(default)]
+    pub rejected: bool,
+}
+
+/// Why a fetched rate is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldReason {
+    /// It differs from the last accepted rate by more than the setting allows.
+    Moved,
+    /// Together with the rate of the pegged currency it contradicts a fixed rate.
+    ContradictsPeg,
+}
+
+/// Divides fetched rates into those that may be used and those that an operator has to look at first.
+pub fn judge(
+    book: &Book,
+    fetched: Vec<Entry>,
+    max_change_percent: u32,
+    now: Timestamp,
+) -> (Vec<Entry>, Vec<HeldRate>) {
+    let moved: BTreeMap<&'static str, Rate> = fetched
+        .iter()
+        .filter_map(|entry| {
+            let before = book.last_fetched(entry.from, entry.to)?;
+            let has_moved = entry.rate.differs_from(before, max_change_percent);
+            has_moved.then_some((entry.to.code(), before))
+        })
+        .collect();
+    // The rate of the batch, or what is in use instead when the batch's own is held.
+    let known = |base: Currency, to: Currency| {
+        if base == to {
+            return Some(Rate::ONE);
+        }
+        let fetched = fetched.iter().find(|entry| entry.to == to);
+        let plausible = fetched.filter(|entry| !moved.contains_key(entry.to.code()));
+        let plausible = plausible.map(|entry| entry.rate);
+        plausible.or_else(|| book.last_fetched(base, to))
+    };
+    let judged = |entry: &Entry| {
+        let hold = |reason, expected| HeldRate {
+            entry: entry.clone(),
+            reason,
+            expected,
+            rejected: book.is_rejected(entry),
+        };
+        if let Some(before) = moved.get(entry.to.code()) {
+            return Some(hold(HoldReason::Moved, *before));
+        }
+        let pegs = book.pegs_of(entry.to, now);
+        let mut implied = pegs
+            .into_iter()
+            .filter_map(|(partner, rate)| known(entry.from, partner)?.then(rate).ok());
+        let expected =
+            implied.find(|implied| entry.rate.differs_from(*implied, PEG_TOLERANCE_PERCENT))?;
+        Some(hold(HoldReason::ContradictsPeg, expected))
+    };
+    let held: Vec<HeldRate> = fetched.iter().filter_map(judged).collect();
+    let is_held = |entry: &Entry| held.iter().any(|held| held.entry == *entry);
+    let accepted = fetched.iter().filter(|entry| !is_held(entry)).cloned();
+    (accepted.collect(), held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::book::Source;
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_000);
+
+    fn entry(from: &str, to: &str, rate: &str) -> Entry {
+        Entry {
+            from: Currency::from_code(from).unwrap(),
+            to: Currency::from_code(to).unwrap(),
+            rate: Rate::parse(rate).unwrap(),
+            source: Source::Feed,
+            at: NOW,
+            valid_until: None,
+        }
+    }
+
+    /// Codes of the held currencies after `book` has `accepted` and `base` is quoted as `fetched`.
+    fn held(accepted: &[(&str, &str, &str)], fetched: &[(&str, &str, &str)]) -> String {
+        let mut book = Book::default();
+        for (from, to, rate) in accepted {
+            book.put(entry(from, to, rate));
+        }
+        let fetched: Vec<Entry> = fetched
+            .iter()
+            .map(|(from, to, rate)| entry(from, to, rate))
+            .collect();
+        let count = fetched.len();
+        let (used, held) = judge(&book, fetched, 10, NOW);
+        assert_eq!(used.len() + held.len(), count);
+        let codes: Vec<&str> = held.iter().map(|held| held.entry.to.code()).collect();
+        codes.join(" ")
+    }
+
+    #[test]
+    fn a_rate_is_held_when_it_moves_more_than_the_setting_in_either_direction() {
+        let before = [("EUR", "USD", "1")];
+        for (rate, expected) in [
+            ("1.1", ""),
+            ("1.100001", "USD"),
+            ("0.9", ""),
+            ("0.899999", "USD"),
+            ("2500", "USD"),
+            ("0.0004", "USD"),
+        ] {
+            assert_eq!(held(&before, &[("EUR", "USD", rate)]), expected, "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_feed_that_changes_its_base_is_compared_with_the_inverse() {
+        let before = [("EUR", "USD", "1.25")];
+        assert_eq!(held(&before, &[("USD", "EUR", "0.81")]), "");
+        assert_eq!(held(&before, &[("USD", "EUR", "1.25")]), "EUR");
+    }
+
+    #[test]
+    fn the_first_rate_of_a_pair_is_compared_with_pegs_only() {
+        assert_eq!(held(&[], &[("EUR", "NGN", "1750")]), "");
+        assert_eq!(held(&[], &[("EUR", "XOF", "656.1")]), "");
+        assert_eq!(held(&[], &[("EUR", "XOF", "1")]), "XOF");
+        let consistent = [("USD", "EUR", "0.92"), ("USD", "XOF", "603.4")];
+        assert_eq!(held(&[], &consistent), "");
+        // Which of the two is wrong cannot be known.
+        let contradicting = [("USD", "EUR", "0.92"), ("USD", "XOF", "0.0004")];
+        assert_eq!(held(&[], &contradicting), "EUR XOF");
+        // The euro's rate was fetched before, with another base.
+        assert_eq!(
+            held(&[("EUR", "USD", "1.1")], &[("USD", "XOF", "1")]),
+            "XOF"
+        );
+    }
+
+    #[test]
+    fn a_rate_that_moved_does_not_take_its_pegged_partner_with_it() {
+        let before = [("USD", "EUR", "0.92"), ("USD", "XOF", "603.4")];
+        let fetched = [("USD", "EUR", "0.93"), ("USD", "XOF", "1")];
+        assert_eq!(held(&before, &fetched), "XOF");
+    }
+
+    #[test]
+    fn a_rate_of_the_operators_table_replaces_the_peg() {
+        let devalued = Entry {
+            source: Source::Table,
+            ..entry("EUR", "XOF", "1000")
+        };
+        let mut book = Book::default();
+        book.put(devalued);
+        let (used, held) = judge(&book, vec![entry("EUR", "XOF", "1001")], 10, NOW);
+        assert_eq!((used.len(), held.len()), (1, 0));
+        let (used, held) = judge(&book, vec![entry("EUR", "XOF", "655.957")], 10, NOW);
+        assert_eq!((used.len(), held.len()), (0, 1));
+        assert_eq!(held[0].expected.to_string(), "1000");
+    }
+}
