@@ -1,7 +1,7 @@
 //! Icons, drawn by the program: a coloured tile with initials or the sign of a category. No operator's trade mark is shown.
 //!
-//! A method has the colour of its brand; any other label always has the same colour. An icon has no script, no style and no link, and its label is escaped, so that it can
-//! be served as it is.
+//! A method has the colour of its brand; any other label always has the same colour. An icon has no
+//! script, no style and no link, and its label is escaped, so that it can be served as it is.
 
 use super::brand::Tile;
 use super::method::{Category, Method};

@@ -329,9 +329,8 @@ impl Gateways {
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
                 let why = redactor.sentence(&why);
-                let final_after = (operation == Operation::Query)
-                    .then_some(gateway.manifest.capabilities.not_found_is_final_after_s)
-                    .flatten();
+                let promise = gateway.manifest.capabilities.not_found_is_final_after_s;
+                let final_after = promise.filter(|_| operation == Operation::Query);
                 let asked = Asked {
                     at: asked_at,
                     config_changed_at,
