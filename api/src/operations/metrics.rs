@@ -169,6 +169,10 @@ fn describe_gateways() {
         "switchyard_gateway_calls_total",
         "Ended calls of gateways by outcome"
     );
+    describe_counter!(
+        "switchyard_gateway_faults_total",
+        "Outcomes that break the gateway's own contract"
+    );
     describe_histogram!(
         "switchyard_gateway_call_seconds",
         "Time of calls of gateways"
