@@ -15,10 +15,11 @@ use tower::ServiceExt as _;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::frame::nothing_at;
 
-/// The answer to a request for which there is no route. `exact` has the routes.
+/// The response to a request for which there is no route. `exact` has the routes, and a response to
+/// paths that none of them has.
 pub async fn answer(exact: Router, mut request: Request) -> Response {
     let Some(path) = without_needless(request.uri().path()) else {
-        return nothing_at(request.uri()).into_response();
+        return served(exact, request).await;
     };
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return refusal(request.uri(), &path).into_response();
@@ -27,8 +28,12 @@ pub async fn answer(exact: Router, mut request: Request) -> Response {
         return nothing_at(request.uri()).into_response();
     };
     *request.uri_mut() = uri;
-    let answered = exact.oneshot(request).await;
-    answered.unwrap_or_else(|never| match never {})
+    served(exact, request).await
+}
+
+async fn served(exact: Router, request: Request) -> Response {
+    let served = exact.oneshot(request).await;
+    served.unwrap_or_else(|never| match never {})
 }
 
 fn refusal(uri: &Uri, path: &str) -> ApiError {

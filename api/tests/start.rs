@@ -17,16 +17,20 @@ fn switchyard(folder: &Path) -> Command {
     command
 }
 
+/// Another test may have the default port of the operators' listener.
+const ANY_ADMIN_PORT: [(&str, &str); 1] = [("SWITCHYARD_SERVER__ADMIN_LISTEN", "127.0.0.1:0")];
+
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     switchyard(folder).args(arguments).output().unwrap()
 }
 
 fn serve_with(folder: &Path, settings: &str) -> (Option<i32>, String) {
     fs::write(folder.join("switchyard.toml"), settings).unwrap();
-    let output = run(
-        folder,
-        &["serve", "--config", "switchyard.toml", "--port", "0"],
-    );
+    let output = switchyard(folder)
+        .args(["serve", "--config", "switchyard.toml", "--port", "0"])
+        .envs(ANY_ADMIN_PORT)
+        .output()
+        .unwrap();
     (
         output.status.code(),
         String::from_utf8(output.stderr).unwrap(),
@@ -332,6 +336,7 @@ impl Installation {
         fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
         let mut process = switchyard(folder.path())
             .args(["serve", "--config", "switchyard.toml", "--port", "0"])
+            .envs(ANY_ADMIN_PORT)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -341,7 +346,7 @@ impl Installation {
             .find(|line| line.contains("Switchyard serves."))
             .unwrap();
         let serving: Value = serde_json::from_str(&serving).unwrap();
-        let url = format!("http://{}", serving["address"].as_str().unwrap());
+        let url = format!("http://{}", serving["admin_address"].as_str().unwrap());
         Self {
             folder,
             process,

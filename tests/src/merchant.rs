@@ -86,7 +86,7 @@ impl Merchant {
         let response = self.router.clone().oneshot(request).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = to_bytes(response.into_body(), 16 << 20).await?;
-        let text = String::from_utf8(bytes.to_vec())?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         Ok(Reply {
             status,

@@ -72,7 +72,8 @@ async fn form_on(merchant: &Merchant, path: &str) -> anyhow::Result<(String, Str
     let page = get(merchant, path).await?.text;
     let sealed = page.split_once("name=\"a\" value=\"").context("a form")?.1;
     let sealed = sealed.split('"').next().context("its value")?.to_owned();
-    Ok((page, format!("a={sealed}")))
+    // Amounts and rates are written with spaces at which no line breaks.
+    Ok((page.replace('\u{a0}', " "), format!("a={sealed}")))
 }
 
 fn id(reply: &Reply) -> anyhow::Result<String> {
@@ -91,11 +92,8 @@ async fn a_payment_in_euros_is_paid_in_cfa_francs_at_the_rate_that_the_payer_saw
     let merchant = merchant(Some("1.5")).await?;
     let id = id(&initialize(&merchant, "EUR").await?)?;
     let (page, form) = confirm_page(&merchant, &id).await?;
-    assert!(
-        page.contains("Pay XOF 6,658") || page.contains("Pay XOF 6 658"),
-        "{page}"
-    );
-    assert!(page.contains("1 EUR = 665.796355 XOF"), "{page}");
+    assert!(page.contains("Pay XOF 6,658"), "{page}");
+    assert!(page.contains("1 EUR = 665.796 XOF"), "{page}");
     let end = send(&merchant, &format!("/checkout/{id}/confirm"), &form).await?;
     assert_eq!(end, format!("/checkout/{id}/result"));
     let payment = verified(&merchant, &id).await?;
@@ -108,7 +106,7 @@ async fn a_payment_in_euros_is_paid_in_cfa_francs_at_the_rate_that_the_payer_saw
     assert_eq!(capture["amount"], json!(6658));
     assert_eq!(capture["currency"]["code"], "XOF");
     assert_eq!(capture["rate"], json!(665.796355));
-    assert_eq!(capture["rate_formatted"], "1 EUR = 665.796355 XOF");
+    assert_eq!(capture["rate_formatted"], "1 EUR = 665.796 XOF");
     assert_eq!(capture["correction_rate"], json!(1.5));
     Ok(())
 }

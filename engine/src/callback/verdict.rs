@@ -18,7 +18,8 @@ use crate::limits::{
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
 use crate::transaction::{
-    Attempt, Command, Identity, Outcome, State, Transaction, identify, is_unmistakable,
+    Attempt, AttemptState, Command, Identity, Outcome, State, Transaction, identify,
+    is_unmistakable,
 };
 
 /// What was decided.
@@ -250,8 +251,8 @@ async fn meet(
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction, attempt.amount) {
-        // An unreadable report, or one about another charge than ours, is a reason to query and no more. A
-        // success under another id is money all the same: the core opens a case if it is a second one.
+        // An unreadable report, or one about another charge than ours, is a reason to query and no
+        // more. After a success another charge is a second one: the core opens a case.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
@@ -259,7 +260,10 @@ async fn meet(
             hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
         }
         Some(outcome)
-            if is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
+            if is_trusted
+                && is_another
+                && !(attempt.state == AttemptState::Succeeded
+                    && matches!(outcome, Outcome::Succeeded { .. })) =>
         {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),

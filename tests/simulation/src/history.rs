@@ -246,6 +246,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
             attempts.push(StoredAttempt {
                 reference: attempt.reference.to_string(),
                 state: word(attempt.state).to_owned(),
+                provider_id: attempt.provider_id.clone(),
                 minor: attempt.amount.minor(),
                 currency: attempt.amount.currency().code().to_owned(),
                 rate: attempt

@@ -254,6 +254,8 @@ pub struct StoredAttempt {
     pub reference: String,
     /// `started`, `pending`, `in_doubt`, `succeeded`, `declined`, `not_sent`.
     pub state: String,
+    /// The provider's id of the attempt, as far as the engine knows it.
+    pub provider_id: Option<String>,
     pub minor: i64,
     pub currency: String,
     /// What one unit of the transaction's currency is in the attempt's, when they differ: a decimal.
@@ -288,6 +290,11 @@ impl Evidence {
 }
 
 impl Calling {
+    /// Whether it is about the charge with this provider id.
+    pub fn names_id(&self, id: &str) -> bool {
+        self.body.contains(&format!("\"id\":\"{id}\""))
+    }
+
     /// Whether the engine has promised to deal with it, and can.
     pub fn was_taken(&self) -> bool {
         self.signed && self.names_reference && !self.to_sick && self.acknowledged_at.is_some()

@@ -43,7 +43,8 @@ pub fn surplus_money_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>)
         let Some((stored, attempt)) = about(evidence, &told.reference) else {
             continue;
         };
-        let another = told.body.contains("-again");
+        let known = attempt.provider_id.as_deref();
+        let another = attempt.state == "succeeded" && known.is_some_and(|id| !told.names_id(id));
         let more = stored.status == "success"
             && evidence.charges.iter().any(|charge| {
                 charge.reference == attempt.reference && charge.minor > attempt.minor
