@@ -186,15 +186,15 @@ qr-label = QR code for this payment
 
 # What is certain about money. Only money-nothing says that nothing moved.
 money-nothing = Nothing was taken from your account.
-money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. { $merchant } has been notified.
-money-all = We have received { $received }. Please do not pay again. { $merchant } has been notified.
+money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. Contact { $merchant } and give the reference.
+money-all = We have received { $received }. Please do not pay again. Contact { $merchant } and give the reference.
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.
 row-received = Received
 result-expired-held = This payment can no longer be paid.
 
 # Result
 result-success-title = Payment successful
-result-success-text = { $merchant } has been told. Thank you!
+result-success-text = Your payment to { $merchant } was received. Thank you!
 result-failed-title = The payment did not work
 result-cancelled-title = Payment cancelled
 result-cancelled-text = This payment was cancelled.
@@ -227,7 +227,7 @@ receipt-note = Keep this page as your receipt. { $merchant } has received your p
 
 # Cancel
 cancel-title = Cancel this payment?
-cancel-text = You will not be able to pay it with this link any more, and { $merchant } will be told.
+cancel-text = You will not be able to pay { $merchant } with this link any more.
 cancel-yes = Yes, cancel the payment
 cancel-no = No, go on paying
 

@@ -186,15 +186,15 @@ qr-label = Code QR de ce paiement
 
 # Ce qui est certain au sujet de l’argent. Seul money-nothing dit que rien n’a circulé.
 money-nothing = Rien n’a été prélevé sur votre compte.
-money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } a été prévenu.
-money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } a été prévenu.
+money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
+money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 row-received = Reçu
 result-expired-held = Ce paiement ne peut plus être réglé.
 
 # Résultat
 result-success-title = Paiement réussi
-result-success-text = { $merchant } en a été informé. Merci !
+result-success-text = Votre paiement à { $merchant } a été reçu. Merci !
 result-failed-title = Le paiement n’a pas abouti
 result-cancelled-title = Paiement annulé
 result-cancelled-text = Ce paiement a été annulé.
@@ -227,7 +227,7 @@ receipt-note = Gardez cette page comme reçu. { $merchant } a reçu votre paieme
 
 # Annuler
 cancel-title = Annuler ce paiement ?
-cancel-text = Vous ne pourrez plus payer avec ce lien, et { $merchant } en sera informé.
+cancel-text = Vous ne pourrez plus payer { $merchant } avec ce lien.
 cancel-yes = Oui, annuler le paiement
 cancel-no = Non, continuer à payer
 

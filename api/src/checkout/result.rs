@@ -67,7 +67,11 @@ pub(super) fn page(scene: &Scene) -> Response {
             detail = scene
                 .is_sandbox()
                 .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
-            ("failed", reason(language, Some(failure.reason)))
+            let text = match scene.tx.surely_moved_no_money() {
+                true => reason(language, Some(failure.reason)),
+                false => scene.say("result-expired-held"),
+            };
+            ("failed", text)
         }
         _ if is_expired(scene) => ("expired", expired(scene)),
         _ => ("cancelled", scene.say("result-cancelled-text")),
@@ -123,7 +127,7 @@ fn rows(scene: &Scene) -> Vec<Row> {
 
 /// The method and the number of the attempt that counts.
 pub(super) fn paid_with(scene: &Scene) -> Vec<Row> {
-    let Some(attempt) = scene.tx.current_attempt() else {
+    let Some(attempt) = scene.tx.telling_attempt() else {
         return Vec::new();
     };
     let mut rows = vec![scene.row("row-method", scene.method_name(&attempt.method))];

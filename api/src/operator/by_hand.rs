@@ -157,7 +157,7 @@ fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused
         Outcome::Succeeded => Verdict::Succeeded {
             amount: asked
                 .amount
-                .map(|amount| money(&amount, transaction))
+                .map(|amount| money(&amount, transaction, asked.attempt))
                 .transpose()?,
             provider_id: text("provider_id", asked.provider_id)?,
         },
@@ -169,14 +169,22 @@ fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused
 }
 
 /// A JSON number or text, in major units.
-fn money(given: &Value, transaction: &Transaction) -> Result<Amount, ApiError> {
+fn money(
+    given: &Value,
+    transaction: &Transaction,
+    named: Option<AttemptId>,
+) -> Result<Amount, ApiError> {
     let written = match given {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
         _ => return Err(invalid("amount", "amount is a number")),
     };
-    let currency = transaction
-        .current_attempt()
+    let settled = match named {
+        Some(id) => transaction.attempt(id),
+        None => transaction.held_attempt(),
+    };
+    let currency = settled
+        .or_else(|| transaction.current_attempt())
         .map_or(transaction.amount, |attempt| attempt.amount)
         .currency();
     Amount::parse_major(&written, currency).map_err(|why| invalid("amount", why.to_string()))

@@ -188,7 +188,7 @@ impl Engine {
         caller: &Caller,
         mut birth: Birth,
         once: Option<&Once<'_>>,
-        reserved: Option<Reservation>,
+        mut reserved: Option<Reservation>,
     ) -> Result<Arc<Transaction>, EngineError> {
         if self.is_stopping() {
             return Err(EngineError::Stopping);
@@ -220,8 +220,9 @@ impl Engine {
             if let Some(once) = once {
                 once.keep(&mut batch, birth.id);
             }
-            if let Some(reserved) = &reserved {
+            if let Some(reserved) = &mut reserved {
                 reserved.write(&mut batch);
+                reserved.hold();
             }
             let (tx, event) = initiate(new, now);
             let step = Step::first(tx, event, now);
@@ -243,6 +244,9 @@ impl Engine {
                     // The id is new and ours: if it is stored, this very commit was made after all.
                     if let Some(stored) = records::load(&self.store, step.after.id).await? {
                         return Ok(Arc::new(stored));
+                    }
+                    if let Some(reserved) = &mut reserved {
+                        reserved.release();
                     }
                     if let Some(once) = once
                         && once.was_overtaken(&self.store).await?

@@ -115,7 +115,7 @@ pub fn enqueue(
 ) -> bool {
     let settings = &app.settings;
     let case = match to {
-        MailTo::MerchantAboutCase => tx.cases.last().map(|case| case.reason),
+        MailTo::MerchantAboutCase(reason) => Some(reason),
         MailTo::Merchant | MailTo::Customer => None,
     };
     let Some((to, address, language)) = recipient(app, tx, to) else {
@@ -174,7 +174,7 @@ fn recipient<'a>(
     let (merchant, customer) = (settings.merchant_email.as_deref(), &tx.customer.email);
     let is_sandbox = tx.environment == Environment::Sandbox;
     let (to, address, language) = match to {
-        MailTo::Merchant | MailTo::MerchantAboutCase if settings.notify_merchant => {
+        MailTo::Merchant | MailTo::MerchantAboutCase(_) if settings.notify_merchant => {
             (Recipient::Merchant, merchant, own_language)
         }
         MailTo::Customer if settings.notify_customer && is_sandbox => {
@@ -185,7 +185,7 @@ fn recipient<'a>(
             Some(customer.as_str()),
             payers_language,
         ),
-        MailTo::Merchant | MailTo::Customer | MailTo::MerchantAboutCase => return None,
+        MailTo::Merchant | MailTo::Customer | MailTo::MerchantAboutCase(_) => return None,
     };
     Some((to, address?, language))
 }

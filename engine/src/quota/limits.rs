@@ -1,6 +1,7 @@
 //! Limits that an operator sets, with their defaults.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +130,7 @@ impl LimitSettings {
         }));
         limits.extend(address.map(|address| {
             let names = ["prompts_per_address", "codes_per_address"];
-            limit(names, shared(address), self.prompts_per_address)
+            limit(names, shared(&network(address)), self.prompts_per_address)
         }));
         limits
     }
@@ -188,3 +189,15 @@ const DAILY_AMOUNTS: [(&str, &str); 13] = [
     ("XOF", "60000000"),
     ("ZMW", "2700000"),
 ];
+
+/// What counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
+fn network(address: &str) -> String {
+    match address
+        .parse::<IpAddr>()
+        .map(|address| address.to_canonical())
+    {
+        Ok(IpAddr::V6(address)) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string(),
+        Ok(address) => address.to_string(),
+        Err(_) => address.to_owned(),
+    }
+}

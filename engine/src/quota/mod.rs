@@ -236,6 +236,16 @@ impl Reservation {
         self.add(batch, 1);
     }
 
+    /// The uses stay counted from now on: their commit may be made although its caller has gone.
+    pub fn hold(&mut self) {
+        self.is_settled = true;
+    }
+
+    /// The commit was surely not made.
+    pub fn release(&mut self) {
+        self.is_settled = false;
+    }
+
     /// The uses are durable: they stay counted.
     pub fn settle(mut self) {
         self.is_settled = true;
@@ -245,9 +255,10 @@ impl Reservation {
     ///
     /// # Errors
     /// When the store does not take it; the uses are given back then.
-    pub async fn commit(self) -> Result<Settled, CommitError> {
+    pub async fn commit(mut self) -> Result<Settled, CommitError> {
         let mut batch = Batch::new();
         self.write(&mut batch);
+        self.hold();
         self.quotas.0.store.commit(batch).await?;
         let settled = Settled {
             quotas: self.quotas.clone(),

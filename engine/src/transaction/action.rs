@@ -2,7 +2,7 @@
 //! [`Transaction::wake_at`].
 
 use super::event::{Event, EventName};
-use super::model::Transaction;
+use super::model::{CaseReason, Transaction};
 use crate::ids::AttemptId;
 
 /// One thing that the world has to do.
@@ -35,7 +35,7 @@ pub enum MailTo {
     Merchant,
     Customer,
     /// A case was opened: a person has to decide.
-    MerchantAboutCase,
+    MerchantAboutCase(CaseReason),
 }
 
 /// What `event` asks for, on the transaction as it is after the event.
@@ -80,7 +80,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             Action::Announce(EventName::PaymentCancelled),
             Action::Mail(MailTo::Merchant),
         ],
-        Event::CaseOpened { .. } => vec![Action::Mail(MailTo::MerchantAboutCase)],
+        Event::CaseOpened { case } => vec![Action::Mail(MailTo::MerchantAboutCase(case.reason))],
         Event::Confirmed { .. }
         | Event::AttemptPending { .. }
         | Event::AttemptInDoubt { .. }

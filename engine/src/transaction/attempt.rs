@@ -12,6 +12,7 @@ use super::outcome::{Decline, PayerAction};
 use super::schedule::USUAL_TIME;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, ConnectionId};
+use crate::limits::GATEWAY_CALL;
 use crate::money::{Amount, Correction, Currency, Rate};
 
 /// One try. Its `reference` is what we told the provider, and the only name under which we ever ask about it.
@@ -39,6 +40,9 @@ pub struct Attempt {
     /// Why this connection was chosen and others were not.
     pub decision: Decision,
     pub started_at: Timestamp,
+    /// When its submission was started again because the engine had stopped before anything left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub provider_id: Option<String>,
     /// The provider's own word for its status.
@@ -100,10 +104,12 @@ impl AttemptState {
 }
 
 impl Attempt {
-    /// Time after which no money can move any more for this attempt, if its gateway states one.
+    /// Time after which no money can move any more for this attempt, if its gateway states one. The
+    /// provider's time begins when the request arrives, at the latest at the end of the call.
     pub fn ends_at(&self) -> Option<Timestamp> {
         let seconds = self.candidate.ends_after_s?;
-        Some(self.started_at.plus(Duration::from_secs(seconds)))
+        let begun = self.resumed_at.unwrap_or(self.started_at);
+        Some(begun.plus(GATEWAY_CALL).plus(Duration::from_secs(seconds)))
     }
 
     /// Time from which the payer may give it up: twice the usual time has passed.
@@ -112,7 +118,8 @@ impl Attempt {
             .candidate
             .usual_s
             .map_or(USUAL_TIME, Duration::from_secs);
-        self.started_at.plus(usual.saturating_mul(2))
+        let begun = self.resumed_at.unwrap_or(self.started_at);
+        begun.plus(usual.saturating_mul(2))
     }
 
     /// [`Attempt::ends_at`], while the provider has not been queried at or after that time.

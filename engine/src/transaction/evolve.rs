@@ -50,7 +50,10 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
-            change(&mut tx, *attempt, |found| found.resumed += 1);
+            change(&mut tx, *attempt, |found| {
+                found.resumed += 1;
+                found.resumed_at = Some(now);
+            });
         }
         // A payer tries again when they want to; a payout as soon as a gateway can take it.
         Event::AttemptAllowed if tx.is_payment() => tx.state = State::AwaitingCustomer,

@@ -264,6 +264,13 @@ impl Transaction {
         self.attempts.last()
     }
 
+    /// The attempt that tells what became of the transaction: the one that succeeded, else the last.
+    pub fn telling_attempt(&self) -> Option<&Attempt> {
+        let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
+        let done = self.attempts.iter().find(succeeded);
+        done.or_else(|| self.current_attempt())
+    }
+
     pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.id == id)
     }
@@ -314,7 +321,7 @@ impl Transaction {
 
     /// The method in use: the current attempt's, else the payout's own.
     pub fn method(&self) -> Option<&str> {
-        match self.current_attempt() {
+        match self.telling_attempt() {
             Some(attempt) => Some(&attempt.method),
             None => self.payout().map(|payout| payout.method.as_str()),
         }

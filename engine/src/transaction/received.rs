@@ -26,7 +26,7 @@ impl Transaction {
         self.cases
             .iter()
             .rev()
-            .filter(|case| case.reason.holds())
+            .filter(|case| case.reason.holds() && case.closed.is_none())
             .find_map(|case| self.attempt_of(case))
     }
 
@@ -81,6 +81,13 @@ impl Transaction {
         let attempt = self.current_attempt().filter(|_| open && self.is_payment());
         attempt.is_some_and(|attempt| {
             attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some()
+        })
+    }
+
+    /// Whether the provider reported a decline after money for `attempt`.
+    pub(super) fn was_taken_back(&self, attempt: &Attempt) -> bool {
+        self.cases.iter().any(|case| {
+            case.reference == attempt.reference && case.reason == CaseReason::SuccessContradicted
         })
     }
 

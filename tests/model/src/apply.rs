@@ -231,10 +231,13 @@ fn pass_time(tx: &mut Transaction, step: Step) {
         (Step::Age(at), _) => {
             let attempt = &mut tx.attempts[usize::from(at)];
             let ends = attempt.candidate.ends_after_s.is_some();
-            attempt.started_at = match ends && attempt.started_at > past_its_end() {
+            let begun = attempt.resumed_at.unwrap_or(attempt.started_at);
+            let aged = match ends && begun > past_its_end() {
                 true => past_its_end(),
                 false => long_ago(),
             };
+            attempt.started_at = attempt.started_at.min(aged);
+            attempt.resumed_at = attempt.resumed_at.map(|_| aged);
         }
         _ => {}
     }

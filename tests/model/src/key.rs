@@ -120,6 +120,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         state,
         decision: _,
         started_at,
+        resumed_at,
         ended_at,
         provider_id,
         provider_status: _,
@@ -155,6 +156,12 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
     key.push(payer_action.as_ref().map_or(0, action_code));
     key.push(captured.map_or(0, |amount| Sum::of(amount) as u8 + 1));
     key.push(small(*resumed as usize));
+    key.push(match resumed_at {
+        None => 0,
+        Some(at) if *at <= long_ago() => 3,
+        Some(at) if *at <= past_its_end() => 2,
+        Some(_) => 1,
+    });
     key.push(codes_code(*codes));
     key.push(call_off.map_or(0, call_off_code));
     key.push(small(remaining.len()));
@@ -285,7 +292,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
     let provider_id = read.byte().checked_sub(1);
     let payer_action = decoded_action(read.byte());
     let captured = read.byte().checked_sub(1);
-    let (resumed, codes) = (read.byte(), read.byte());
+    let (resumed, resumed_at, codes) = (read.byte(), read.byte(), read.byte());
     let call_off = read.byte();
     let remaining = (0..read.byte()).map(|_| candidate(read.byte()));
     let at = |is_set: bool| is_set.then(earlier);
@@ -307,6 +314,12 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
             (_, true) => long_ago(),
             (true, false) => past_its_end(),
             (false, false) => earlier(),
+        },
+        resumed_at: match resumed_at {
+            0 => None,
+            3 => Some(long_ago()),
+            2 => Some(past_its_end()),
+            _ => Some(earlier()),
         },
         ended_at: at(ended),
         provider_id: provider_id.map(|id| IDS[usize::from(id)].to_owned()),

@@ -199,7 +199,7 @@ fn time(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
         (false, true) => past_its_end(),
         (false, false) => earlier(),
     };
-    let is_young = |attempt: &Attempt| attempt.started_at > oldest;
+    let is_young = |attempt: &Attempt| attempt.resumed_at.unwrap_or(attempt.started_at) > oldest;
     if waits && tx.attempts.last().is_some_and(is_young) {
         steps.push(Step::Age(last(world)));
     }

@@ -248,7 +248,7 @@ impl World {
     pub fn is_past_its_end(&self, attempt: usize) -> bool {
         let attempt = &self.tx.attempts[attempt];
         let ends = crate::base::connection_code(attempt.candidate.connection) & ENDS != 0;
-        ends && attempt.started_at <= past_its_end()
+        ends && attempt.resumed_at.unwrap_or(attempt.started_at) <= past_its_end()
     }
 
     /// Whether money has moved for `attempt` or may yet move.

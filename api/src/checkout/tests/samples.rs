@@ -78,6 +78,7 @@ pub fn payment_in(currency: &str) -> Transaction {
 fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
     let ids = Ids::seeded(9);
     Attempt {
+        resumed_at: None,
         id: AttemptId::new(ids.ulid(NOW)),
         reference: ids.uuid(),
         candidate: Candidate {

@@ -72,7 +72,7 @@ pub struct Disburse<'a> {
 impl<'a> Capture<'a> {
     /// `None` before the first attempt.
     pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
-        let attempt = tx.current_attempt()?;
+        let attempt = tx.telling_attempt()?;
         let captured = attempt.captured.unwrap_or(attempt.amount);
         let failure = Failure::of(tx, attempt);
         let conversion = attempt.conversion.as_ref();
@@ -108,7 +108,7 @@ impl<'a> Capture<'a> {
 impl<'a> Disburse<'a> {
     /// `None` before the first attempt.
     pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
-        let attempt = tx.current_attempt()?;
+        let attempt = tx.telling_attempt()?;
         let failure = Failure::of(tx, attempt);
         Some(Self {
             id: DisburseId::new(attempt.id.ulid()),

@@ -167,7 +167,7 @@ impl<'a> PaymentVerified<'a> {
 
 impl<'a> PaymentRetrieved<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
-        let attempt = tx.current_attempt();
+        let attempt = tx.telling_attempt();
         let failure = Failure::of_transaction(tx);
         Self {
             id: tx.id,

@@ -136,7 +136,7 @@ impl<'a> PayoutVerified<'a> {
 
 impl<'a> PayoutRetrieved<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
-        let attempt = tx.current_attempt();
+        let attempt = tx.telling_attempt();
         let failure = Failure::of_transaction(tx);
         let environment = tx.environment;
         let recipient = tx.payout().map(|payout| &payout.recipient);

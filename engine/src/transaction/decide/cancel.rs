@@ -68,6 +68,10 @@ fn call_off(
     if tx.is_held() {
         return Err(Refusal::Held);
     }
+    let is_ordered = |asked: CallOff| asked.by == CancelledBy::Operator;
+    if then == AfterCallOff::ChooseAgain && attempt.call_off.is_some_and(is_ordered) {
+        return Err(Refusal::AttemptUnderWay);
+    }
     let asked_lately =
         |asked: CallOff| asked.then == then && context.now.since(asked.asked_at) < CALL_OFF_AGAIN;
     if attempt.call_off.is_some_and(asked_lately) {

@@ -8,7 +8,7 @@ use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::attempt::{AfterCallOff, Attempt};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
-use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::model::Transaction;
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::schedule;
 use crate::transaction::state::Failure;
@@ -75,13 +75,17 @@ pub(super) fn settle_held(
     context: &Context,
 ) -> Option<Vec<Event>> {
     let mut held = None;
+    let mut judged = Vec::new();
     for case in tx.cases.iter().rev().filter(|case| case.reason.holds()) {
         let Some(attempt) = tx.attempt_of(case).filter(|attempt| attempt.id != ended) else {
             continue;
         };
-        let was_taken_back = tx.cases.iter().any(|other| {
-            other.reference == case.reference && other.reason == CaseReason::SuccessContradicted
-        });
+        // Only the latest report about an attempt counts.
+        if judged.contains(&case.reference) {
+            continue;
+        }
+        judged.push(case.reference);
+        let was_taken_back = tx.was_taken_back(attempt);
         let enough = case
             .amount
             .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);

@@ -39,8 +39,34 @@ pub(super) fn decide(
             }
         }
         Outcome::Declined(decline) => contradicted(tx, attempt, &decline, context),
+        Outcome::Pending { provider_id, .. } if attempt.state == AttemptState::NotSent => {
+            found_after_all(tx, attempt, provider_id, context)
+        }
         Outcome::NotSent { .. } | Outcome::Pending { .. } | Outcome::Unknown { .. } => Vec::new(),
     }
+}
+
+/// The provider has an attempt that counted as not sent: it may move money yet, so nothing starts.
+fn found_after_all(
+    tx: &Transaction,
+    attempt: &Attempt,
+    provider_id: Option<String>,
+    context: &Context,
+) -> Vec<Event> {
+    if tx.state == State::Succeeded || answer::money_was_reported(tx, attempt) {
+        return Vec::new();
+    }
+    let evidence = Evidence {
+        reason: CaseReason::MoneyAfterTheEnd,
+        detail: "the provider has an attempt that counted as not sent, and may move money for it"
+            .to_owned(),
+        amount: None,
+        provider_id,
+    };
+    let opened = cases::open(tx, attempt, evidence, context);
+    let waits = matches!(tx.state, State::AwaitingCustomer | State::AwaitingDispatch);
+    let held = (waits && opened.is_some()).then_some(Event::Held);
+    opened.into_iter().chain(held).collect()
 }
 
 /// A success was taken back.
@@ -112,6 +138,10 @@ fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Contex
                 events.extend(cancel::superseded(tx, open, context));
             }
             events
+        }
+        // What was taken back may be reported once more: a person decides.
+        State::OnHold if is_enough && tx.was_taken_back(attempt) => {
+            case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
         }
         State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold if is_enough => {
             let mut events = case(tx, attempt, CaseReason::LateSuccess, &success, context);

@@ -143,6 +143,7 @@ fn start(
         state: AttemptState::Started,
         decision,
         started_at: context.now,
+        resumed_at: None,
         ended_at: None,
         provider_id: None,
         provider_status: None,

@@ -31,6 +31,9 @@ pub(super) fn decide(
         } => succeeded(tx, attempt, amount, provider_id, context)?,
         Verdict::Failed { message } => failed(tx, attempt, message, context),
         Verdict::NeverSent => {
+            if !attempt.state.is_open() && !money_was_reported(tx, attempt) {
+                return Err(Refusal::AttemptClosed(attempt.id));
+            }
             if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
                 return Err(Refusal::ProviderHasIt);
             }

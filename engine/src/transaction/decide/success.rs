@@ -41,7 +41,11 @@ pub(super) fn settle(
     }
     for other in tx.attempts.iter().filter(|other| other.id != attempt.id) {
         let held = tx.cases.iter().rev().find(|case| {
-            case.reference == other.reference && case.reason.holds() && case.amount.is_some()
+            case.reference == other.reference
+                && case.reason.holds()
+                && case.closed.is_none()
+                && case.amount.is_some()
+                && !tx.was_taken_back(other)
         });
         let Some((amount, provider_id)) =
             held.and_then(|case| Some((case.amount?, case.provider_id.clone())))

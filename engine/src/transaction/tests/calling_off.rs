@@ -39,9 +39,11 @@ fn an_attempt_that_ends_by_itself_is_queried_at_its_end_and_only_then_over() {
     let asked_at = world.now;
     world.answer(pending()).unwrap();
     assert_eq!(world.tx.state, State::AwaitingProvider);
+    // The provider's time begins when the request arrives: a call may take a minute.
     let end = world.tx.attempts[0]
         .started_at
-        .plus(Duration::from_secs(400));
+        .plus(Duration::from_secs(460));
+    assert_eq!(world.tx.attempts[0].ends_at(), Some(end));
     while world.now < end {
         assert!(
             world.tx.wake_at().unwrap() <= end,
@@ -70,9 +72,36 @@ fn an_attempt_that_ends_by_itself_is_queried_at_its_end_and_only_then_over() {
 }
 
 #[test]
+fn the_end_of_an_attempt_counts_from_its_resumed_submission() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(ending(route(1), 300))).unwrap();
+    world.wait(600);
+    let recover = Command::Recover {
+        attempt: world.current(),
+        maybe_sent: false,
+        gateway_state: None,
+    };
+    world.apply(recover).unwrap();
+    world.answer(pending()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingProvider, "the prompt is new");
+    let left = world.tx.attempts[0].ends_at().unwrap().since(world.now);
+    assert_eq!(left.as_secs(), 360);
+}
+
+#[test]
+fn a_payer_does_not_reopen_a_payment_that_an_operator_cancels() {
+    let mut world = pending_payment(can_cancel(1));
+    world.wait(300);
+    world.apply(by_operator(Order::Cancel)).unwrap();
+    assert_eq!(world.apply(Command::GiveUp), Err(Refusal::AttemptUnderWay));
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.status(), Status::Cancelled);
+}
+
+#[test]
 fn an_attempt_that_is_paid_at_its_end_is_a_success() {
     let mut world = pending_payment(ending(route(1), 400));
-    world.wait(400);
+    world.wait(460);
     world.answer(succeeded()).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }
@@ -94,7 +123,7 @@ fn an_operator_cancels_a_payment_by_its_attempts_own_end() {
     let mut world = pending_payment(ending(route(1), 400));
     world.apply(by_operator(Order::Cancel)).unwrap();
     assert_eq!(world.tx.status(), Status::Pending);
-    world.wait(400);
+    world.wait(460);
     world.answer(pending()).unwrap();
     assert_eq!(world.tx.status(), Status::Cancelled);
 }

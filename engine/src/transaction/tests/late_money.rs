@@ -187,6 +187,37 @@ fn money_that_the_provider_took_back_settles_nothing() {
 }
 
 #[test]
+fn money_that_was_taken_back_and_is_reported_again_waits_for_a_person() {
+    let (mut world, first) = payment_paid_by_its_first_attempt(route(1));
+    world.answer_about(first, declined(false)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let never = resolve(Some(world.current()), Verdict::NeverSent);
+    assert!(matches!(world.apply(never), Err(Refusal::AttemptClosed(_))));
+}
+
+#[test]
+fn only_the_latest_report_about_an_attempt_settles() {
+    let (mut world, first) = payment_paid_by_its_first_attempt(route(1));
+    world.answer_about(first, succeeded_with(1_000)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold, "10.00 came, not 25.00");
+}
+
+#[test]
+fn an_attempt_that_counted_as_not_sent_and_is_found_pending_stops_the_next_one() {
+    for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
+        world.answer_about(first, pending()).unwrap();
+        assert_eq!(world.tx.state, State::OnHold);
+        assert!(!world.tx.surely_moved_no_money());
+        world.answer_about(first, succeeded_with(2_500)).unwrap();
+        assert_eq!(world.tx.status(), Status::Success);
+    }
+}
+
+#[test]
 fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
     for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
         world.answer_about(first, succeeded_with(1_000)).unwrap();

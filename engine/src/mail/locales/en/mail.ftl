@@ -43,9 +43,9 @@ footer-customer-no-reply = Keep this message as your receipt. Questions about yo
 footer-service = Sent by { $service }
 
 merchant-payment-case = Payment of { $amount } needs attention – { $app }
-merchant-payment-case-text = A payment of { $amount } to { $app } cannot be settled automatically. Ask the operator of this service to decide, and check the payment through the API before you deliver.
+merchant-payment-case-text = A payment of { $amount } to { $app } needs manual review, for the reason below. Check the payment through the API before you deliver.
 merchant-payout-case = Payout of { $amount } needs attention – { $app }
-merchant-payout-case-text = A payout of { $amount } from { $app } cannot be settled automatically. Ask the operator of this service to decide.
+merchant-payout-case-text = A payout of { $amount } from { $app } needs manual review, for the reason below.
 heading-case = Needs attention
 
 money-nothing-payment = No money was received.

@@ -42,9 +42,9 @@ footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre
 footer-service = Envoyé par { $service }
 
 merchant-payment-case = Paiement de { $amount } à vérifier – { $app }
-merchant-payment-case-text = Un paiement de { $amount } à { $app } ne peut pas être réglé automatiquement. Demandez à l'exploitant de ce service de décider, et vérifiez le paiement par l'API avant de livrer.
+merchant-payment-case-text = Un paiement de { $amount } à { $app } demande une vérification, pour la raison ci-dessous. Vérifiez le paiement par l'API avant de livrer.
 merchant-payout-case = Versement de { $amount } à vérifier – { $app }
-merchant-payout-case-text = Un versement de { $amount } de { $app } ne peut pas être réglé automatiquement. Demandez à l'exploitant de ce service de décider.
+merchant-payout-case-text = Un versement de { $amount } de { $app } demande une vérification, pour la raison ci-dessous.
 heading-case = À vérifier
 
 money-nothing-payment = Aucun argent n'a été reçu.
