@@ -1,5 +1,7 @@
 //! The operator API through its routes, on a memory store.
 
+mod webhooks;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -477,90 +479,6 @@ async fn events_are_streamed_as_they_happen_until_the_server_ends() {
         (&body["event"], &body["data"]["status"]),
         (&json!("payment.cancelled"), &json!("cancelled"))
     );
-}
-
-#[tokio::test]
-async fn a_webhook_is_made_and_changed_with_its_filter_schedule_and_bounds() {
-    let world = World::new().await;
-    let path = format!("/apps/{}/webhooks", world.app());
-    let made = world
-        .done("POST", &path, json!({ "url": "https://shop.example/a" }))
-        .await;
-    let expected = json!([["*"], { "profile": "spec" }, null, null]);
-    let shown = |view: &Value| {
-        json!([
-            view["events"],
-            view["retry"],
-            view["per_second"],
-            view["concurrency"]
-        ])
-    };
-    assert_eq!(shown(&made), expected);
-    let one = format!("/webhooks/{}", id(&made));
-    let change = json!({
-        "events": ["payment.*", "payout.failed"],
-        "retry": { "profile": "custom", "delays": [60, 600] },
-        "per_second": 5,
-        "concurrency": 2,
-    });
-    let changed = world.done("PATCH", &one, change).await;
-    assert_eq!(
-        shown(&changed),
-        json!([["payment.*", "payout.failed"], { "profile": "custom", "delays": [60, 600] }, 5, 2])
-    );
-    let lifted = world
-        .done("PATCH", &one, json!({ "per_second": null }))
-        .await;
-    assert_eq!(lifted["per_second"], Value::Null);
-    assert_eq!(lifted["concurrency"], 2);
-    for bad in [
-        json!({ "events": ["payment.succes"] }),
-        json!({ "events": [] }),
-        json!({ "retry": { "profile": "custom", "delays": [0] } }),
-        json!({ "retry": { "profile": "often" } }),
-        json!({ "per_second": 0 }),
-        json!({ "concurrency": 65 }),
-    ] {
-        let refused = world.refused("PATCH", &one, bad.clone()).await;
-        assert_eq!(refused, (422, "field_invalid".to_owned()), "{bad}");
-    }
-    let off = world
-        .done("PATCH", &one, json!({ "is_enabled": false }))
-        .await;
-    assert!(off["disabled"]["why"].as_str().unwrap().contains("by hand"));
-}
-
-#[tokio::test]
-async fn what_a_webhook_missed_is_sent_on_request_and_the_answer_says_how_much() {
-    let world = World::new().await;
-    let path = format!("/apps/{}/webhooks", world.app());
-    let trigger = format!("/apps/{}/trigger", world.app());
-    world
-        .done("POST", &trigger, json!({ "event": "payment.cancelled" }))
-        .await;
-    let made = world
-        .done("POST", &path, json!({ "url": "https://shop.example/late" }))
-        .await;
-    let missing = format!("/webhooks/{}/replay-missing", id(&made));
-    let since = json!({ "since": "2020-01-01" });
-    let done = world.done("POST", &missing, since.clone()).await;
-    let expected = json!({ "replayed": 2, "examined": 1, "has_more": false, "after": null });
-    assert_eq!(done, expected);
-    let again = world.done("POST", &missing, since.clone()).await;
-    assert_eq!(again["replayed"], 0);
-    for bad in [
-        json!({}),
-        json!({ "since": "yesterday" }),
-        json!({ "since": "2020-01-01", "after": "whd_x" }),
-    ] {
-        let refused = world.refused("POST", &missing, bad.clone()).await;
-        assert_eq!(refused, (422, "field_invalid".to_owned()), "{bad}");
-    }
-    for _ in 0..28 {
-        world.done("POST", &missing, since.clone()).await;
-    }
-    let refused = world.refused("POST", &missing, since).await;
-    assert_eq!(refused, (429, "rate_limit_exceeded".to_owned()));
 }
 
 #[tokio::test]

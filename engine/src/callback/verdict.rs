@@ -213,6 +213,23 @@ fn nobody(callback: &Callback) -> Verdict {
     }
 }
 
+/// Writes what the gateway exchanged with the provider about the callback.
+async fn journal(
+    engine: &Engine,
+    callback: &Callback,
+    found: Found,
+    exchanges: &[Exchange],
+) -> Result<(), EngineError> {
+    let journal = Journal {
+        store: engine.store.clone(),
+        transaction: found.transaction,
+        attempt: found.attempt,
+    };
+    // The end of its id is chance.
+    let call = callback.id.ulid().random() as u32;
+    Ok(journal.add(call, exchanges).await?)
+}
+
 async fn meet(
     engine: &Engine,
     callback: &mut Callback,
@@ -235,14 +252,7 @@ async fn meet(
     callback.transaction = Some(found.transaction);
     callback.attempt = Some(found.attempt);
     if !exchanges.is_empty() && !is_one_too_many {
-        let journal = Journal {
-            store: engine.store.clone(),
-            transaction: found.transaction,
-            attempt: found.attempt,
-        };
-        // The end of its id is chance.
-        let call = callback.id.ulid().random() as u32;
-        journal.add(call, exchanges).await?;
+        journal(engine, callback, *found, exchanges).await?;
     }
     let is_trusted =
         found.is_trusted && (callback.reference.is_some() || is_unmistakable(&tx, attempt));

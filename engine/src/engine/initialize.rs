@@ -234,12 +234,7 @@ impl Engine {
                 return Ok(after);
             }
             match commit(self, batch, &step).await {
-                Ok(()) => {
-                    if let Some(reserved) = reserved {
-                        reserved.settle();
-                    }
-                    return Ok(step.after);
-                }
+                Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {
                     // The id is new and ours: if it is stored, this very commit was made after all.
                     if let Some(stored) = records::load(&self.store, step.after.id).await? {

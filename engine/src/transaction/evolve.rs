@@ -50,10 +50,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
-            change(&mut tx, *attempt, |found| {
-                found.resumed += 1;
-                found.resumed_at = Some(now);
-            });
+            change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
         // A payer tries again when they want to; a payout as soon as a gateway can take it.
         Event::AttemptAllowed if tx.is_payment() => tx.state = State::AwaitingCustomer,
@@ -166,6 +163,10 @@ fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp
             attempt.last_query_at = Some(now);
             attempt.next_query_at = Some(*next_query_at);
             attempt.queries = attempt.queries.saturating_add(u32::from(*scheduled));
+        }
+        Event::SubmissionResumed { .. } => {
+            attempt.resumed += 1;
+            attempt.resumed_at = Some(now);
         }
         Event::QueryPlanned { next_query_at, .. } => {
             attempt.next_query_at = Some(*next_query_at);

@@ -8,12 +8,13 @@ use crate::base::{
     IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_code, earlier, id_number,
     just_now, long_ago, past_its_end, reference, soon,
 };
+use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, truth_code};
 use crate::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason, Closed,
-    Decision, Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails,
-    PayoutDetails, State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, Closed, Decision,
+    Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails, PayoutDetails,
+    State, Transaction,
 };
-use crate::world::{Side, Submission, Truth, World};
+use crate::world::{Side, World};
 
 /// Writes the key of `world` into `key`.
 pub fn encode(world: &World, key: &mut Vec<u8>) {
@@ -537,73 +538,3 @@ const fn decoded_by(code: u8) -> Option<CancelledBy> {
         _ => None,
     }
 }
-
-const fn reason_code(reason: CaseReason) -> u8 {
-    match reason {
-        CaseReason::MoneyAfterTheEnd => 0,
-        CaseReason::SuccessContradicted => 1,
-        CaseReason::AmountDiffers => 2,
-        CaseReason::NoFinalAnswer => 3,
-        CaseReason::LateSuccess => 4,
-        CaseReason::PaidTwice => 5,
-        CaseReason::Surplus => 6,
-        CaseReason::ContradictingSuccess => 7,
-        CaseReason::AmbiguousProviderId => 8,
-    }
-}
-
-const REASONS: [CaseReason; 9] = [
-    CaseReason::MoneyAfterTheEnd,
-    CaseReason::SuccessContradicted,
-    CaseReason::AmountDiffers,
-    CaseReason::NoFinalAnswer,
-    CaseReason::LateSuccess,
-    CaseReason::PaidTwice,
-    CaseReason::Surplus,
-    CaseReason::ContradictingSuccess,
-    CaseReason::AmbiguousProviderId,
-];
-
-const fn submission_code(submission: Submission) -> u8 {
-    match submission {
-        Submission::Announced => 0,
-        Submission::Sending => 1,
-        Submission::DiedUnsent => 2,
-        Submission::DiedSent => 3,
-        Submission::Returned => 4,
-    }
-}
-
-const SUBMISSIONS: [Submission; 5] = [
-    Submission::Announced,
-    Submission::Sending,
-    Submission::DiedUnsent,
-    Submission::DiedSent,
-    Submission::Returned,
-];
-
-const fn truth_code(truth: Truth) -> u8 {
-    match truth {
-        Truth::NothingSent => 0,
-        Truth::OnTheWay => 1,
-        Truth::Lost => 2,
-        Truth::Received => 3,
-        Truth::Paid => 4,
-        Truth::Declined(false) => 5,
-        Truth::Declined(true) => 6,
-        Truth::PaidTwice => 7,
-        Truth::Reversed => 8,
-    }
-}
-
-const TRUTHS: [Truth; 9] = [
-    Truth::NothingSent,
-    Truth::OnTheWay,
-    Truth::Lost,
-    Truth::Received,
-    Truth::Paid,
-    Truth::Declined(false),
-    Truth::Declined(true),
-    Truth::PaidTwice,
-    Truth::Reversed,
-];

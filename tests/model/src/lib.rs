@@ -41,6 +41,7 @@ mod word;
 
 pub mod apply;
 pub mod base;
+pub mod codes;
 pub mod every;
 pub mod key;
 pub mod names;

@@ -306,7 +306,24 @@ impl World {
             "{reference} of {} has the fate {fate:?}",
             entry.transaction
         ));
-        let of = reference.to_owned();
+        self.begins(fate, &mut entry);
+        if entry.status == "paid" {
+            let lied = matches!(fate, Fate::TakesLess | Fate::OtherCurrency);
+            let charge = entry.charge(now, lied);
+            self.evidence.charges.push(charge);
+        }
+        self.books.entries.insert(reference.to_owned(), entry);
+        if let Fate::WantsCode { until } = fate {
+            self.sends_code(reference, until);
+        }
+        if !self.books.entries[reference].hidden {
+            self.tells(reference);
+        }
+    }
+
+    /// What the provider does at once, and what it will do, as `fate` has it.
+    fn begins(&mut self, fate: Fate, entry: &mut Entry) {
+        let of = entry.reference.clone();
         match fate {
             Fate::Paid => entry.status = "paid",
             Fate::Declined => entry.status = "declined",
@@ -332,11 +349,11 @@ impl World {
             }
             Fate::TakesLess => {
                 entry.status = "paid";
-                entry.taken = (minor / 2).max(1);
+                entry.taken = (entry.taken / 2).max(1);
             }
             Fate::TakesMore => {
                 entry.status = "paid";
-                entry.taken = minor + minor / 2 + 1;
+                entry.taken = entry.taken + entry.taken / 2 + 1;
             }
             Fate::HidesAndTakes { after } => {
                 entry.hidden = true;
@@ -352,25 +369,13 @@ impl World {
             }
             Fate::BorrowsId => {
                 entry.status = "paid";
-                entry.id = self.borrowed_id(&entry);
+                entry.id = self.borrowed_id(entry);
             }
             Fate::RepeatsId => {
                 entry.status = "paid";
                 entry.id = format!("{}-same", entry.host);
                 entry.names_reference = false;
             }
-        }
-        if entry.status == "paid" {
-            let lied = matches!(fate, Fate::TakesLess | Fate::OtherCurrency);
-            let charge = entry.charge(now, lied);
-            self.evidence.charges.push(charge);
-        }
-        self.books.entries.insert(reference.to_owned(), entry);
-        if let Fate::WantsCode { until } = fate {
-            self.sends_code(reference, until);
-        }
-        if !self.books.entries[reference].hidden {
-            self.tells(reference);
         }
     }
 

@@ -1,0 +1,183 @@
+//! What a settings file is refused for.
+
+use super::*;
+
+fn refusals(toml: &str) -> Vec<String> {
+    check(&::toml::from_str(toml).unwrap())
+}
+
+/// What has to be refused, with a word of the sentence that says so.
+const UNSAFE: &[(&str, &str)] = &[
+    (
+        "[server]\npublic_url = 'http://pay.example.com'",
+        "https://",
+    ),
+    (
+        "[server]\npublic_url = 'https://pay.example.com/path'",
+        "scheme, host and port only",
+    ),
+    (
+        "[server]\npublic_url = 'ftp://pay.example.com'",
+        "server.public_url",
+    ),
+    (
+        "[server]\nlisten = '0.0.0.0:8080'",
+        "server.public_url is missing",
+    ),
+    (
+        "development = true\n[server]\nlisten = '0.0.0.0:8080'",
+        "development mode on 0.0.0.0:8080",
+    ),
+    (
+        "[server]\ntrusted_proxies = ['0.0.0.0/0']",
+        "the whole world",
+    ),
+    (
+        "[server]\ntrusted_proxies = ['0.0.0.0/1', '128.0.0.0/1']",
+        "half of it",
+    ),
+    ("[server]\ntrusted_proxies = ['::/0']", "the whole world"),
+    (
+        "[server]\ntrusted_proxies = ['proxy']",
+        "server.trusted_proxies",
+    ),
+    (
+        "[server]\ncountry_header = 'CF-IPCountry'",
+        "server.country_header",
+    ),
+    ("[service]\ncode = 'My Shop'", "service.code"),
+    ("[service]\nname = ' '", "service.name"),
+    (
+        "[operator]\ntokens = ['switchyard_op_x']",
+        "operator.tokens",
+    ),
+    (
+        // SHA-256 of nothing.
+        "[operator]\ntokens = ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855']",
+        "operator.tokens",
+    ),
+    (
+        // SHA-256 of `admin`.
+        "[operator]\ntokens = ['sha256:8c6976e5b5410415bde908bd4dee15dfb167a9c873fc4bb8a81f6f2ab448a918']",
+        "operator.tokens",
+    ),
+    (
+        "[metrics]\nopen = true\n[server]\nadmin_listen = '0.0.0.0:8081'",
+        "metrics.open",
+    ),
+    (
+        "[metrics]\nopen = true\n[server]\nadmin_listen = '127.0.0.1:8080'\npublic_url = 'https://pay.example.com'",
+        "metrics.open",
+    ),
+    ("[server]\nlisten = '127.0.0.1:8081'", "server.admin_listen"),
+    (
+        "development = true\n[server]\nadmin_listen = '127.0.0.1:8081'",
+        "server.admin_listen",
+    ),
+    ("[server]\nmax_connections = 0", "server.max_connections"),
+    ("[server]\nmax_streams = 0", "server.max_streams"),
+    ("[gateways]\ndir = 'data/store/gateways'", "gateways.dir"),
+    ("[server]\nshutdown_delay = '1h'", "server.shutdown_delay"),
+    (
+        "[server]\nshutdown_timeout = '0s'",
+        "server.shutdown_timeout",
+    ),
+    ("[server]\nrequest_timeout = '1h'", "server.request_timeout"),
+    ("[webhook]\nretry_after = '0s'", "webhook.retry_after"),
+    ("[webhook]\nextra_ports = [0]", "webhook.extra_ports"),
+    ("[store]\nengine = 'memory'", "store.engine"),
+    ("[store]\ncache = '1MiB'", "store.cache"),
+    ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
+    (
+        "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",
+        "secrets.master_key",
+    ),
+    ("[payment]\nexpires_after = '1s'", "payment.expires_after"),
+    ("[actors]\nidle_after = '0s'", "actors.idle_after"),
+    ("[webhook]\nallow_private = true", "webhook.allow_private"),
+    ("[webhook]\nretries = 11", "webhook.retries"),
+    ("[webhook]\nlive_log_days = 0", "webhook.live_log_days"),
+    (
+        "[webhook]\nsignature_headers = ['Content-Type']",
+        "uses already",
+    ),
+    (
+        "[webhook]\nsignature_headers = ['no header']",
+        "webhook.signature_headers",
+    ),
+    (
+        "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com'",
+        "open line",
+    ),
+    (
+        "[mail]\nsmtp_url = 'https://mail.example.com'",
+        "mail.smtp_url",
+    ),
+    ("[mail]\nfrom = 'nobody'", "mail.from"),
+    (
+        "[exchange]\nurl = 'http://rates.example/latest'",
+        "exchange.url",
+    ),
+    (
+        "[exchange]\nurl = 'http://10.0.0.5/latest'\nprivate = true",
+        "exchange.url",
+    ),
+    (
+        "[limits]\npayout_amount_per_day = ['XOF 0.5']",
+        "limits.payout_amount_per_day",
+    ),
+    (
+        "[limits]\npayout_amount_per_day = ['XOF']",
+        "limits.payout_amount_per_day",
+    ),
+    (
+        "[exchange]\nmax_change_percent = 0",
+        "exchange.max_change_percent",
+    ),
+    ("[log]\nlevel = 'loud=very=much'", "log.level"),
+];
+
+#[test]
+fn every_unsafe_setting_is_refused_with_one_sentence_that_names_it() {
+    for (toml, word) in UNSAFE {
+        let refusals = refusals(toml);
+        assert_eq!(refusals.len(), 1, "{toml}: {refusals:?}");
+        assert!(refusals[0].contains(word), "{toml}: {refusals:?}");
+        assert!(
+            !refusals[0].contains("hunter2"),
+            "{toml}: a password is shown"
+        );
+    }
+}
+
+#[test]
+fn what_is_safe_is_not_refused() {
+    for toml in [
+        "",
+        "development = true",
+        "development = true\n[store]\nengine = 'memory'\n[webhook]\nallow_private = true",
+        "[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+        "[server]\npublic_url = 'http://localhost:8080'",
+        "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
+        "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
+        "[rate_limit]\nper_minute = 0",
+        "[exchange]\nurl = 'https://rates.example/latest'",
+        "development = true\n[exchange]\nurl = 'http://127.0.0.1:9000/'",
+        "[metrics]\nopen = true",
+        "[metrics]\nopen = true\n[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
+        "[server]\nadmin_listen = '127.0.0.1:8080'",
+        "[server]\nadmin_listen = '10.0.0.5:8081'",
+        "[server]\ntrusted_proxies = ['10.0.0.0/8', 'fc00::/7']",
+    ] {
+        assert_eq!(refusals(toml), Vec::<String>::new(), "{toml}");
+    }
+}
+
+#[test]
+fn all_problems_are_found_at_once() {
+    assert_eq!(
+        refusals("[service]\ncode = ''\n[sandbox]\nretention_days = 0\n[store]\nengine = 'memory'")
+            .len(),
+        3
+    );
+}

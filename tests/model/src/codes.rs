@@ -1,0 +1,74 @@
+//! Numbers of enumerated values in the key of a world.
+
+use crate::transaction::CaseReason;
+use crate::world::{Submission, Truth};
+
+pub const fn reason_code(reason: CaseReason) -> u8 {
+    match reason {
+        CaseReason::MoneyAfterTheEnd => 0,
+        CaseReason::SuccessContradicted => 1,
+        CaseReason::AmountDiffers => 2,
+        CaseReason::NoFinalAnswer => 3,
+        CaseReason::LateSuccess => 4,
+        CaseReason::PaidTwice => 5,
+        CaseReason::Surplus => 6,
+        CaseReason::ContradictingSuccess => 7,
+        CaseReason::AmbiguousProviderId => 8,
+    }
+}
+
+pub const REASONS: [CaseReason; 9] = [
+    CaseReason::MoneyAfterTheEnd,
+    CaseReason::SuccessContradicted,
+    CaseReason::AmountDiffers,
+    CaseReason::NoFinalAnswer,
+    CaseReason::LateSuccess,
+    CaseReason::PaidTwice,
+    CaseReason::Surplus,
+    CaseReason::ContradictingSuccess,
+    CaseReason::AmbiguousProviderId,
+];
+
+pub const fn submission_code(submission: Submission) -> u8 {
+    match submission {
+        Submission::Announced => 0,
+        Submission::Sending => 1,
+        Submission::DiedUnsent => 2,
+        Submission::DiedSent => 3,
+        Submission::Returned => 4,
+    }
+}
+
+pub const SUBMISSIONS: [Submission; 5] = [
+    Submission::Announced,
+    Submission::Sending,
+    Submission::DiedUnsent,
+    Submission::DiedSent,
+    Submission::Returned,
+];
+
+pub const fn truth_code(truth: Truth) -> u8 {
+    match truth {
+        Truth::NothingSent => 0,
+        Truth::OnTheWay => 1,
+        Truth::Lost => 2,
+        Truth::Received => 3,
+        Truth::Paid => 4,
+        Truth::Declined(false) => 5,
+        Truth::Declined(true) => 6,
+        Truth::PaidTwice => 7,
+        Truth::Reversed => 8,
+    }
+}
+
+pub const TRUTHS: [Truth; 9] = [
+    Truth::NothingSent,
+    Truth::OnTheWay,
+    Truth::Lost,
+    Truth::Received,
+    Truth::Paid,
+    Truth::Declined(false),
+    Truth::Declined(true),
+    Truth::PaidTwice,
+    Truth::Reversed,
+];
