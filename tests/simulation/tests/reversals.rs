@@ -26,7 +26,7 @@ fn a_success_by_hand_that_is_taken_back_under_another_id_comes_before_a_person()
             ..Options::default()
         };
         let history = run(plan, options);
-        assert_eq!(history.broken, [], "seed {seed}");
+        assert_eq!(history.broken, [], "seed {seed}\n{}", history.log);
         by_hand += history.log.matches("the books say Paid").count();
     }
     assert!(by_hand > 0, "nobody settled anything");

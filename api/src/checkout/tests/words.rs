@@ -201,7 +201,7 @@ async fn the_words_of_the_waiting_page_depend_on_the_time_that_has_passed() {
     assert!(
         page("wait-out-ends")
             .await
-            .contains("it ends in about 13 min")
+            .contains("it ends in about 14 min")
     );
 }
 

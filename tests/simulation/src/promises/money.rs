@@ -43,8 +43,11 @@ pub fn surplus_money_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>)
         let Some((stored, attempt)) = about(evidence, &told.reference) else {
             continue;
         };
+        // An id that another attempt has proves nothing, and the engine only queries.
+        let own = told.body.contains(&format!("-{}", told.reference));
         let known = attempt.provider_id.as_deref();
-        let another = attempt.state == "succeeded" && known.is_some_and(|id| !told.names_id(id));
+        let another =
+            own && attempt.state == "succeeded" && known.is_some_and(|id| !told.names_id(id));
         let more = stored.status == "success"
             && evidence.charges.iter().any(|charge| {
                 charge.reference == attempt.reference && charge.minor > attempt.minor
