@@ -22,11 +22,12 @@ test('text at 200 % fits a phone', async (t) => {
   const { checkout_url: url } = await server.initialize({ methods: null });
   await page.goto(`${url}?lang=fr&country=US`);
   await look('choose');
-  await toConfirm(page, url, PAYS, 'fr');
+  const { checkout_url: paid } = await server.initialize();
+  await toConfirm(page, paid, PAYS, 'fr');
   await look('confirm');
   await page.getByRole('button', { name: /^Payer / }).click();
   await page.waitForURL(/\/result/);
-  await page.goto(`${url}/receipt?lang=fr`);
+  await page.goto(`${paid}/receipt?lang=fr`);
   await look('receipt');
 });
 

@@ -50,7 +50,8 @@ test('with script off', async (t) => {
     const asked = page.waitForResponse((answer) => answer.url().includes('/wait'), { timeout: 30_000 });
     assert.equal((await asked).status(), 200);
     await page.getByRole('link', { name: 'Ne plus actualiser' }).click();
-    await page.getByText('ne s’actualise plus automatiquement').waitFor();
+    await page.waitForURL(/still=1/);
+    assert.match(await page.content(), /ne s’actualise plus automatiquement/);
     assert.equal(await page.locator('meta[http-equiv=refresh]').count(), 0);
   });
 

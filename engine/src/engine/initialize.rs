@@ -217,13 +217,7 @@ impl Engine {
                 details: birth.details,
                 context: birth.context,
             };
-            if let Some(once) = once {
-                once.keep(&mut batch, birth.id);
-            }
-            if let Some(reserved) = &mut reserved {
-                reserved.write(&mut batch);
-                reserved.hold();
-            }
+            keep(&mut batch, birth.id, once, reserved.as_mut());
             let (tx, event) = initiate(new, now);
             let step = Step::first(tx, event, now);
             if is_planted(Fault::AnsweredEarly) {
@@ -254,5 +248,21 @@ impl Engine {
             }
         }
         Err(CommitError::Conflict.into())
+    }
+}
+
+/// Adds to the commit of a new transaction what goes with it: the response to its idempotency key, and
+/// its uses of limits.
+fn keep(
+    batch: &mut Batch,
+    id: TransactionId,
+    once: Option<&Once<'_>>,
+    reserved: Option<&mut Reservation>,
+) {
+    if let Some(once) = once {
+        once.keep(batch, id);
+    }
+    if let Some(reserved) = reserved {
+        reserved.hold_in(batch);
     }
 }

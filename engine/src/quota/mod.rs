@@ -231,13 +231,10 @@ impl Quotas {
 }
 
 impl Reservation {
-    /// Adds the uses to `batch`. Settle the reservation once the batch is committed.
-    pub fn write(&self, batch: &mut Batch) {
+    /// Adds the uses to `batch`. They stay counted from now on: the commit may be made although its
+    /// caller has gone.
+    pub fn hold_in(&mut self, batch: &mut Batch) {
         self.add(batch, 1);
-    }
-
-    /// The uses stay counted from now on: their commit may be made although its caller has gone.
-    pub fn hold(&mut self) {
         self.is_settled = true;
     }
 
@@ -246,19 +243,13 @@ impl Reservation {
         self.is_settled = false;
     }
 
-    /// The uses are durable: they stay counted.
-    pub fn settle(mut self) {
-        self.is_settled = true;
-    }
-
     /// Makes the uses durable in a commit of their own.
     ///
     /// # Errors
-    /// When the store does not take it; the uses are given back then.
+    /// When the store does not take it. The uses stay counted: the commit may have been made.
     pub async fn commit(mut self) -> Result<Settled, CommitError> {
         let mut batch = Batch::new();
-        self.write(&mut batch);
-        self.hold();
+        self.hold_in(&mut batch);
         self.quotas.0.store.commit(batch).await?;
         let settled = Settled {
             quotas: self.quotas.clone(),
@@ -266,7 +257,6 @@ impl Reservation {
             part: self.part,
             uses: self.uses.clone(),
         };
-        self.settle();
         Ok(settled)
     }
 

@@ -191,7 +191,7 @@ pub const BANS: &[Ban] = &[
         ..ban("SystemTime::now", Within::Code, CLOCK)
     },
     Ban {
-        except: &["xtask/", "tests/bench/"],
+        except: &["xtask/", "tests/bench/", "tests/model/"],
         ..ban("std::time::Instant", Within::Code, CLOCK)
     },
     Ban {
