@@ -61,6 +61,7 @@ test('a payment that failed, or that was never made, delivers nothing', async (t
   const shop = await openShop(t, server);
   const browser = await openBrowser(t);
   const page = await browser.newPage();
+  await server.operator('PATCH', `/operator/v1/apps/${server.dev.app_id}`, { settings: { checkout_attempts: 1 } });
 
   const id = await buy(page, shop, FAILS);
   await page.goto(`${shop.url}/thanks?paymentId=${id}&paymentStatus=success`);
