@@ -184,7 +184,7 @@ test('a payment that nobody pays expires, in front of the payer', async (t) => {
   const page = await browser.newPage({ viewport: PHONE });
   const { id, checkout_url: url } = await server.initialize();
   await toConfirm(page, url, PAYS, 'fr');
-  await page.getByText(/Temps restant pour payer\s?: \d+\ss/).waitFor();
+  await page.getByText(/Temps restant pour payer.*\d\ss$/).waitFor();
   await page.getByRole('alert').filter({ hasText: 'moins d’une minute' }).waitFor({ state: 'attached' });
   await page.getByRole('heading', { name: 'Le temps pour payer est écoulé' }).waitFor({ timeout: 20_000 });
   assert.equal((await server.retrieve(id)).status, 'cancelled');
