@@ -45,21 +45,43 @@ impl Transaction {
     pub fn received(&self) -> Option<Received> {
         let mut total: Option<Received> = None;
         for attempt in &self.attempts {
-            let Some(amount) = self.reported(attempt) else {
-                continue;
-            };
-            total = Some(match total {
-                None => Received {
-                    amount,
-                    asked: attempt.amount,
-                },
-                Some(sum) => Received {
-                    amount: sum.amount.checked_add(amount)?,
-                    ..sum
-                },
-            });
+            for amount in self.charges(attempt) {
+                total = Some(match total {
+                    None => Received {
+                        amount,
+                        asked: attempt.amount,
+                    },
+                    Some(sum) => Received {
+                        amount: sum.amount.checked_add(amount)?,
+                        ..sum
+                    },
+                });
+            }
         }
         total.filter(|sum| sum.amount.currency() == sum.asked.currency())
+    }
+
+    /// Amount of each charge that the provider reported for `attempt`. Reports under different
+    /// provider ids are different charges; a report without an id repeats the charge before it. Of
+    /// several amounts for one charge, the recorded one counts, or else the latest.
+    fn charges(&self, attempt: &Attempt) -> Vec<Amount> {
+        let recorded = attempt
+            .captured
+            .map(|amount| (attempt.provider_id.as_deref(), amount));
+        let mut charges: Vec<_> = recorded.into_iter().collect();
+        let about =
+            |case: &&Case| case.reference == attempt.reference && case.reason.reports_money();
+        for case in self.cases.iter().filter(about) {
+            let Some(amount) = case.amount else { continue };
+            let id = case.provider_id.as_deref();
+            let is_same = |known: &Option<&str>| known.is_none() || id.is_none() || *known == id;
+            match charges.iter().position(|(known, _)| is_same(known)) {
+                Some(0) if recorded.is_some() => {}
+                Some(same) => charges[same] = (id.or(charges[same].0), amount),
+                None => charges.push((id, amount)),
+            }
+        }
+        charges.into_iter().map(|(_, amount)| amount).collect()
     }
 
     /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider

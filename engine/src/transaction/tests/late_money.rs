@@ -312,6 +312,34 @@ fn a_second_success_under_another_id_or_of_another_amount_opens_a_case() {
 }
 
 #[test]
+fn the_amount_received_counts_each_charge_of_an_attempt_once() {
+    for (again, received) in [
+        (succeeded_under("P1", 2_500), 2_500),
+        (succeeded_under("P2", 2_500), 5_000),
+        (succeeded_under("P2", 1_000), 3_500),
+        (succeeded_under("P1", 1_000), 2_500),
+        (succeeded(), 2_500),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        world.answer(succeeded_with(2_500)).unwrap();
+        for _ in 0..2 {
+            world.answer(again.clone()).unwrap();
+        }
+        let total = world.tx.received().unwrap();
+        assert_eq!(total.amount, amount(received), "{again:?}");
+    }
+    // Before the attempt has ended, the latest report of each charge counts.
+    let (mut world, first) = payment_after_not_sent();
+    for (id, minor) in [("P1", 1_000), ("P2", 500), ("P1", 1_200)] {
+        world
+            .answer_about(first, succeeded_under(id, minor))
+            .unwrap();
+    }
+    assert_eq!(world.tx.received().unwrap().amount, amount(1_700));
+}
+
+#[test]
 fn more_than_was_asked_is_a_success_and_a_surplus_to_return() {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();
