@@ -16,6 +16,7 @@ use tracing::{Instrument as _, field};
 
 use crate::checkout::front;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::merchant::cors;
 use crate::operations::logging::REQUESTS;
 use crate::state::ApiState;
 
@@ -48,6 +49,9 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
         headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     cautious(headers);
+    if method == Method::POST && route == cors::ROUTE {
+        cors::open(headers);
+    }
     response
 }
 
@@ -182,15 +186,22 @@ mod tests {
             .start()
             .await;
         let state = ApiState::new(bench.engine.clone(), crate::state::HttpSettings::default());
-        let panics = axum::Router::new().route("/", axum::routing::get(panics));
+        let panics = axum::Router::new()
+            .route("/", axum::routing::post(panics))
+            .route(cors::ROUTE, axum::routing::post(panics));
         let router = crate::routes::framed(panics, state);
-        let answer = router.oneshot(Request::new(Body::empty())).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(answer.headers().contains_key(REQUEST_ID));
-        let body = axum::body::to_bytes(answer.into_body(), 10_000)
-            .await
-            .unwrap();
-        assert!(String::from_utf8_lossy(&body).contains("\"code\":\"internal_error\""));
+        for (path, may_be_read) in [("/", false), (cors::ROUTE, true)] {
+            let request = Request::post(path).body(Body::empty()).unwrap();
+            let answer = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            assert!(answer.headers().contains_key(REQUEST_ID));
+            let origin = answer.headers().get("access-control-allow-origin");
+            assert_eq!(origin.is_some(), may_be_read, "{path}");
+            let body = axum::body::to_bytes(answer.into_body(), 10_000)
+                .await
+                .unwrap();
+            assert!(String::from_utf8_lossy(&body).contains("\"code\":\"internal_error\""));
+        }
     }
 
     async fn panics() {

@@ -34,7 +34,10 @@ pub async fn preflight(request: Request) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Lets the page that sent a call read its answer.
+/// The route that pages of other hosts may call.
+pub const ROUTE: &str = "/v1/payments/initialize";
+
+/// Adds the headers by which a page may read the response, errors and time-outs included.
 pub fn open(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(

@@ -10,15 +10,13 @@ use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::{Caller, KeyKind, Rate, RateScope, Unauthorized};
 use switchyard_engine::engine::Engine;
 
-use super::cors;
 use crate::bearer::bearer;
 use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
-/// A caller with any key, who may ask from a page of another host: for payments, and for nothing
-/// else.
-pub struct AnyKey(Guard);
+/// A caller with any key: may initialize payments, and nothing else.
+pub struct AnyKey(pub Guard);
 
 /// A caller who may order payouts: with a secret key, or with a public one of an app that accepts
 /// the danger. Not from a page.
@@ -53,27 +51,11 @@ impl Guard {
     }
 }
 
-impl AnyKey {
-    pub fn caller(&self) -> &Caller {
-        &self.0.caller
-    }
-
-    /// As [`Guard::answer`].
-    pub fn answer(&self, result: Result<Response, ApiError>) -> Response {
-        let mut response = self.0.answer(result);
-        cors::open(response.headers_mut());
-        response
-    }
-}
-
 impl FromRequestParts<ApiState> for AnyKey {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Response> {
-        guard(state, parts).map(Self).map_err(|mut refused| {
-            cors::open(refused.headers_mut());
-            *refused
-        })
+        guard(state, parts).map(Self).map_err(|refused| *refused)
     }
 }
 

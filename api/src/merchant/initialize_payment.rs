@@ -51,10 +51,10 @@ pub struct PaymentInitialized {
 )]
 pub async fn initialize_payment(
     State(state): State<ApiState>,
-    key: AnyKey,
+    AnyKey(key): AnyKey,
     request: Request,
 ) -> Response {
-    let result = initialize::<NewPayment>(&state, key.caller(), request).await;
+    let result = initialize::<NewPayment>(&state, &key.caller, request).await;
     key.answer(result)
 }
 

@@ -1,6 +1,6 @@
 //! The merchant API: one file an endpoint.
 
-mod cors;
+pub mod cors;
 mod failure;
 mod fields;
 #[cfg(feature = "fuzzing")]
@@ -32,7 +32,7 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(initialize_payment::initialize_payment))
-        .route("/v1/payments/initialize", options(cors::preflight))
+        .route(cors::ROUTE, options(cors::preflight))
         .routes(routes!(verify_payment::verify_payment))
         .routes(routes!(retrieve_payment::retrieve_payment))
         .routes(routes!(process_payment::process_payment))
