@@ -9,6 +9,7 @@ use lettre::message::{Mailbox, MultiPart};
 use super::letter::{Letter, Money, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
+use crate::ids::TransactionId;
 use crate::language::Language;
 use crate::transaction::Status;
 
@@ -176,15 +177,18 @@ impl Letter {
             Recipient::Merchant => "merchant",
             Recipient::Customer | Recipient::Preview => "customer",
         };
-        let kind = if self.is_payment() {
-            "payment"
-        } else {
-            "payout"
-        };
+        let kind = self.kind();
         if self.case.is_some() {
             return format!("{to}-{kind}-case");
         }
         format!("{to}-{kind}-{}", self.status.as_str())
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.transaction {
+            TransactionId::Payment(_) => "payment",
+            TransactionId::Payout(_) => "payout",
+        }
     }
 
     /// What happened, and what is certain about money where it did not succeed.
@@ -194,11 +198,7 @@ impl Letter {
         if is_success || self.to != Recipient::Merchant {
             return happened;
         }
-        let kind = if self.is_payment() {
-            "payment"
-        } else {
-            "payout"
-        };
+        let kind = self.kind();
         let money = match &self.money {
             Money::Nothing => self.say(&format!("money-nothing-{kind}")),
             Money::Unknown => self.say("money-unknown"),
@@ -216,6 +216,7 @@ impl Letter {
             ("amount", self.amount.as_str()),
             ("app", &self.app_name),
             ("name", &self.customer_name),
+            ("kind", self.kind()),
         ];
         self.language.say(name, &values)
     }

@@ -87,3 +87,30 @@ async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_n
         assert_eq!(text.matches(facts[1]).count(), 1, "{text}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
+    use crate::transaction::CaseReason;
+
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut expected = 0;
+    for reason in CaseReason::ALL {
+        for is_payment in [true, false] {
+            let tx = succeeded(Environment::Live, is_payment);
+            let to = MailTo::MerchantAboutCase(reason);
+            room.send(&app(AppSettings::default()), &tx, to).await;
+            expected += 1;
+            let mails = server.received(expected).await;
+            let mail = decoded(&mails.last().unwrap().content);
+            let text = mail["text"].as_str().unwrap();
+            let wrong = match is_payment {
+                true => ["recipient was paid", "payout", "Payout"],
+                false => ["customer paid", "payment", "Payment"],
+            };
+            for word in wrong {
+                assert!(!text.contains(word), "{reason:?}, {word}: {text}");
+            }
+        }
+    }
+}

@@ -37,7 +37,10 @@ label-reference = Reference
 label-support = Questions
 receipt-link = See the receipt
 
-footer-merchant = You receive this because notifications are on for { $app }. You can switch them off in the app's settings. Check the payment through the API before you deliver: a mail is no proof of payment.
+footer-merchant = { $kind ->
+    [payout] You receive this because notifications are on for { $app }. You can switch them off in the app's settings. A mail is no proof: check the payout through the API.
+   *[payment] You receive this because notifications are on for { $app }. You can switch them off in the app's settings. Check the payment through the API before you deliver: a mail is no proof of payment.
+}
 footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
 footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
 footer-service = Sent by { $service }
@@ -54,14 +57,32 @@ money-received-payment = { $received } of { $asked } was received.
 money-received-payout = The provider reported { $received } of { $asked } as sent.
 money-unknown = It is not certain yet whether money moved.
 
-label-received = Received
+label-received = { $kind ->
+    [payout] Reported as sent
+   *[payment] Received
+}
 label-case = To decide
-case-money_after_the_end = Money was received after the payment had ended, or while another attempt was in progress.
-case-late_success = Money was received for an attempt that had counted as failed. It settles the payment.
-case-paid_twice = The customer paid twice: refund the second payment.
-case-surplus = More was received than was asked: return the surplus.
+case-money_after_the_end = { $kind ->
+    [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.
+   *[payment] Money was received after the payment had ended, or while another attempt was in progress.
+}
+case-late_success = { $kind ->
+    [payout] The provider paid an attempt that had counted as failed. This settles the payout.
+   *[payment] Money was received for an attempt that had counted as failed. It settles the payment.
+}
+case-paid_twice = { $kind ->
+    [payout] The recipient was paid twice: ask for the second amount back.
+   *[payment] The customer paid twice: refund the second payment.
+}
+case-surplus = { $kind ->
+    [payout] More was sent than was ordered: ask for the surplus back.
+   *[payment] More was received than was asked: return the surplus.
+}
 case-contradicting_success = The provider reported two different successes for one attempt.
 case-ambiguous_provider_id = The provider used one id for two attempts.
 case-success_contradicted = The provider took back a success.
-case-amount_differs = Less was received than was asked, or another currency.
+case-amount_differs = { $kind ->
+    [payout] Less was sent than was ordered, or another currency.
+   *[payment] Less was received than was asked, or another currency.
+}
 case-no_final_answer = The provider has given no final answer for three days.

@@ -36,7 +36,10 @@ label-reference = Référence
 label-support = Questions
 receipt-link = Voir le reçu
 
-footer-merchant = Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Avant de livrer, interrogez l'API : un message n'est pas une preuve de paiement.
+footer-merchant = { $kind ->
+    [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Un message n'est pas une preuve : interrogez l'API.
+   *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Avant de livrer, interrogez l'API : un message n'est pas une preuve de paiement.
+}
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
 footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n'est pas consultée.
 footer-service = Envoyé par { $service }
@@ -53,14 +56,32 @@ money-received-payment = { $received } sur { $asked } a été reçu.
 money-received-payout = Le prestataire a annoncé l'envoi de { $received } sur { $asked }.
 money-unknown = Il n'est pas encore certain que de l'argent ait circulé.
 
-label-received = Reçu
+label-received = { $kind ->
+    [payout] Montant envoyé, selon le prestataire
+   *[payment] Reçu
+}
 label-case = À décider
-case-money_after_the_end = De l'argent a été reçu après la fin du paiement, ou pendant une autre tentative.
-case-late_success = De l'argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
-case-paid_twice = Le client a payé deux fois : remboursez le second paiement.
-case-surplus = Le montant reçu dépasse le montant demandé : rendez la différence.
+case-money_after_the_end = { $kind ->
+    [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
+   *[payment] De l'argent a été reçu après la fin du paiement, ou pendant une autre tentative.
+}
+case-late_success = { $kind ->
+    [payout] Le prestataire a payé une tentative considérée comme échouée. Cela règle le versement.
+   *[payment] De l'argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
+}
+case-paid_twice = { $kind ->
+    [payout] Le bénéficiaire a été payé deux fois : demandez la restitution du second montant.
+   *[payment] Le client a payé deux fois : remboursez le second paiement.
+}
+case-surplus = { $kind ->
+    [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
+   *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
+}
 case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
 case-success_contradicted = Le prestataire est revenu sur un succès.
-case-amount_differs = Le montant reçu est inférieur au montant demandé, ou dans une autre devise.
+case-amount_differs = { $kind ->
+    [payout] Le montant envoyé est inférieur au montant demandé, ou dans une autre devise.
+   *[payment] Le montant reçu est inférieur au montant demandé, ou dans une autre devise.
+}
 case-no_final_answer = Le prestataire n'a pas donné de réponse définitive depuis trois jours.
