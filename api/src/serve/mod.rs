@@ -122,11 +122,26 @@ pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> 
         public_url = settings.public_url(),
         "Switchyard serves."
     );
+    warn_of_unnamed_proxy(&settings);
     if let Some(keys) = keys {
         development::welcome(&settings, &keys)?;
     }
     let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
     until_told_to_end(doors, draining, signals, &settings, &engine).await
+}
+
+/// Warns of a server that only a proxy on the same machine can reach, and that does not trust it:
+/// every client would share one address, with its limits.
+fn warn_of_unnamed_proxy(settings: &Settings) {
+    let server = &settings.server;
+    let is_behind_proxy = !settings.development && server.listen.ip().is_loopback();
+    if is_behind_proxy && server.trusted_proxies.is_empty() {
+        tracing::warn!(
+            address = %server.listen,
+            "server.trusted_proxies is empty and server.listen is a loopback address: the limits by \
+             client address count all clients behind a proxy as one; name the proxy's address"
+        );
+    }
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
