@@ -25,6 +25,8 @@ struct Config {
     secret: String,
     /// Of a thousand calls, how many it stumbles over before it sends, and as many after it.
     temper: u64,
+    /// Whether the provider is idempotent: a submission that failed is sent once more in its call.
+    repeats: bool,
 }
 
 /// What the provider answers, and what its callbacks say.
@@ -54,7 +56,11 @@ impl Gateway for Simulated {
             Direction::Payout => "payouts",
         };
         let url = format!("{}/{path}/{}", config.base, ask.reference);
-        let answer = cx.get(url).header(VERSION, version).send().await?;
+        let get = |token: String| cx.get(&url).header(VERSION, &version).bearer(&token);
+        let mut answer = get(token(cx, &config, &version).await?).send().await?;
+        if answer.status == 401 {
+            answer = get(new_token(cx, &config, &version).await?).send().await?;
+        }
         if answer.status == 404 {
             let why = "the provider does not know it".to_owned();
             return Ok(Outcome::NotFound { why });
@@ -131,13 +137,53 @@ async fn submit(
         "currency": amount.currency,
     });
     let url = format!("{}/{path}", config.base);
-    let request = cx.post(url).header(VERSION, version).json(&ask);
-    let answer = request.send().await?;
+    let post = |token: String| {
+        let request = cx.post(&url).header(VERSION, &version).bearer(&token);
+        request.json(&ask)
+    };
+    let mut sent = post(token(cx, &config, &version).await?).send().await;
+    // What did not authenticate changed nothing.
+    if sent.as_ref().is_ok_and(|answer| answer.status == 401) {
+        let token = new_token(cx, &config, &version).await?;
+        sent = post(token).header(REPEATS, "1").send().await;
+    }
+    let has_failed = sent.as_ref().map_or(true, |answer| answer.status >= 500);
+    if has_failed && config.repeats {
+        cx.sleep(REPEAT_AFTER).await;
+        let token = token(cx, &config, &version).await?;
+        sent = post(token).header(REPEATS, "1").send().await;
+    }
+    let answer = sent?;
     stumble(cx, &config).await?;
     if !answer.is_success() {
         return Ok(Outcome::unknown("the provider failed"));
     }
     outcome(answer.json()?)
+}
+
+/// The connection's access token: the cached one, or a new one.
+async fn token(cx: &Context, config: &Config, version: &str) -> Result<String, Fault> {
+    match cx.cached(TOKEN).await {
+        Some(token) => Ok(token),
+        None => new_token(cx, config, version).await,
+    }
+}
+
+async fn new_token(cx: &Context, config: &Config, version: &str) -> Result<String, Fault> {
+    let url = format!("{}/{TOKEN_PATH}", config.base);
+    let request = cx.post(url).header(VERSION, version).reads_only();
+    let answer = request.json(&json!({})).send().await?;
+    let token: Token = answer.json()?;
+    let lives = std::time::Duration::from_secs(token.expires_in);
+    cx.cache(TOKEN, token.access_token.clone(), lives).await;
+    Ok(token.access_token)
+}
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: String,
+    /// Seconds.
+    expires_in: u64,
 }
 
 fn outcome(news: News) -> Result<Outcome, Fault> {
@@ -212,6 +258,16 @@ const fn plugin<const NUMBER: u8>() -> Plugin {
 
 /// In which header a gateway says which version of it is speaking.
 pub const VERSION: &str = "x-gateway-version";
+/// Begin of the hosts of the provider that is idempotent by reference.
+pub const IDEMPOTENT: &str = "s1";
+/// Header of a request that the gateway sends again inside one call.
+pub const REPEATS: &str = "x-repeats";
+/// Path at which a provider issues access tokens.
+pub const TOKEN_PATH: &str = "auth/token";
+/// Key of the token in the connection's cache.
+const TOKEN: &str = "token";
+/// How long after a failed submission the gateway sends it once more.
+const REPEAT_AFTER: std::time::Duration = std::time::Duration::from_secs(25);
 
 thread_local! {
     /// The version of which a call begins at this moment.

@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::promises::{
     Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, Total, broken,
 };
+use crate::reached::Reached;
 use crate::world::{SECOND, Shared, nature};
 
 /// How a history is run.
@@ -48,6 +49,8 @@ pub struct History {
     pub transactions: usize,
     /// How they ended, who heard of it, and which gateways serve: `payment success`, in order.
     pub ends: Vec<String>,
+    /// Lies that were told, and events of the core.
+    pub reached: Reached,
 }
 
 /// Runs the history of a plan.
@@ -101,6 +104,10 @@ pub fn run(plan: Plan, options: Options) -> History {
         steps,
         transactions: world.evidence.stored.len(),
         ends: ends(&world.evidence),
+        reached: Reached {
+            lies: world.books.told.clone(),
+            ..world.reached.clone()
+        },
     }
 }
 
@@ -237,6 +244,7 @@ pub async fn is_settled(engine: &Engine) -> bool {
 pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image) {
     let timers = timers(disk);
     let mut stored = Vec::new();
+    let mut reached = Reached::default();
     for (key, tx) in transactions(disk) {
         let timeline = engine.timeline(tx.id).await.unwrap_or_default();
         let mut attempts = Vec::new();
@@ -262,6 +270,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
                     .collect(),
             });
         }
+        reached.count(&timeline);
         stored.push(told(&tx, attempts, &timeline, timers.contains(&key)));
     }
     let given_up = given_up(engine, image).await;
@@ -288,6 +297,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
             version: Some(stored.version),
         });
     }
+    world.reached = reached;
     world.evidence.posted = posted;
     world.evidence.gateways = gateways;
     world.evidence.kept_in_clear = kept_in_clear;

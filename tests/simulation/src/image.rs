@@ -19,7 +19,7 @@ use switchyard_engine::simulation::{Disk, FlushEnd, Nature, Tables, World};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::START;
 
-use crate::gateway::{NAMES, PLUGINS, VERSIONS, manifest};
+use crate::gateway::{IDEMPOTENT, NAMES, PLUGINS, VERSIONS, manifest};
 use crate::plan::Plan;
 use crate::world;
 
@@ -218,6 +218,7 @@ async fn connect(access: &Access, app: AppId, shape: Shape) -> BTreeMap<String, 
                     "base": format!("https://{host}.example"),
                     "secret": CALLBACK_SECRET,
                     "temper": temper,
+                    "repeats": host.starts_with(IDEMPOTENT),
                 }),
             });
             connections.insert(host, made.await.expect("the connection is in order").id);

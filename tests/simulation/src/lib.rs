@@ -12,6 +12,7 @@ mod operators;
 mod panics;
 pub mod plan;
 pub mod promises;
+pub mod reached;
 mod world;
 
 /// Seeds that once failed: a number at the beginning of a line, and what it found behind it.
@@ -19,3 +20,4 @@ pub const CORPUS: &str = include_str!("../corpus.txt");
 
 pub use self::deaths::{points, survives_a_death_at_every_step};
 pub use self::history::{History, Options, run};
+pub use self::world::LIES;

@@ -9,6 +9,7 @@ use clap::Parser;
 use switchyard_engine::simulation::Fault;
 use switchyard_simulation::plan::Plan;
 use switchyard_simulation::promises::{breaks, found};
+use switchyard_simulation::reached::Reached;
 use switchyard_simulation::{CORPUS, History, Options, run};
 
 #[global_allocator]
@@ -115,6 +116,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     on_threads(arguments.threads, &|| run.work());
     let total = run.so_far();
     total.print(run.lasted());
+    println!("{}", total.reached);
     match total.broken > 0 {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
@@ -240,6 +242,7 @@ struct Total {
     lines: u64,
     /// The same whatever the order in which threads come to their ends.
     digest: u64,
+    reached: Reached,
 }
 
 impl Total {
@@ -250,6 +253,7 @@ impl Total {
         self.transactions += history.transactions as u64;
         self.lines += history.lines;
         self.digest ^= history.hash;
+        self.reached.add(&history.reached);
     }
 
     fn print(&self, took: Duration) {

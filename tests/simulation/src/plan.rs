@@ -30,6 +30,8 @@ pub struct Plan {
     pub codes: u64,
     /// How often each endpoint and each mail server refuses each message before it takes it. It changes nothing about the end.
     pub refusals: usize,
+    /// Seconds by which every other order comes later: longer than the health of a connection counts.
+    pub pause: u64,
 }
 
 /// How often something goes wrong, of a thousand times.
@@ -139,6 +141,7 @@ impl Plan {
                 ..self.trouble
             },
             is_plain: false,
+            pause: some(200, 601, 1_000),
             ..self
         }
     }
@@ -162,6 +165,7 @@ impl Plan {
             converted: 0,
             codes: 0,
             refusals: 0,
+            pause: 0,
         }
     }
 }

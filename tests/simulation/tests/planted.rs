@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use switchyard_engine::simulation::Fault;
+use switchyard_simulation::plan::Plan;
 use switchyard_simulation::promises::{breaks, found, rules};
+use switchyard_simulation::reached::Reached;
+use switchyard_simulation::{Options, run};
 
 #[test]
 fn every_planted_fault_breaks_its_promise_within_a_thousand_seeds() {
@@ -18,4 +21,16 @@ fn every_planted_fault_breaks_its_promise_within_a_thousand_seeds() {
 fn every_promise_is_broken_by_a_planted_fault() {
     let broken: BTreeSet<_> = Fault::ALL.into_iter().map(breaks).collect();
     assert_eq!(broken, rules().collect());
+}
+
+#[test]
+fn every_lie_is_told_and_every_event_of_the_core_occurs_in_a_thousand_histories() {
+    let mut reached = Reached::default();
+    for seed in 1..=1_000 {
+        reached.add(&run(Plan::of(seed), Options::default()).reached);
+        if reached.missing().is_empty() {
+            return;
+        }
+    }
+    panic!("{reached}");
 }

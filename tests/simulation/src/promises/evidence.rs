@@ -29,6 +29,8 @@ pub struct Evidence {
     pub posted: Vec<Posted>,
     /// What payers were shown that they pay, before they said yes.
     pub agreed: Vec<Agreed>,
+    /// Requests with the access token of another connection, each in a sentence.
+    pub foreign_tokens: Vec<String>,
     /// The codes that payers typed.
     pub codes: Vec<String>,
     /// Those of them, and of the connections' secrets, that lie on the disk in clear at the end.

@@ -314,7 +314,9 @@ pub fn everything_answered_is_in_the_journal(evidence: &Evidence, broken: &mut V
 }
 
 /// The environment of a transaction is that of every request about it.
+/// No connection's access token goes to another provider, or to the other environment.
 pub fn sandbox_never_touches_live(evidence: &Evidence, broken: &mut Vec<String>) {
+    broken.extend(evidence.foreign_tokens.iter().cloned());
     for sent in &evidence.sent {
         if let Some((stored, _)) = about(evidence, &sent.reference)
             && stored.is_live != sent.is_live

@@ -187,6 +187,8 @@ impl World {
             };
             self.orders.push(order);
             let at = i64::try_from(self.people.between(0, 60_000)).unwrap_or(0) * 1_000;
+            let pause = i64::try_from(self.plan.pause).unwrap_or(0) * SECOND;
+            let at = if number % 2 == 1 { at + pause } else { at };
             self.later(at, Happening::Deed(Deed::Ask { order: number }));
             let twice = self.orders[number].key.is_some() && self.people.happens(400);
             if twice {

@@ -5,12 +5,29 @@ use std::collections::BTreeMap;
 use super::{MINUTE, SECOND};
 use crate::chance::Chance;
 use crate::promises::{Charge, Said};
+use crate::reached::Counts;
 
 /// The books of all providers, by reference.
 pub struct Books {
     pub entries: BTreeMap<String, Entry>,
+    /// How often each lie was told.
+    pub told: Counts,
     chance: Chance,
 }
+
+/// The kinds of lies.
+pub const LIES: &[&str] = &[
+    "declined and then paid",
+    "busy and then paid",
+    "paid and then taken back",
+    "less money",
+    "more money",
+    "paid twice",
+    "another currency",
+    "another reference's id",
+    "one id for all",
+    "not found and then paid",
+];
 
 /// What a provider knows of one reference.
 #[derive(Clone, Debug)]
@@ -85,6 +102,7 @@ impl Books {
     pub fn new(seed: u64) -> Self {
         Self {
             entries: BTreeMap::new(),
+            told: Counts::new(),
             chance: Chance::of(seed, "books"),
         }
     }
@@ -97,7 +115,10 @@ impl Books {
         };
         if lies {
             let after = seconds(chance, 600);
-            return match chance.below(10) {
+            let kind = chance.below(LIES.len() as u64);
+            let name = usize::try_from(kind).ok().and_then(|kind| LIES.get(kind));
+            *self.told.entry(name.unwrap_or(&LIES[0])).or_default() += 1;
+            return match kind {
                 0 => Fate::DeclinesAndTakes {
                     status: "declined",
                     after,

@@ -8,6 +8,7 @@ mod network;
 mod operators;
 mod payers;
 mod steps;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 pub use self::agenda::{Deed, Happening, Order};
-pub use self::books::Books;
+pub use self::books::{Books, LIES};
 pub use self::merchants::SECRET;
 pub use self::network::line;
 pub use self::operators::{Change, Word};
@@ -26,6 +27,7 @@ pub use self::steps::nature;
 use crate::chance::Chance;
 use crate::plan::Plan;
 use crate::promises::{Evidence, Sighting};
+use crate::reached::Reached;
 
 /// A handle on the world; clones share it.
 #[derive(Clone)]
@@ -51,6 +53,8 @@ pub struct World {
     pub books: Books,
     pub orders: Vec<Order>,
     pub evidence: Evidence,
+    /// Events of the core, counted at the end.
+    pub reached: Reached,
     /// After this moment nothing new goes wrong: whatever is open must come to an end.
     pub healed_at: i64,
     /// Deeds that are under way.
@@ -92,6 +96,7 @@ impl Shared {
             books: Books::new(seed),
             orders: Vec::new(),
             evidence: Evidence::default(),
+            reached: Reached::default(),
             healed_at: 20 * MINUTE,
             acting: 0,
             life: 0,
