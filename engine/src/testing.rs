@@ -73,7 +73,7 @@ impl Wanted {
             public_key_requests_per_minute: self.public_key_requests_per_minute,
             ..Options::default()
         };
-        crate::format::bring_up_to_date(&self.store).await.unwrap();
+        crate::format::ensure_format(&self.store).await.unwrap();
         let access = Access::load(
             self.store.clone(),
             vault,

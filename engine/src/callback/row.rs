@@ -3,13 +3,15 @@
 //! | key | what |
 //! |---|---|
 //! | `n<connection><callback>` | the callback, with a version |
+//! | `b<connection><callback>` | the sealed request; written once |
 //! | `k<connection><state><callback>` | the list of one state |
 //! | `q<connection><moment><callback>` | what has to be dealt with, and when; the value is its size |
 //! | `p<name of an attempt>\0<callback>` | what waits for a transaction of that name |
 //! | `s<connection><callback>` | what its gateway put down because it stumbled; the value is the version that did |
 //! | `t<transaction>/<callback>` | what belongs to a transaction; the value is the connection |
 //!
-//! All rows but the first follow from it: [`write()`] derives them before and after a change, and writes the difference in one batch.
+//! All rows but these two follow from the first: [`write()`] derives them before and after a change,
+//! and writes the difference in one batch.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +39,8 @@ pub struct Callback {
     /// The address that it came from.
     pub from: Option<String>,
     pub bytes: u32,
-    /// The request as it came, sealed.
+    /// The request as it came, sealed. It lies in a row of its own, which is written once.
+    #[serde(skip)]
     pub(super) raw: Sealed,
     pub state: CallbackState,
     /// How often the gateway stumbled over it.
@@ -196,6 +199,10 @@ pub(super) fn write(batch: &mut Batch, before: Option<&Callback>, after: &Callba
             1
         }
     };
+    if before.is_none() {
+        let raw = serde_json::to_vec(&after.raw).unwrap_or_default();
+        batch.put(Table::Callback, raw_key(after.which()), raw);
+    }
     // A structure of plain fields: it can always be written as JSON.
     let row = serde_json::to_vec(after).unwrap_or_default();
     batch.put_versioned(Table::Callback, &key, version, row);
@@ -215,6 +222,7 @@ pub(super) fn delete(batch: &mut Batch, callback: &Callback) {
     let key = main_key(callback.which());
     batch.require_version(Table::Callback, &key, callback.version);
     batch.delete(Table::Callback, &key);
+    batch.delete(Table::Callback, raw_key(callback.which()));
     for key in callback.derived().into_keys() {
         batch.delete(Table::Callback, key);
     }
@@ -230,6 +238,9 @@ pub(super) async fn load(store: &Store, which: Which) -> Result<Option<Callback>
     let read = serde_json::from_slice::<Callback>(&row);
     let mut callback = read.map_err(|_| damaged(which.callback))?;
     callback.version = version;
+    let raw = store.get(Table::Callback, &raw_key(which)).await?;
+    let raw = raw.and_then(|row| serde_json::from_slice(&row).ok());
+    callback.raw = raw.ok_or_else(|| damaged(which.callback))?;
     Ok(Some(callback))
 }
 
@@ -242,6 +253,12 @@ pub(super) fn damaged(id: CallbackId) -> EngineError {
 
 fn main_key(which: Which) -> Vec<u8> {
     let mut key = main_prefix(which.connection);
+    key.extend_from_slice(&which.callback.ulid().to_bytes());
+    key
+}
+
+fn raw_key(which: Which) -> Vec<u8> {
+    let mut key = of_connection(RAW, which.connection);
     key.extend_from_slice(&which.callback.ulid().to_bytes());
     key
 }
@@ -330,8 +347,75 @@ fn moment(at: Timestamp) -> [u8; 8] {
 }
 
 pub(super) const MAIN: u8 = b'n';
+const RAW: u8 = b'b';
 pub(super) const STATE: u8 = b'k';
 pub(super) const QUEUE: u8 = b'q';
 pub(super) const AWAITED: u8 = b'p';
 pub(super) const STUMBLED: u8 = b's';
 const TRANSACTION: u8 = b't';
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::Direction;
+    use crate::testing::START;
+
+    fn callback() -> Callback {
+        let text = json!({
+            "id": CallbackId::new(Ulid::from_parts(1, 1)),
+            "connection": ConnectionId::new(Ulid::from_parts(1, 2)),
+            "app": AppId::new(Ulid::from_parts(1, 3)),
+            "environment": "live", "gateway": "demo", "received_at": START, "bytes": 5,
+            "state": "waiting", "tries": 0, "awaits": false,
+        });
+        let raw = serde_json::from_value(json!("v1.sealed")).unwrap();
+        let callback = serde_json::from_value::<Callback>(text).unwrap();
+        Callback { raw, ..callback }
+    }
+
+    async fn put(store: &Store, before: Option<&Callback>, after: &Callback) {
+        let mut batch = Batch::new();
+        write(&mut batch, before, after);
+        store.commit(batch).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_request_is_written_once_however_often_the_state_changes() {
+        let store = Store::memory();
+        let first = callback();
+        let which = first.which();
+        put(&store, None, &first).await;
+        let before = load(&store, which).await.unwrap().unwrap();
+        assert_eq!(before.raw, first.raw);
+        let matched = Callback {
+            state: CallbackState::Matched,
+            ..before.clone()
+        };
+        // Were it written again it would be there again.
+        let mut batch = Batch::new();
+        batch.delete(Table::Callback, raw_key(which));
+        store.commit(batch).await.unwrap();
+        put(&store, Some(&before), &matched).await;
+        let raw = store.get(Table::Callback, &raw_key(which)).await.unwrap();
+        assert_eq!(raw, None);
+        assert!(
+            load(&store, which).await.is_err(),
+            "a request that is lost is told"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_request_is_deleted_with_its_callback() {
+        let store = Store::memory();
+        let first = callback();
+        put(&store, None, &first).await;
+        let stored = load(&store, first.which()).await.unwrap().unwrap();
+        let mut batch = Batch::new();
+        delete(&mut batch, &stored);
+        store.commit(batch).await.unwrap();
+        let left = store.scan(Table::Callback, &[0], &[u8::MAX], Direction::Forward, 10);
+        assert_eq!(left.await.unwrap(), Vec::new());
+    }
+}

@@ -3,13 +3,10 @@
 
 use crate::environment::Environment;
 use crate::limits::GATEWAY_SERIES_BYTES;
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table, prefix_end};
+use crate::store::{Batch, CommitError, Store, StoreError, Table};
 
-/// Live counts on in the rows of the time when there was one count for both.
 const LIVE: &str = "counter/";
 const SANDBOX: &str = "counter_sandbox/";
-/// Series that are read when the counts are parted: more than any installation has accounts.
-const SERIES: usize = 100_000;
 
 /// Why no number could be given. Nothing was taken, or a number was lost; none is given twice.
 #[derive(Debug, thiserror::Error)]
@@ -65,19 +62,6 @@ pub(super) async fn next(
     }
 }
 
-/// Parts the counts of a store in which sandbox and live took their numbers from the same one: both go on from where it stands, so that
-/// neither gives a number twice that it has given.
-pub(crate) async fn part(store: &Store) -> Result<(), NoNumber> {
-    let (from, to) = (LIVE.as_bytes(), prefix_end(LIVE.as_bytes()));
-    let rows = store.scan(Table::Meta, from, &to, Direction::Forward, SERIES);
-    let mut batch = Batch::new();
-    for (key, number) in rows.await? {
-        let key = [SANDBOX.as_bytes(), &key[LIVE.len()..]].concat();
-        batch.put(Table::Meta, key, number);
-    }
-    Ok(store.commit(batch).await?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sandbox_takes_no_number_of_live_and_neither_gives_one_twice_after_the_parting() {
+    async fn sandbox_takes_no_number_of_live_and_neither_passes_one_over() {
         let store = Store::memory();
         let [live, sandbox] = [Environment::Live, Environment::Sandbox]
             .map(|environment| (store.clone(), environment));
@@ -99,15 +83,6 @@ mod tests {
         assert_eq!((taken(&live).await, taken(&live).await), (0, 1));
         assert_eq!(taken(&sandbox).await, 0);
         assert_eq!(taken(&live).await, 2, "nor is one passed over");
-
-        // As a program left it that counted both together.
-        let mut batch = Batch::new();
-        batch.put(Table::Meta, "counter/acme/xpub", 7_u64.to_be_bytes());
-        batch.delete(Table::Meta, "counter_sandbox/acme/xpub");
-        store.commit(batch).await.unwrap();
-        part(&store).await.unwrap();
-        assert_eq!((taken(&live).await, taken(&live).await), (7, 8));
-        assert_eq!(taken(&sandbox).await, 7);
     }
 
     #[tokio::test]

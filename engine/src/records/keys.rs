@@ -92,9 +92,11 @@ pub(super) const fn millis(at: u64) -> [u8; 6] {
 }
 
 /// All lines of all lists.
+#[cfg(test)]
 pub(super) const LIST_PREFIX: [u8; 1] = [LIST];
 
 /// The app, the environment and the transaction of a line of the list.
+#[cfg(test)]
 pub(super) fn read_list(key: &[u8]) -> Option<(AppId, Environment, TransactionId)> {
     let (app, rest) = key.strip_prefix(&LIST_PREFIX)?.split_first_chunk()?;
     let (&environment, transaction) = rest.split_first()?;

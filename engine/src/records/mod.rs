@@ -9,7 +9,6 @@ mod counts;
 mod customers;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod index;
 mod keys;
 mod list;
 mod names;
@@ -19,8 +18,6 @@ mod transactions;
 
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
-pub use index::IndexError;
-pub(crate) use index::{count_all, index_all};
 pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
 pub use names::{Name, attempt_named, attempts_with_id, provider_ids};

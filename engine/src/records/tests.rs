@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::format::bring_up_to_date;
+use crate::format::ensure_format;
 use crate::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use crate::store::{
     Batch, CommitError, Death, Direction, Engine, MemoryDisk, Mortal, Store, StoreSettings, Table,
@@ -107,7 +107,7 @@ impl Lives {
     async fn new(deaths: Vec<Death>) -> Self {
         let disk = MemoryDisk::default();
         let store = Mortal::new(&disk, Death::Never).store();
-        bring_up_to_date(&store).await.unwrap();
+        ensure_format(&store).await.unwrap();
         let mut lives = Self {
             disk,
             store,
@@ -324,56 +324,4 @@ async fn when_all_is_purged_no_count_is_left() {
     let end = millis(EPOCH).plus(Duration::from_secs(24 * 60 * 60));
     assert_eq!(purge_sandbox(&lives.store, app(), end).await.unwrap(), 3);
     assert_eq!(rows().await.unwrap(), []);
-}
-
-#[tokio::test]
-async fn a_store_without_counts_is_counted_when_it_is_brought_up_to_date_also_after_one_that_was_cut_short()
- {
-    let mut lives = Lives::new(Vec::new()).await;
-    let begin = |at: u64| Op::Begin(Kind::Payment, Environment::Live, EPOCH + at * 3_600_000);
-    let ops: Vec<_> = (0..50).map(begin).collect();
-    lives.make(&ops).await;
-    lives
-        .make(&[Op::Move(0, 3), Op::Move(1, 3), Op::Move(2, 2)])
-        .await;
-    let mut query = ListQuery {
-        app: app(),
-        environment: Environment::Live,
-        kind: Kind::Payment,
-        status: None,
-        from: None,
-        to: None,
-        limit: 3,
-        page: 2,
-    };
-    let expected = walked(&lives.store, &query).await;
-    assert_eq!((expected.0.len(), expected.1), (3, 50));
-
-    // As an earlier program left it: but for counts of a start that was killed while it counted.
-    let rows = lives
-        .store
-        .scan(Table::Count, &[0], &[u8::MAX], Direction::Forward, 1_000);
-    let mut batch = Batch::new();
-    for (number, (key, row)) in rows.await.unwrap().into_iter().enumerate() {
-        match number % 3 {
-            0 => batch.put(Table::Count, key, [&[7; 8], &row[..]].concat()),
-            _ => batch.delete(Table::Count, key),
-        }
-    }
-    batch.put(Table::Meta, "format", 2_u64.to_be_bytes());
-    lives.store.commit(batch).await.unwrap();
-    assert_ne!(listed(&lives.store, &query).await.1, 50);
-
-    bring_up_to_date(&lives.store).await.unwrap();
-    assert_eq!(listed(&lives.store, &query).await, expected);
-    for (status, total) in [
-        (Status::Success, 2),
-        (Status::Pending, 1),
-        (Status::Initiated, 47),
-    ] {
-        (query.status, query.page) = (Some(status), 1);
-        let found = listed(&lives.store, &query).await;
-        assert_eq!(found.1, total, "{status:?}");
-        assert_eq!(found, walked(&lives.store, &query).await);
-    }
 }
