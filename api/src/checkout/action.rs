@@ -33,6 +33,7 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
     let word = match action {
         PayerAction::ConfirmOnPhone { auto, .. } => return phone_words(scene, *auto),
         PayerAction::Redirect { .. } => "redirect",
+        PayerAction::UnusablePage { .. } => "unusable",
         PayerAction::EnterCode { .. } => "code",
         PayerAction::Dial { .. } => "dial",
         PayerAction::Transfer { .. } => "transfer",
@@ -94,6 +95,7 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             },
             ..ActionView::default()
         },
+        PayerAction::UnusablePage { .. } => ActionView::default(),
         PayerAction::Transfer { .. } => transfer(scene, action),
         PayerAction::SendCrypto { .. } => ActionView {
             crypto: crypto::view(scene, action),
@@ -149,19 +151,27 @@ fn dial(scene: &Scene, ussd: &str) -> Option<Link> {
     })
 }
 
-/// `bitcoin:…`, `ethereum:…` and their kin: an address that can run nothing in this page.
+/// Whether this is a payment link of a wallet. Other schemes could open anything on the payer's
+/// device.
 pub(super) fn is_wallet_address(uri: &str) -> bool {
-    let hostile = [
-        "javascript",
-        "data",
-        "vbscript",
-        "file",
-        "blob",
-        "about",
-        "filesystem",
-    ];
-    Url::parse(uri).is_ok_and(|url| !hostile.contains(&url.scheme()))
+    Url::parse(uri).is_ok_and(|url| WALLET_SCHEMES.contains(&url.scheme()))
 }
+
+/// Schemes that wallets register for payment links.
+const WALLET_SCHEMES: [&str; 12] = [
+    "bitcoin",
+    "bitcoincash",
+    "dogecoin",
+    "ethereum",
+    "lightning",
+    "litecoin",
+    "monero",
+    "ripple",
+    "solana",
+    "stellar",
+    "ton",
+    "tron",
+];
 
 pub(super) fn drawn(text: &str, label: &str) -> Option<Qr> {
     Some(Qr {
@@ -223,6 +233,15 @@ mod tests {
             assert!(dial(&scene, hostile).is_none(), "{hostile}");
         }
         assert!(is_wallet_address("bitcoin:bc1qxyz?amount=0.01"));
+        assert!(is_wallet_address("ethereum:0xabc@137?value=1"));
+        for other in [
+            "https://wallet.example/pay",
+            "intent://x",
+            "tel:112",
+            "ms-settings:x",
+        ] {
+            assert!(!is_wallet_address(other), "{other}");
+        }
         assert_eq!(dial(&scene, "*126#").unwrap().url, "tel:*126%23");
         let redirect = PayerAction::Redirect {
             url: "https://pay.example/3ds?x=1".to_owned(),

@@ -53,8 +53,8 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     let values = [("amount", whole.trim_end()), ("chain", chain.as_str())];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
     let qrs = codes.into_iter().filter(|(name, text)| {
-        let repeats = *name == "crypto-qr-link" && *text == address;
-        !repeats && !is_late
+        let is_address = *name == "crypto-qr-address";
+        (is_address || (*text != address && is_wallet_address(text))) && !is_late
     });
     Some(CryptoView {
         qrs: qrs

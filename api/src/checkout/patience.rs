@@ -85,6 +85,7 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
     };
     let overdue = phase == Phase::Overdue;
     let can_end = scene.tx.can_call_off();
+    let nothing_to_do = overdue || is_unusable(attempt);
     Some(Patience {
         text: text(scene, attempt, phase, usual.as_secs()),
         wake: wake
@@ -98,7 +99,7 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
         action: scene.link("give-up", &[]),
         hidden: scene.hidden(&[("attempt", &attempt.id.to_string())]),
         explain: (overdue && can_end).then(|| explain(scene, attempt)),
-        is_stuck: overdue && !can_end,
+        is_stuck: nothing_to_do && !can_end,
         changes_in: next.map(|next| (next - elapsed).as_secs().max(SOONEST_CHANGE_S)),
     })
 }
@@ -114,6 +115,11 @@ fn payer_sends(attempt: &Attempt) -> bool {
                 | PayerAction::SendCrypto { .. }
         )
     )
+}
+
+/// The provider's page cannot be opened: there is nothing to wait for.
+fn is_unusable(attempt: &Attempt) -> bool {
+    matches!(attempt.payer_action, Some(PayerAction::UnusablePage { .. }))
 }
 
 fn is_prompted(attempt: &Attempt) -> bool {
@@ -187,6 +193,10 @@ pub fn given_up(scene: &Scene) -> (String, String) {
     let text = match ends_at {
         Some(end) => scene.say_with("given-up-ends", &[("minutes", &minutes_until(scene, end))]),
         None => scene.say("given-up-cancels"),
+    };
+    let text = match attempt.is_some_and(is_unusable) {
+        true => format!("{} {text}", scene.say("unusable-page")),
+        false => text,
     };
     (scene.say("given-up-title"), text)
 }

@@ -56,6 +56,7 @@ pub struct CallbackEnd {
 pub struct CallbackSaid {
     result: CallbackResult,
     gateway: Arc<Version>,
+    environment: Environment,
     redactor: Redactor,
 }
 
@@ -73,13 +74,13 @@ impl Gateways {
     /// Has a gateway look at what its provider sent.
     pub async fn callback(&self, call: CallbackCall) -> CallbackEnd {
         let since = tokio::time::Instant::now();
-        let gateway = Arc::clone(&call.gateway);
+        let (gateway, environment) = (Arc::clone(&call.gateway), call.environment);
         let running = gateway.running();
         let redactor = Redactor::new(&gateway.manifest, &call.config);
         let request = Arc::new(call.request);
         let read = Reading {
             gateway: call.gateway,
-            environment: call.environment,
+            environment,
             received_at: call.received_at,
             config: call.config,
             request: Arc::clone(&request),
@@ -100,6 +101,7 @@ impl Gateways {
                 Ok(result) => Ok(CallbackSaid {
                     result,
                     gateway,
+                    environment,
                     redactor,
                 }),
                 Err(NoOutcome(why)) => Err(why),
@@ -182,6 +184,7 @@ impl CallbackSaid {
         let subject = outcome::Subject {
             manifest: &self.gateway.manifest,
             transaction,
+            environment: self.environment,
             asked: Some(asked),
             redactor: &self.redactor,
         };

@@ -10,6 +10,7 @@ use switchyard_gateway::{Outcome as WireOutcome, manifest::ManifestError};
 use super::redact::Redactor;
 pub use super::worker::fuzzing::frames;
 use super::{inspect, outcome};
+use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::money::{Amount, Currency};
 use crate::transaction::Outcome;
@@ -36,6 +37,7 @@ pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
     let subject = outcome::Subject {
         manifest: &manifest.expect("the test gateway's manifest"),
         transaction,
+        environment: Environment::Live,
         asked: Currency::from_code("USD").map(|usd| Amount::from_minor(2_500, usd)),
         redactor: &Redactor::default(),
     };

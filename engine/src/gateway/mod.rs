@@ -30,6 +30,7 @@ mod not_found;
 mod outcome;
 mod pieces;
 mod redact;
+mod redirect;
 mod registry;
 mod turns;
 mod version;
@@ -49,7 +50,6 @@ pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
 pub use self::counter::NoNumber;
-pub(crate) use self::counter::part as part_counters;
 use self::drive::{Drive, NoOutcome};
 use self::egress::Egress;
 use self::home::Home;
@@ -343,6 +343,7 @@ impl Gateways {
                 let subject = outcome::Subject {
                     manifest: &gateway.manifest,
                     transaction: journal.transaction,
+                    environment,
                     asked: outcome::asked_in(&input),
                     redactor: &redactor,
                 };

@@ -11,8 +11,9 @@ use switchyard_gateway::{
     PayerAction as WireAction, Prompt,
 };
 
-use super::amounts;
 use super::redact::Redactor;
+use super::{amounts, redirect};
+use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
 use crate::money::{Amount, Currency};
@@ -44,6 +45,7 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
 pub(super) struct Subject<'s> {
     pub manifest: &'s Manifest,
     pub transaction: TransactionId,
+    pub environment: Environment,
     /// The attempt's amount.
     pub asked: Option<Amount>,
     pub redactor: &'s Redactor,
@@ -162,7 +164,7 @@ fn fees_of(said: &WireAmount, of: Option<Amount>, subject: &Subject<'_>) -> Opti
 
 /// Whether the engine shows this action to a payer of an attempt of `asked`.
 pub fn is_shown(action: WireAction, asked: Amount) -> bool {
-    self::action(action, Some(asked)).is_some()
+    self::action(action, Some(asked), Environment::Live).is_some()
 }
 
 /// An action that asks the payer for another amount than the attempt's is not shown. The attempt
@@ -173,13 +175,16 @@ fn shown_action(action: WireAction, subject: &Subject<'_>) -> Option<PayerAction
         WireAction::SendCrypto { amount, worth, .. } => (true, format!("{amount} {worth:?}")),
         _ => (false, String::new()),
     };
-    let shown = self::action(action, subject.asked);
+    let shown = self::action(action, subject.asked, subject.environment);
     if shown.is_none() && is_transfer {
         log_fault(
             subject,
             "gateway asked the payer for an implausible amount",
             &named,
         );
+    }
+    if let Some(PayerAction::UnusablePage { why }) = &shown {
+        log_fault(subject, "gateway sent the payer to an unusable page", why);
     }
     shown
 }
@@ -214,16 +219,17 @@ fn decline_reason(reason: WireReason) -> DeclineReason {
     }
 }
 
-/// What the payer is to do. An address that a browser must not follow is no action: the attempt is pending, and is asked about.
-fn action(action: WireAction, asked: Option<Amount>) -> Option<PayerAction> {
+/// The payer's action. `None`: it asks for another amount than `asked`.
+fn action(
+    action: WireAction,
+    asked: Option<Amount>,
+    environment: Environment,
+) -> Option<PayerAction> {
     Some(match action {
-        WireAction::Redirect { url } => {
-            let scheme = url::Url::parse(&url).ok()?.scheme().to_owned();
-            if scheme != "https" && scheme != "http" {
-                return None;
-            }
-            PayerAction::Redirect { url }
-        }
+        WireAction::Redirect { url } => match redirect::unusable(&url, environment) {
+            Some(why) => PayerAction::UnusablePage { why },
+            None => PayerAction::Redirect { url },
+        },
         WireAction::ConfirmOnPhone {
             prompt,
             steps,
@@ -311,6 +317,7 @@ mod tests {
         let subject = Subject {
             manifest,
             transaction: TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, 1))),
+            environment: Environment::Live,
             asked,
             redactor: &Redactor::new(manifest, &Value::Null),
         };
@@ -482,9 +489,10 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_that_is_no_web_address_is_no_action() {
+    fn a_redirect_that_cannot_be_opened_names_the_reason_and_the_attempt_stays_pending() {
         for (url, is_kept) in [
             ("https://a.example/x", true),
+            ("http://a.example/x", false),
             ("javascript:alert(1)", false),
             ("/x", false),
         ] {
@@ -493,7 +501,13 @@ mod tests {
             else {
                 panic!("not pending");
             };
-            assert_eq!(payer_action.is_some(), is_kept, "{url}");
+            let is_kept_now = matches!(payer_action, Some(PayerAction::Redirect { .. }));
+            assert_eq!(is_kept_now, is_kept, "{url}");
+            let is_named = |why: &str| why.contains("cannot be opened");
+            match payer_action {
+                Some(PayerAction::UnusablePage { why }) => assert!(is_named(&why), "{why}"),
+                other => assert!(is_kept, "{other:?}"),
+            }
         }
     }
 }

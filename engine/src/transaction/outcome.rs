@@ -141,6 +141,8 @@ impl DeclineReason {
 pub enum PayerAction {
     /// Go to the provider's own page.
     Redirect { url: String },
+    /// The provider's page cannot be opened, for the reason in `why`. The payer was not sent there.
+    UnusablePage { why: String },
     /// Confirm on the phone. `auto`: the prompt comes by itself; otherwise the payer pulls it up, by `ussd` when there is one.
     ConfirmOnPhone {
         auto: bool,

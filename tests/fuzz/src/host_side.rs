@@ -88,7 +88,7 @@ pub fn money(said: WireOutcome) {
                 .next()
                 .unwrap_or_default()
                 .to_ascii_lowercase();
-            assert!(matches!(scheme.trim(), "http" | "https"), "{url}");
+            assert_eq!(scheme.trim(), "https", "{url}");
         }
         _ => {}
     }

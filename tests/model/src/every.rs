@@ -200,12 +200,12 @@ fn outcomes(number: usize) -> Vec<Outcome> {
         fees: None,
         provider_status: Some(String::new()),
     });
-    outcomes.push(Outcome::Pending {
+    outcomes.extend([2, 3].map(|action| Outcome::Pending {
         provider_id: None,
-        payer_action: decoded_action(2),
+        payer_action: decoded_action(action),
         poll_after: Some(Duration::from_secs(60)),
         provider_status: None,
-    });
+    }));
     outcomes
 }
 

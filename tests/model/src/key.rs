@@ -475,10 +475,11 @@ const fn action_code(action: &PayerAction) -> u8 {
         | PayerAction::Transfer { .. }
         | PayerAction::ShowQr { .. }
         | PayerAction::SendCrypto { .. } => 2,
+        PayerAction::UnusablePage { .. } => 3,
     }
 }
 
-/// The action that code 1 or 2 stands for.
+/// The action that a code stands for.
 pub fn decoded_action(code: u8) -> Option<PayerAction> {
     match code {
         0 => None,
@@ -487,6 +488,7 @@ pub fn decoded_action(code: u8) -> Option<PayerAction> {
             length: None,
             how: Vec::new(),
         }),
+        3 => Some(PayerAction::UnusablePage { why: String::new() }),
         _ => Some(PayerAction::Dial {
             ussd: String::new(),
         }),

@@ -62,6 +62,7 @@ const fn outcome_number(outcome: &Outcome) -> usize {
             None
             | Some(
                 PayerAction::Redirect { .. }
+                | PayerAction::UnusablePage { .. }
                 | PayerAction::ConfirmOnPhone { .. }
                 | PayerAction::Dial { .. }
                 | PayerAction::Transfer { .. }

@@ -249,6 +249,12 @@ fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
         ("auto", phone(true, Vec::new(), None)),
         ("manual", phone(false, steps(), Some(owned("*126#")))),
         (
+            "unusable",
+            Some(PayerAction::UnusablePage {
+                why: "its address begins with http://".to_owned(),
+            }),
+        ),
+        (
             "redirect",
             Some(PayerAction::Redirect {
                 url: owned("https://cards.example/pay/8f2k"),

@@ -56,8 +56,10 @@ pub(super) fn decide(
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
         Outcome::NotSent { why } => not_sent(tx, attempt, why, context),
         Outcome::Pending { .. } if has_ended => declined(tx, attempt, expired(), context),
-        pending @ Outcome::Pending { .. } => {
+        mut pending @ Outcome::Pending { .. } => {
+            let called_off = cancel::of_unusable_page(tx, attempt, &mut pending, context);
             let mut events = still_pending(attempt, pending, answer.gateway_state, context);
+            events.extend(called_off);
             events.extend(cancel::of_held(tx, attempt, context));
             events
         }

@@ -7,6 +7,7 @@ use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
+use crate::transaction::outcome::{Outcome, PayerAction};
 use crate::transaction::schedule::CALL_OFF_AGAIN;
 use crate::transaction::state::State;
 
@@ -120,5 +121,42 @@ fn call_off_superseded(open: &Attempt, is_due: bool, context: &Context) -> Optio
         by: CancelledBy::Engine,
         then: AfterCallOff::Cancel,
         at_provider: true,
+    })
+}
+
+/// Calls an attempt off whose page cannot be opened: the payer is not sent there, and the provider
+/// may hold the attempt all the same. So it is not declared failed: the payer chooses again once the
+/// provider has cancelled it or its own end is confirmed. `None`: neither is possible, it was asked
+/// already, or the payer was sent to a page before, which stays.
+pub(super) fn of_unusable_page(
+    tx: &Transaction,
+    attempt: &Attempt,
+    pending: &mut Outcome,
+    context: &Context,
+) -> Option<Event> {
+    let Outcome::Pending { payer_action, .. } = pending else {
+        return None;
+    };
+    let is_unusable = |action: &PayerAction| matches!(action, PayerAction::UnusablePage { .. });
+    if !payer_action.as_ref().is_some_and(is_unusable) {
+        return None;
+    }
+    if let Some(PayerAction::Redirect { .. }) = attempt.payer_action {
+        *payer_action = None;
+        return None;
+    }
+    let may_ask = |asked: CallOff| {
+        asked.by == CancelledBy::Engine
+            && asked.then == AfterCallOff::ChooseAgain
+            && context.now.since(asked.asked_at) >= CALL_OFF_AGAIN
+    };
+    let at_provider = attempt.candidate.can_cancel;
+    let can_end = at_provider || (attempt.call_off.is_none() && attempt.ends_at().is_some());
+    let is_due = can_end && tx.is_payment() && !tx.is_held();
+    (is_due && attempt.call_off.is_none_or(may_ask)).then_some(Event::CallOffStarted {
+        attempt: attempt.id,
+        by: CancelledBy::Engine,
+        then: AfterCallOff::ChooseAgain,
+        at_provider,
     })
 }

@@ -146,3 +146,83 @@ fn a_not_found_that_will_be_final_is_queried_at_that_moment() {
     let due = world.tx.wake_at().unwrap();
     assert_eq!(due.since(START).as_secs(), 300, "not 530");
 }
+
+#[test]
+fn an_attempt_whose_page_cannot_be_opened_is_cancelled_and_costs_the_payer_nothing() {
+    let mut world = World::payment_with(1);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    let attempt = world.current();
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
+    // The provider may hold it: until it confirms, nothing else may be paid.
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    assert_eq!(world.apply(confirm(1)), Err(Refusal::AttemptUnderWay));
+    let shown = world.tx.attempts[0].payer_action.as_ref();
+    assert!(
+        matches!(shown, Some(PayerAction::UnusablePage { .. })),
+        "{shown:?}"
+    );
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    assert_eq!(world.tx.attempts_left(), 1);
+}
+
+#[test]
+fn an_attempt_whose_page_cannot_be_opened_is_cancelled_again_while_it_stays_pending() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world.answer(unusable_page()).unwrap();
+    let count = |world: &World| {
+        let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
+        world.actions.iter().filter(is_call_off).count()
+    };
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(count(&world), 1, "asked a moment ago");
+    world.wait(60);
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(count(&world), 2);
+    // Money that came all the same is a success.
+    world.answer(succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn an_attempt_whose_page_cannot_be_opened_and_that_ends_by_itself_is_over_at_its_end() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(ending(route(1), 400))).unwrap();
+    world.answer(unusable_page()).unwrap();
+    let then = world.tx.attempts[0].call_off.map(|request| request.then);
+    assert_eq!(then, Some(AfterCallOff::ChooseAgain));
+    world.wait(470);
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+}
+
+#[test]
+fn an_attempt_whose_page_cannot_be_opened_is_never_failed_by_that() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(route(1))).unwrap();
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    assert!(world.tx.attempts[0].call_off.is_none());
+    assert!(world.tx.wake_at().is_some());
+}
+
+#[test]
+fn a_page_that_the_payer_may_have_open_stays_when_a_later_answer_names_an_unusable_one() {
+    let page = PayerAction::Redirect {
+        url: "https://pay.example/x".to_owned(),
+    };
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    let shown = Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: Some(page.clone()),
+        poll_after: None,
+        provider_status: None,
+    };
+    world.answer(shown).unwrap();
+    world.answer(unusable_page()).unwrap();
+    assert_eq!(world.tx.attempts[0].payer_action, Some(page));
+    assert!(world.tx.attempts[0].call_off.is_none());
+}

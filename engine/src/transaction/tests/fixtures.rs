@@ -295,6 +295,18 @@ pub fn verdict(minor: Option<i64>, provider_id: Option<&str>) -> Verdict {
     }
 }
 
+/// The provider has it, and its page cannot be opened.
+pub fn unusable_page() -> Outcome {
+    Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: Some(PayerAction::UnusablePage {
+            why: "its address begins with http://".to_owned(),
+        }),
+        poll_after: None,
+        provider_status: None,
+    }
+}
+
 /// The provider wants a code; `how` tells what it thinks of the last one.
 pub fn enter_code(how: &str) -> Outcome {
     Outcome::Pending {
