@@ -12,10 +12,11 @@ use super::again;
 use super::answers::Answers;
 use super::form::Form;
 use super::menu::{PHONE, Way, country_name};
-use super::needs::{Checked, check, needs, of_customer};
+use super::needs::{Checked, check, given_by_merchant, needs, of_customer};
 use super::scene::{Frame, Row, Scene};
 use super::stand::{Stand, stand};
 use super::visit::{Chosen, Visit};
+use super::wait::{masked, masked_email};
 
 #[derive(Template)]
 #[template(path = "checkout/confirm.html")]
@@ -154,7 +155,11 @@ pub(super) fn page(
         rows.insert(1, row);
     }
     if let Some(number) = checked.values.get(PHONE) {
-        rows.push(scene.row("confirm-number", number).strong());
+        rows.push(
+            scene
+                .row("confirm-number", shown_number(scene, number))
+                .strong(),
+        );
     }
     for need in needs(scene, &chosen.way, chosen.country) {
         let given = checked.values.get(&need.name);
@@ -169,7 +174,7 @@ pub(super) fn page(
     }
     let country = country_name(chosen.country, scene.visitor.language);
     rows.push(scene.row("confirm-country", country));
-    rows.push(scene.row("confirm-email", &scene.tx.customer.email));
+    rows.push(scene.row("confirm-email", masked_email(&scene.tx.customer.email)));
     let notice = (notice == Some("price")).then(|| scene.say("notice-price"));
     scene.show(&Page {
         frame: scene
@@ -183,6 +188,15 @@ pub(super) fn page(
         pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
         back: back(scene, chosen, checked, sealed),
     })
+}
+
+/// The number that the payer typed is shown for them to check. One that the merchant gave is masked:
+/// the page may be opened by anybody who has the link.
+fn shown_number(scene: &Scene, number: &str) -> String {
+    match given_by_merchant(&scene.tx, number) {
+        true => masked(number),
+        false => number.to_owned(),
+    }
 }
 
 /// To the details; where nothing was asked there are none, and only the method can be changed.

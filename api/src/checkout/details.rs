@@ -11,6 +11,7 @@ use super::needs::{Input, Need, Values, check, needs};
 use super::scene::{Frame, Scene};
 use super::stand::{Stand, stand};
 use super::visit::{Chosen, Visit};
+use super::wait::masked;
 
 #[derive(Template)]
 #[template(path = "checkout/details.html")]
@@ -31,6 +32,8 @@ struct Field {
     name: String,
     label: String,
     required: bool,
+    /// Whether the payer may leave out what the field asks for.
+    optional: bool,
     fixed: bool,
     input: Input,
     /// Values to choose from, each with its label.
@@ -165,18 +168,61 @@ fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, Stri
     Some((field.to_owned(), error))
 }
 
+/// Content of the field: what the payer typed, otherwise the known value. A number that the merchant
+/// gave is not shown in full, also not when an earlier attempt used it.
+fn value(need: &Need, typed: Option<&String>) -> String {
+    match (typed, need.known.as_deref()) {
+        (Some(typed), Some(known)) if need.masked && typed == known => String::new(),
+        (Some(typed), _) => typed.clone(),
+        (None, Some(known)) if need.fixed => masked(known),
+        (None, Some(known)) if !need.masked => known.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
 fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
     let typed = given.get(&need.name).filter(|_| !need.fixed);
     Field {
         name: need.name.clone(),
         label: need.label.clone(),
         required: need.required,
+        optional: !need.required && !need.masked,
         fixed: need.fixed,
         input: need.input,
         options: need.options.clone(),
-        value: typed.or(need.known.as_ref()).cloned().unwrap_or_default(),
+        value: value(need, typed),
         hint: need.hint.clone(),
         error,
         first_wrong: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::tests::samples;
+    use switchyard_engine::directory::country;
+
+    /// Number of the field on a page for a customer whose number the merchant gave.
+    fn shown(typed: Option<&str>) -> (String, String) {
+        let mut scene = samples::scene(samples::payment(), Language::English);
+        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".into());
+        let way = samples::way("mtn_bj", false);
+        let need = &needs(&scene, &way, country("BJ").unwrap())[0];
+        let typed = typed.map(|typed| (PHONE.to_owned(), typed.to_owned()));
+        let field = field(need, &typed.into_iter().collect(), None);
+        assert!(!field.optional, "an empty field means the known number");
+        (field.value, field.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_number_of_the_merchant_is_never_in_the_field_and_a_typed_one_stays() {
+        for typed in [None, Some("+2290197000000"), Some("")] {
+            let (value, hint) = shown(typed);
+            assert_eq!(value, "", "{typed:?}");
+            assert!(hint.contains("•••• 0000"), "{hint}");
+        }
+        assert_eq!(shown(Some("0196111111")).0, "0196111111");
     }
 }

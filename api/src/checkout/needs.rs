@@ -12,6 +12,7 @@ use switchyard_engine::transaction::{Customer, Restriction, Transaction};
 use super::language::Language;
 use super::menu::{Asked, PHONE, Way, country_name};
 use super::scene::Scene;
+use super::wait::masked;
 
 /// Values by field name, as the payer typed them or as they will be used.
 pub type Values = BTreeMap<String, String>;
@@ -28,6 +29,8 @@ pub struct Need {
     pub known: Option<String>,
     /// What is known may not be changed.
     pub fixed: bool,
+    /// What is known came from the merchant: it is not shown in full.
+    pub masked: bool,
     /// Values to choose from, each with its label; empty when the payer types freely.
     pub options: Vec<(String, String)>,
 }
@@ -185,9 +188,12 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         .filter(fits)
         .or(scene.tx.customer.phone.as_deref())
         .filter(fits);
-    let hint = || match fixed {
-        Some(_) => scene.say("field-msisdn-fixed"),
-        None => scene.say_with(
+    // Not for everybody who has the link.
+    let hidden = known.filter(|known| fixed.is_none() && given_by_merchant(&scene.tx, known));
+    let hint = || match (fixed, hidden) {
+        (Some(_), _) => scene.say("field-msisdn-fixed"),
+        (None, Some(known)) => scene.say_with("field-msisdn-known", &[("number", &masked(known))]),
+        (None, None) => scene.say_with(
             "field-msisdn-hint",
             &[
                 ("country", country_name(country, scene.visitor.language)),
@@ -202,13 +208,20 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         } else {
             "field-msisdn"
         }),
-        required: true,
+        required: hidden.is_none(),
         input: TELEPHONE,
-        hint: (!way.is_test || fixed.is_some()).then(hint),
+        hint: (!way.is_test || fixed.or(hidden).is_some()).then(hint),
         known: fixed.or(known).map(str::to_owned),
         fixed: fixed.is_some(),
+        masked: fixed.or(hidden).is_some(),
         options: Vec::new(),
     }
+}
+
+/// Whether the merchant named this number, for the customer or as the only one that may pay.
+pub fn given_by_merchant(tx: &Transaction, number: &str) -> bool {
+    let named = [restricted_number(tx), tx.customer.phone.as_deref()];
+    named.contains(&Some(number))
 }
 
 fn restricted_number(tx: &Transaction) -> Option<&str> {
@@ -241,6 +254,7 @@ fn text(language: Language, asked: Asked) -> Need {
         hint: None,
         known: None,
         fixed: false,
+        masked: false,
         options: labelled(language, &asked.options),
         name: asked.name,
     }
@@ -267,6 +281,8 @@ pub fn check(
         let typed = given.get(&need.name).map(|value| value.trim());
         let value = match (&need.known, typed) {
             (Some(known), _) if need.fixed => known,
+            // The number that the merchant gave is not shown: a field that is left empty means it.
+            (Some(known), None | Some("")) if need.masked => known,
             (_, typed) => typed.unwrap_or_default(),
         };
         if value.is_empty() {
@@ -493,6 +509,27 @@ mod tests {
         assert_eq!(known(&scene), None);
         std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".into());
         assert_eq!(known(&scene).as_deref(), Some("+2290197000000"));
+    }
+
+    #[test]
+    fn a_known_number_is_not_shown_and_is_meant_by_an_empty_field() {
+        let mut scene = live();
+        let tx = std::sync::Arc::make_mut(&mut scene.tx);
+        tx.customer.phone = Some("+2290197000000".into());
+        let way = samples::way("mtn_bj", false);
+        let need = &needs(&scene, &way, country("BJ").unwrap())[0];
+        let hint = need.hint.as_deref().unwrap_or_default();
+        assert!(
+            hint.contains("•••• 0000") && !hint.contains("197000000"),
+            "{hint}"
+        );
+        assert!(need.masked && !need.required);
+        assert_eq!(
+            number_of(&scene, false, ""),
+            Ok("+2290197000000".to_owned())
+        );
+        assert!(given_by_merchant(&scene.tx, "+2290197000000"));
+        assert!(!given_by_merchant(&scene.tx, "+2290196111111"));
     }
 
     #[test]

@@ -161,9 +161,27 @@ pub(super) fn masked(number: &str) -> String {
     }
 }
 
+/// The first letter of an e-mail address and its domain.
+pub(super) fn masked_email(address: &str) -> String {
+    match address.rsplit_once('@') {
+        Some((name, domain)) => {
+            let first: String = name.chars().take(1).collect();
+            format!("{first}•••@{domain}")
+        }
+        None => "•••".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::masked;
+    use super::{masked, masked_email};
+
+    #[test]
+    fn an_email_address_is_shown_by_its_first_letter_and_its_domain() {
+        assert_eq!(masked_email("awa.diop@example.com"), "a•••@example.com");
+        assert_eq!(masked_email("é@b@example.com"), "é•••@example.com");
+        assert_eq!(masked_email("nobody"), "•••");
+    }
 
     #[test]
     fn a_number_is_shown_by_its_end() {

@@ -1,10 +1,13 @@
 //! What the pages say.
 
+use std::sync::Arc;
+
 use switchyard_engine::transaction::DeclineReason;
 
 use super::gallery;
 use crate::checkout::language::Language;
 use crate::checkout::result::reason;
+use crate::checkout::scene::Scene;
 
 const REASONS: [DeclineReason; 13] = [
     DeclineReason::InsufficientFunds,
@@ -57,9 +60,20 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
         "MTN MoMo",
         "+14149518161",
         "Order 1047: two blue teapots",
-        "ada@example.com",
+        "a•••@example.com",
     ] {
         assert!(html.contains(said), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn no_page_shows_the_customers_address_or_number_in_full() {
+    let with_number = |scene: &mut Scene| {
+        Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".to_owned());
+    };
+    for (name, html) in gallery::pages(Language::English, &with_number).await {
+        let shown = ["ada@example.com", "0197000000"].map(|text| html.contains(text));
+        assert_eq!(shown, [false, false], "{name}");
     }
 }
 
