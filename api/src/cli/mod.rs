@@ -16,6 +16,7 @@ mod listen;
 mod local;
 mod output;
 mod rates;
+mod reseal;
 mod routing;
 mod serve;
 mod tokens;
@@ -46,12 +47,14 @@ enum Command {
     Serve(serve::Serve),
     /// Make a master key in a new file
     MasterKey(local::NewMasterKey),
+    /// Seal all secrets of a stopped server under a new master key
+    Reseal(reseal::Reseal),
     /// Make an operator token for the settings file
     OperatorToken(local::NewToken),
     #[command(hide = true)]
     GatewayWorker(gateway_worker::GatewayWorker),
     #[command(flatten)]
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 /// What a running server is asked.
@@ -134,6 +137,7 @@ async fn run(line: Line) -> ExitCode {
     let done = match line.command {
         Command::Serve(serve) => return serve.run().await,
         Command::MasterKey(new) => new.run(),
+        Command::Reseal(reseal) => reseal.run().await,
         Command::OperatorToken(new) => new.run(),
         Command::GatewayWorker(worker) => return worker.run(),
         Command::Remote(remote) => remote.run(&line.target).await,
@@ -215,6 +219,8 @@ mod tests {
         for line in [
             "switchyard serve --config switchyard.toml",
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
+            "switchyard reseal --config switchyard.toml --new-key new.key",
+            "switchyard apps update --payout-limits {}",
             "switchyard keys create --environment live --kind secret --name server --app app_x",
             "switchyard keys roll key_x --grace 24h",
             "switchyard keys roll key_x --now",

@@ -28,7 +28,7 @@ use switchyard_engine::directory::Directory;
 use switchyard_engine::dumps;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::format::bring_up_to_date;
+use switchyard_engine::format::ensure_format;
 use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::limits::ADMIN_CONNECTIONS;
@@ -252,7 +252,7 @@ async fn start_engine(
 ) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
     let clock = Clock::wall();
     let store = Store::open(&store_settings(settings))?;
-    bring_up_to_date(&store).await?;
+    ensure_format(&store).await?;
     let options = access_options(settings);
     let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;
     let keys = match settings.development {
@@ -302,20 +302,28 @@ fn make_folder(settings: &Settings) -> anyhow::Result<()> {
 
 /// The master key from the settings or its file. Development mode makes the file when there is none.
 fn master_key(settings: &Settings, ids: &Ids) -> Result<MasterKey, Failure> {
-    let path = settings.master_key_path();
-    let key = match &settings.secrets.master_key {
-        Some(text) => MasterKey::from_text(text, "secrets.master_key"),
-        None => match MasterKey::from_file(&path) {
-            Err(MasterKeyError::Missing(_)) if settings.development => {
-                MasterKey::create_file(&path, ids)
-            }
-            found => found,
-        },
+    let key = match current_master_key(settings) {
+        Err(MasterKeyError::Missing(path)) if settings.development => {
+            MasterKey::create_file(&path, ids)
+        }
+        found => found,
     };
     key.map_err(|why| Failure::Settings(vec![format!("{:#}", anyhow::Error::from(why))]))
 }
 
-fn store_settings(settings: &Settings) -> StoreSettings {
+/// The master key that the settings name.
+///
+/// # Errors
+/// When it is missing, malformed, or readable by others.
+pub(crate) fn current_master_key(settings: &Settings) -> Result<MasterKey, MasterKeyError> {
+    match &settings.secrets.master_key {
+        Some(text) => MasterKey::from_text(text, "secrets.master_key"),
+        None => MasterKey::from_file(&settings.master_key_path()),
+    }
+}
+
+/// How the store of these settings is opened.
+pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
     StoreSettings {
         engine: match settings.store.engine {
             StoreEngine::Fjall => store::Engine::Fjall,
@@ -355,6 +363,9 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             interval: settings.webhook.retry_after.0,
             extra_signature_headers: settings.webhook.signature_headers.clone(),
             allow_private: settings.webhooks_may_be_private(),
+            // What cannot be read was refused with the other settings.
+            private_networks: settings.webhook.private_networks().unwrap_or_default(),
+            allow_http: settings.webhook.allow_http || settings.development,
             extra_ports: settings.webhook.extra_ports.clone(),
             live_log: Duration::from_secs(u64::from(settings.webhook.live_log_days) * 24 * 60 * 60),
             ..WebhookSettings::default()

@@ -21,7 +21,7 @@ use crate::ids::{AccountId, Ids};
 use crate::secret::Secret;
 
 /// Ciphertext, as it lies in the store: `v1.` and base64 of nonce and ciphertext.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
 
@@ -143,14 +143,7 @@ impl Vault {
 
     /// Opens a data key from the store, and keeps it open.
     pub(super) fn adopt(&self, row: &DataKeyRow) -> Result<(), VaultError> {
-        if row.master_key != self.0.master_id {
-            return Err(VaultError::WrongMasterKey {
-                stored: row.master_key.clone(),
-                given: self.0.master_id.clone(),
-            });
-        }
-        let opened = open(&self.0.master, &context(row.account, DATA_KEY), &row.sealed)
-            .ok_or(VaultError::Damaged(DATA_KEY))?;
+        let opened = self.open_data_key(row)?;
         let mut key: [u8; 32] = opened
             .expose()
             .as_slice()
@@ -159,6 +152,28 @@ impl Vault {
         self.keep(row.account, &key);
         key.zeroize();
         Ok(())
+    }
+
+    fn open_data_key(&self, row: &DataKeyRow) -> Result<Secret<Vec<u8>>, VaultError> {
+        if row.master_key != self.0.master_id {
+            return Err(VaultError::WrongMasterKey {
+                stored: row.master_key.clone(),
+                given: self.0.master_id.clone(),
+            });
+        }
+        open(&self.0.master, &context(row.account, DATA_KEY), &row.sealed)
+            .ok_or(VaultError::Damaged(DATA_KEY))
+    }
+
+    /// A data key from the store, sealed anew under the master key of `other`.
+    pub(super) fn move_to(&self, other: &Self, row: &DataKeyRow) -> Result<DataKeyRow, VaultError> {
+        let key = self.open_data_key(row)?;
+        let context = context(row.account, DATA_KEY);
+        Ok(DataKeyRow {
+            account: row.account,
+            master_key: other.0.master_id.clone(),
+            sealed: seal(&other.0.master, &context, key.expose(), &other.0.ids)?,
+        })
     }
 
     fn keep(&self, account: AccountId, key: &[u8; 32]) {

@@ -1,0 +1,61 @@
+//! `switchyard reseal`.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use switchyard_engine::access::{MasterKey, reseal};
+use switchyard_engine::format::ensure_format;
+use switchyard_engine::ids::Ids;
+use switchyard_engine::store::Store;
+
+use crate::config::{self, Overrides};
+use crate::serve::{current_master_key, store_settings};
+
+/// Arguments of `switchyard reseal`.
+#[derive(Args)]
+pub struct Reseal {
+    /// Settings file of the server, which has to be stopped
+    #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder for everything that is stored, in place of data.dir
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// File with the new master key, as `master-key` makes it
+    #[arg(long, value_name = "FILE")]
+    new_key: PathBuf,
+}
+
+impl Reseal {
+    pub async fn run(self) -> anyhow::Result<()> {
+        let overrides = Overrides {
+            data: self.data,
+            ..Overrides::default()
+        };
+        let settings = config::load(self.config.as_deref(), &overrides)?;
+        let ids = Ids::system();
+        let current = current_master_key(&settings)?;
+        let new = MasterKey::from_file(&self.new_key)?;
+        let path = settings.store_path();
+        anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+        let store = Store::open(&store_settings(&settings))
+            .context("failed to open the store: stop the server first")?;
+        ensure_format(&store).await?;
+        let done = reseal(&store, &current, &new, &ids).await;
+        store.close().await;
+        let done = done?;
+        println!(
+            "Sealed the secrets of {} accounts under master key {}. {} were sealed under it \
+             before.",
+            done.accounts,
+            new.id(),
+            done.already
+        );
+        println!(
+            "Start the server with {} as its master key. Backups from before need the old key: \
+             keep it as long as you keep them.",
+            self.new_key.display()
+        );
+        Ok(())
+    }
+}
