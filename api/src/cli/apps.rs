@@ -106,6 +106,10 @@ pub struct Change {
     /// https address of a help page for customers
     #[arg(long)]
     support_url: Option<String>,
+    /// Payout limits in 24 hours that replace the installation's, as JSON: {"per_recipient": 5,
+    /// "per_day": 100, "amount_per_day": {"XOF": "500000"}}; empty: the installation's
+    #[arg(long, value_name = "JSON")]
+    payout_limits: Option<String>,
 }
 
 impl Change {
@@ -146,6 +150,11 @@ impl Change {
             ("support_url", self.support_url),
         ] {
             put(&mut settings, name, value.map(or_null));
+        }
+        if let Some(text) = self.payout_limits {
+            let text = if text.is_empty() { "{}" } else { &text };
+            let limits = serde_json::from_str(text).context("--payout-limits is not JSON")?;
+            settings.insert("payout_limits".to_owned(), limits);
         }
         let mut body = Map::new();
         put(&mut body, "icon_url", self.icon_url.map(or_null));
@@ -238,3 +247,31 @@ const COLUMNS: &[Column] = &[
     ("enabled", "is_enabled"),
     ("created", "created_at"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        change: Change,
+    }
+
+    fn body(limits: &str) -> anyhow::Result<Value> {
+        let line = Line::try_parse_from(["update", "--payout-limits", limits])?;
+        Ok(Value::Object(line.change.into_body()?))
+    }
+
+    #[test]
+    fn payout_limits_are_sent_as_they_are_given_and_an_empty_text_takes_them_away() {
+        let given = r#"{"per_recipient": 5, "amount_per_day": {"XOF": "500000"}}"#;
+        let expected = json!({ "per_recipient": 5, "amount_per_day": { "XOF": "500000" } });
+        assert_eq!(body(given).unwrap()["settings"]["payout_limits"], expected);
+        assert_eq!(body("").unwrap()["settings"]["payout_limits"], json!({}));
+        let refused = body("5 a day").unwrap_err().to_string();
+        assert!(refused.contains("--payout-limits"), "{refused}");
+    }
+}
