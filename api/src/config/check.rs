@@ -124,6 +124,12 @@ fn server(settings: &Settings, refusals: &mut Refusals) {
     }
     listeners(settings, refusals);
     match &settings.server.public_url {
+        Some(url) if settings.development && !is_local(url) => refusals.push(format!(
+            "development mode with server.public_url `{url}`: its keys are printed and its \
+             webhooks may reach private addresses, so the address has to be a loopback one such \
+             as http://127.0.0.1:{}, or development has to be off",
+            listen.port()
+        )),
         Some(url) => public_url(settings, url, refusals),
         None if !settings.development && !listen.ip().to_canonical().is_loopback() => refusals.push(format!(
             "server.public_url is missing while server.listen is {listen}: payers are sent there, so set it to the https:// address \
@@ -298,9 +304,16 @@ fn webhooks(settings: &Settings, refusals: &mut Refusals) {
     if webhook.allow_private == Some(true) && !settings.development {
         refusals.push(
             "webhook.allow_private is on outside development mode: a merchant could make this server call machines of your own \
-             network, so switch it off"
+             network, so switch it off, and list the intended targets in \
+             webhook.private_targets"
                 .to_owned(),
         );
+    }
+    if let Err(text) = webhook.private_networks() {
+        refusals.push(format!(
+            "webhook.private_targets holds `{text}`: each has to be an address or one private \
+             network such as 10.1.0.0/16"
+        ));
     }
     if webhook.retries > MAX_RETRIES {
         refusals.push(format!(
@@ -355,6 +368,14 @@ fn mail(settings: &Settings, refusals: &mut Refusals) {
         || url
             .query_pairs()
             .any(|(name, value)| name == "tls" && value == "required");
+    if !sealed && !settings.mail.allow_plaintext && !settings.development && !is_local(&url) {
+        refusals.push(
+            "mail.smtp_url sends mails over an open line: use smtps://, add ?tls=required, or \
+             set mail.allow_plaintext if nobody can read the traffic"
+                .to_owned(),
+        );
+        return;
+    }
     if url.password().is_some() && !sealed && !is_local(&url) {
         refusals.push(
             "mail.smtp_url would send its password over an open line: use smtps://, or add ?tls=required".to_owned(),

@@ -29,6 +29,14 @@ const UNSAFE: &[(&str, &str)] = &[
         "development mode on 0.0.0.0:8080",
     ),
     (
+        "development = true\n[server]\npublic_url = 'https://pay.example.com'",
+        "development mode with server.public_url",
+    ),
+    (
+        "development = true\n[server]\npublic_url = 'http://192.168.1.7:8080'",
+        "development mode with server.public_url",
+    ),
+    (
         "[server]\ntrusted_proxies = ['0.0.0.0/0']",
         "the whole world",
     ),
@@ -110,6 +118,26 @@ const UNSAFE: &[(&str, &str)] = &[
         "open line",
     ),
     (
+        "[mail]\nallow_plaintext = true\nsmtp_url = 'smtp://user:hunter2@mail.example.com'",
+        "its password over an open line",
+    ),
+    (
+        "[mail]\nsmtp_url = 'smtp://mail.example.com'",
+        "mail.allow_plaintext",
+    ),
+    (
+        "[webhook]\nprivate_targets = ['intranet']",
+        "webhook.private_targets",
+    ),
+    (
+        "[webhook]\nprivate_targets = ['0.0.0.0/0']",
+        "webhook.private_targets",
+    ),
+    (
+        "[webhook]\nprivate_targets = ['10.1.0.0/16', '::/0']",
+        "webhook.private_targets",
+    ),
+    (
         "[mail]\nsmtp_url = 'https://mail.example.com'",
         "mail.smtp_url",
     ),
@@ -160,6 +188,11 @@ fn what_is_safe_is_not_refused() {
         "[server]\npublic_url = 'http://localhost:8080'",
         "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
         "[mail]\nsmtp_url = 'smtp://user:hunter2@mail.example.com?tls=required'",
+        "[mail]\nallow_plaintext = true\nsmtp_url = 'smtp://mail.example.com'",
+        "development = true\n[mail]\nsmtp_url = 'smtp://mail.example.com'",
+        "[webhook]\nallow_http = true\nprivate_targets = ['10.1.0.0/16', '192.168.1.7', 'fd00::/8']",
+        "development = true\n[server]\npublic_url = 'http://localhost:8080'",
+        "development = true\n[server]\npublic_url = 'http://[::1]:8080'",
         "[rate_limit]\nper_minute = 0",
         "[exchange]\nurl = 'https://rates.example/latest'",
         "development = true\n[exchange]\nurl = 'http://127.0.0.1:9000/'",

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
 use switchyard_engine::secret::Secret;
@@ -177,6 +178,10 @@ sections! {
         retry_after: Span = seconds(10 * 60),
         /// Whether webhooks may point to private and loopback addresses. Without it: in development mode only.
         allow_private: Option<bool> = None,
+        /// Addresses and networks that webhooks may reach although they are private: `10.1.0.0/16`.
+        private_targets: Vec<String> = Vec::new(),
+        /// Whether webhooks may be sent over `http://`. Development mode allows it.
+        allow_http: bool = false,
         /// Ports that webhooks may use besides 443 and 80. Development mode allows all.
         extra_ports: Vec<u16> = Vec::new(),
         /// Days for which attempts at live deliveries are kept. The deliveries themselves stay.
@@ -188,6 +193,8 @@ sections! {
         /// `smtps://user:password@host` or `smtp://host:port?tls=required`. Without it: development mode writes files, else no mails.
         #[serde(serialize_with = "masked")]
         smtp_url: Option<Secret<String>> = None,
+        /// Whether mails may go over a line without TLS to another machine. Never a password.
+        allow_plaintext: bool = false,
         /// Sender. Without it: the service's name and `no-reply@` the public host.
         from: Option<String> = None,
     }
@@ -316,6 +323,25 @@ impl Settings {
 
 /// Next to the default of `server.listen`, and for this machine only.
 const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
+
+impl Webhook {
+    /// The networks of `private_targets`.
+    ///
+    /// # Errors
+    /// The text that is neither an address nor a network, or is wider than any private network.
+    pub fn private_networks(&self) -> Result<Vec<IpNet>, String> {
+        let is_narrow = |network: &IpNet| match network {
+            IpNet::V4(network) => network.prefix_len() >= 8,
+            IpNet::V6(network) => network.prefix_len() >= 7,
+        };
+        let read = |text: &String| {
+            let network = text.parse::<IpNet>().ok();
+            let network = network.or_else(|| Some(IpNet::from(text.parse::<IpAddr>().ok()?)));
+            network.filter(is_narrow).ok_or_else(|| text.clone())
+        };
+        self.private_targets.iter().map(read).collect()
+    }
+}
 
 impl Limits {
     /// The limits as the engine takes them.

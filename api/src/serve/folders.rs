@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::gateways::BUNDLED_LIST;
 use crate::config::Settings;
 
 /// What is unsafe about the folders; empty when nothing is. A folder that is not there is no danger.
@@ -31,8 +32,9 @@ pub fn check(settings: &Settings) -> Vec<String> {
     for path in code(&settings.gateways.dir) {
         if let Some(mode) = mode(&path).filter(|mode| mode & WRITE_BY_OTHERS != 0) {
             refusals.push(format!(
-                "gateways.dir is {}, and everybody on this machine can write to {} (mode {mode:o}): whoever can put a gateway there can \
-                 run code in this server, so run `chmod o-w {1}`",
+                "gateways.dir is {}, and others than its owner can write to {} (mode {mode:o}): \
+                 whoever can put a gateway there can run code in this server, so run \
+                 `chmod go-w {1}`",
                 settings.gateways.dir.display(),
                 path.display()
             ));
@@ -41,12 +43,13 @@ pub fn check(settings: &Settings) -> Vec<String> {
     refusals
 }
 
-/// The folder of the gateways, and the gateways.
+/// The folder of the gateways, the gateways, and the list of those that are trusted.
 fn code(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let libraries = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "so"));
+    let libraries = entries.map(|entry| entry.path()).filter(|path| {
+        let extension = path.extension();
+        extension.is_some_and(|extension| extension == "so") || path.ends_with(BUNDLED_LIST)
+    });
     let mut paths: Vec<_> = libraries.collect();
     paths.sort();
     paths.insert(0, folder.to_owned());
@@ -59,7 +62,7 @@ fn mode(path: &Path) -> Option<u32> {
 }
 
 const OTHERS: u32 = 0o007;
-const WRITE_BY_OTHERS: u32 = 0o002;
+const WRITE_BY_OTHERS: u32 = 0o022;
 
 #[cfg(test)]
 mod tests {
@@ -77,7 +80,11 @@ mod tests {
             ("store", 0o700, None),
             ("gateways", 0o777, Some("gateways.dir")),
             ("gateways", 0o1777, Some("gateways.dir")),
+            ("gateways", 0o775, Some("gateways.dir")),
             ("gateways", 0o755, None),
+            ("gateways/a.so", 0o664, Some("gateways.dir")),
+            ("gateways/gateways.list", 0o664, Some("gateways.dir")),
+            ("gateways/gateways.list", 0o646, Some("gateways.dir")),
             ("gateways/a.so", 0o666, Some("gateways.dir")),
             ("gateways/a.so", 0o644, None),
             ("gateways/notes.txt", 0o666, None),
@@ -88,6 +95,7 @@ mod tests {
             fs::create_dir(root.join("gateways")).unwrap();
             fs::create_dir(root.join("store")).unwrap();
             fs::write(root.join("gateways/a.so"), "").unwrap();
+            fs::write(root.join("gateways/gateways.list"), "").unwrap();
             fs::write(root.join("gateways/notes.txt"), "").unwrap();
             for (path, safe) in [
                 ("data", 0o700),
@@ -95,6 +103,7 @@ mod tests {
                 ("store", 0o700),
                 ("gateways", 0o755),
                 ("gateways/a.so", 0o644),
+                ("gateways/gateways.list", 0o644),
             ] {
                 chmod(&root.join(path), safe);
             }

@@ -76,9 +76,12 @@ fn accepted_walls(named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(named.to_vec())
 }
 
+/// Name of the release's own list of gateways, in their folder.
+pub(super) const BUNDLED_LIST: &str = "gateways.list";
+
 /// The hashes in the release's own list beside its gateways: `sha256sum` writes and checks such lists. Without one none is bundled.
 fn bundled(settings: &Settings) -> anyhow::Result<BTreeSet<String>> {
-    let path = settings.gateways.dir.join("gateways.list");
+    let path = settings.gateways.dir.join(BUNDLED_LIST);
     let list = match fs::read_to_string(&path) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         read => read.with_context(|| format!("cannot read {}", path.display()))?,

@@ -25,6 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use url::{Host, Url};
 
 use self::address::Reach;
@@ -36,6 +37,11 @@ pub struct Policy {
     /// Development mode: loopback and private networks, and any port. What is never a server of somebody's own (link-local
     /// addresses and cloud metadata, multicast, reserved ranges) stays forbidden.
     pub allow_private: bool,
+    /// Private networks that may be reached without development mode. Link-local addresses, metadata
+    /// services and reserved ranges stay forbidden.
+    pub private_networks: Vec<IpNet>,
+    /// Whether `http://` is refused.
+    pub https_only: bool,
     /// Ports that may be reached besides 443 and 80.
     pub extra_ports: BTreeSet<u16>,
 }
@@ -47,6 +53,11 @@ pub enum Forbidden {
     NotAUrl,
     #[error("it begins with `{0}:`, and only https: and http: are allowed")]
     Scheme(String),
+    #[error(
+        "it begins with http: and would be sent unencrypted: use https:, or let the operator set \
+         webhook.allow_http"
+    )]
+    PlainHttp,
     #[error("it contains a user name or a password: take them out, what is sent is signed instead")]
     UserInfo,
     #[error(
@@ -85,6 +96,9 @@ impl Policy {
     /// What can be said of a URL without resolving its name.
     pub fn check_url(&self, url: &Url) -> Result<(), Forbidden> {
         check_form(url)?;
+        if self.https_only && url.scheme() == "http" {
+            return Err(Forbidden::PlainHttp);
+        }
         let port = url.port_or_known_default().ok_or(Forbidden::NotAUrl)?;
         match url.host() {
             Some(Host::Ipv4(address)) => self.check((address, port).into()),
@@ -97,9 +111,15 @@ impl Policy {
     fn check_address(&self, address: IpAddr) -> Result<(), Forbidden> {
         match address::reach(address) {
             Reach::Public => Ok(()),
-            Reach::Private(_) if self.allow_private => Ok(()),
+            Reach::Private(_) if self.allow_private || self.lists(address) => Ok(()),
             Reach::Private(what) | Reach::Never(what) => Err(Forbidden::Address { address, what }),
         }
+    }
+
+    fn lists(&self, address: IpAddr) -> bool {
+        self.private_networks
+            .iter()
+            .any(|network| network.contains(&address))
     }
 
     fn check_port(&self, port: u16) -> Result<(), Forbidden> {

@@ -417,3 +417,31 @@ async fn answering(answer: &'static str) -> Url {
     });
     read_url(&format!("http://{address}/")).unwrap()
 }
+
+#[test]
+fn listed_private_networks_are_reached_and_plain_http_only_where_it_is_allowed() {
+    let policy = Policy {
+        private_networks: vec![
+            "10.1.0.0/16".parse().unwrap(),
+            "169.254.0.0/16".parse().unwrap(),
+        ],
+        https_only: true,
+        ..Policy::default()
+    };
+    let check = |url: &str| policy.check_url(&url.parse().unwrap());
+    assert_eq!(check("https://10.1.2.3/hook"), Ok(()));
+    assert_eq!(check("http://10.1.2.3/hook"), Err(Forbidden::PlainHttp));
+    assert_eq!(check("http://shop.example/hook"), Err(Forbidden::PlainHttp));
+    for other in [
+        "https://10.2.0.1/",
+        "https://127.0.0.1/",
+        "https://169.254.169.254/",
+        "https://[::ffff:10.1.2.3]/",
+    ] {
+        let refused = check(other);
+        assert!(
+            matches!(refused, Err(Forbidden::Address { .. })),
+            "{other}: {refused:?}"
+        );
+    }
+}

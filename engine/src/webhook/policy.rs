@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use crate::access::RetryProfile;
 use crate::clock::Timestamp;
 use crate::egress;
@@ -21,6 +23,10 @@ pub struct WebhookSettings {
     pub extra_signature_headers: Vec<String>,
     /// Development mode: receivers on this machine and in private networks, on any port.
     pub allow_private: bool,
+    /// Private networks whose receivers may be reached in production.
+    pub private_networks: Vec<IpNet>,
+    /// Whether requests may go over `http://`. Receivers of development mode may always be reached so.
+    pub allow_http: bool,
     /// Ports besides 443 and 80.
     pub extra_ports: Vec<u16>,
     /// Requests to one webhook at a time that says nothing else.
@@ -37,6 +43,8 @@ impl Default for WebhookSettings {
             deadline: limits::WEBHOOK_DEADLINE,
             extra_signature_headers: Vec::new(),
             allow_private: false,
+            private_networks: Vec::new(),
+            allow_http: false,
             extra_ports: Vec::new(),
             concurrency_per_target: 16,
             live_log: Duration::from_secs(180 * 24 * 60 * 60),
@@ -48,6 +56,8 @@ impl WebhookSettings {
     pub fn egress(&self) -> egress::Policy {
         egress::Policy {
             allow_private: self.allow_private,
+            private_networks: self.private_networks.clone(),
+            https_only: !self.allow_http && !self.allow_private,
             extra_ports: self.extra_ports.iter().copied().collect::<BTreeSet<_>>(),
         }
     }

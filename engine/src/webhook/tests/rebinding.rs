@@ -27,6 +27,7 @@ async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_de
     });
     let settings = WebhookSettings {
         retries: 5,
+        allow_http: true,
         extra_ports: vec![port],
         ..WebhookSettings::default()
     };
