@@ -111,6 +111,7 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
 /// An engine that starts on what another left behind. `was_sent`: the attempt's request may have left.
 async fn starts_on(left: &World, was_sent: bool) -> Bench {
     let store = Store::memory();
+    crate::format::ensure_format(&store).await.unwrap();
     let mut batch = Batch::new();
     let step = records::Step {
         before: None,
