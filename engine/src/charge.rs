@@ -40,8 +40,10 @@ impl<'a> Charge<'a> {
     }
 
     fn of_attempt(asked: Amount, attempt: &'a Attempt) -> Self {
+        // Money that came for an open attempt is not what it asks for.
+        let captured = attempt.captured.filter(|_| !attempt.state.is_open());
         Self {
-            amount: attempt.captured.unwrap_or(attempt.amount),
+            amount: captured.unwrap_or(attempt.amount),
             asked,
             conversion: attempt.conversion.as_ref(),
         }

@@ -32,7 +32,7 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(initialize_payment::initialize_payment))
-        .route(cors::ROUTE, options(cors::preflight))
+        .route("/v1/payments/initialize", options(cors::preflight))
         .routes(routes!(verify_payment::verify_payment))
         .routes(routes!(retrieve_payment::retrieve_payment))
         .routes(routes!(process_payment::process_payment))
