@@ -76,8 +76,9 @@ impl Gateway for Simulated {
         stumble(cx, &config).await?;
         let url = format!("{}/charges/{}/code", config.base, ask.reference);
         let typed = json!({ "code": ask.input.get("code") });
-        let request = cx.post(url).header(VERSION, version).json(&typed);
-        let answer = request.send().await?;
+        let token = token(cx, &config, &version).await?;
+        let request = cx.post(url).header(VERSION, version).bearer(&token);
+        let answer = request.json(&typed).send().await?;
         if !answer.is_success() {
             return Ok(Outcome::unknown("the provider failed"));
         }
@@ -87,8 +88,9 @@ impl Gateway for Simulated {
     async fn cancel(&self, cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
         let (config, version): (Config, _) = (cx.config()?, version());
         let url = format!("{}/charges/{}/cancel", config.base, ask.reference);
-        let request = cx.post(url).header(VERSION, version).json(&json!({}));
-        let answer = request.send().await?;
+        let token = token(cx, &config, &version).await?;
+        let request = cx.post(url).header(VERSION, version).bearer(&token);
+        let answer = request.json(&json!({})).send().await?;
         if !answer.is_success() {
             return Ok(Outcome::unknown("the provider failed"));
         }

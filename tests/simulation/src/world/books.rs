@@ -10,9 +10,20 @@ use crate::reached::Counts;
 /// The books of all providers, by reference.
 pub struct Books {
     pub entries: BTreeMap<String, Entry>,
+    /// Repetitions of submissions, by reference.
+    pub repeats: BTreeMap<String, Repeats>,
     /// How often each lie was told.
     pub told: Counts,
     chance: Chance,
+}
+
+/// Repetitions of one reference's submission.
+#[derive(Default)]
+pub struct Repeats {
+    /// Submissions that were answered 401 and not sent again so far.
+    pub unauthorized: u32,
+    /// Whether it was sent again after a failure.
+    pub once: bool,
 }
 
 /// The kinds of lies.
@@ -102,6 +113,7 @@ impl Books {
     pub fn new(seed: u64) -> Self {
         Self {
             entries: BTreeMap::new(),
+            repeats: BTreeMap::new(),
             told: Counts::new(),
             chance: Chance::of(seed, "books"),
         }

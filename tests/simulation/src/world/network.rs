@@ -173,13 +173,15 @@ impl World {
         };
         let what = format!("{} {}/{}", letter.method, letter.host, letter.path);
         let at = self.now();
+        let is_excused = letter.repeats && self.may_repeat(&letter, &reference);
+        let submits = letter.submits() && !is_excused;
         self.evidence.sent.push(Sent {
             at,
             reference: reference.clone(),
             is_live: letter.host.ends_with(".live"),
             host: letter.host.clone(),
             version: letter.version.clone(),
-            submits: letter.submits() && !letter.repeats,
+            submits,
             minor: letter.body["minor"].as_i64().unwrap_or(0),
             currency: letter.text("currency"),
             left: !refused,
@@ -224,6 +226,8 @@ impl World {
         let coin = self.network.below(2) == 0;
         let (mut status, mut body) = (503, String::from("busy"));
         if !self.accepts_token(&letter) {
+            let repeats = self.books.repeats.entry(letter.reference()).or_default();
+            repeats.unauthorized += u32::from(letter.submits());
             (status, body) = (401, "{}".to_owned());
         } else if does_it {
             (status, body) = self.answers(&letter);

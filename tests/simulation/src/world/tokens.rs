@@ -5,6 +5,7 @@ use tokio::time::{Duration, sleep};
 
 use super::network::Letter;
 use super::{SECOND, Shared, World};
+use crate::gateway::IDEMPOTENT;
 
 /// Issues a token for `host`: `s0.live@` and the microsecond at which it expires.
 pub(super) async fn issue(world: Shared, host: String) -> Result<Response, Cut> {
@@ -42,12 +43,7 @@ impl World {
     }
 
     /// Whether the token of a request is one of its provider and environment, and has not expired.
-    /// Requests about a code and those that call off need none.
     pub(super) fn accepts_token(&mut self, letter: &Letter) -> bool {
-        let is_about_code = letter.method == "POST" && letter.path.contains('/');
-        if is_about_code {
-            return true;
-        }
         let Some((host, expires)) = letter.token.split_once('@') else {
             return false;
         };
@@ -59,5 +55,16 @@ impl World {
         expires
             .parse()
             .is_ok_and(|expires: i64| self.now() < expires)
+    }
+
+    /// Whether the gateway may send this submission again: after a 401, or once to an idempotent
+    /// provider.
+    pub(super) fn may_repeat(&mut self, letter: &Letter, reference: &str) -> bool {
+        let repeats = self.books.repeats.entry(reference.to_owned()).or_default();
+        if repeats.unauthorized > 0 {
+            repeats.unauthorized -= 1;
+            return true;
+        }
+        letter.host.starts_with(IDEMPOTENT) && !std::mem::replace(&mut repeats.once, true)
     }
 }
