@@ -261,10 +261,10 @@ impl Scene {
             return self.say_with("money-unknown", &[("merchant", merchant)]);
         };
         let (amount, asked) = (
-            received.amount.written(written),
+            received.text(|amount| amount.written(written)),
             received.asked.written(written),
         );
-        let is_part = received.amount < received.asked;
+        let is_part = received.is_part();
         self.say_with(
             if is_part { "money-part" } else { "money-all" },
             &[
@@ -286,8 +286,9 @@ impl Scene {
         let mut rows = vec![self.row(label, amount).strong()];
         rows.extend(self.conversion_rows(&charge));
         let received = self.tx.received();
-        if let Some(received) = received.filter(|received| received.amount != charge.amount) {
-            let amount = received.amount.written(self.visitor.language.written());
+        if let Some(received) = received.filter(|received| received.amounts != [charge.amount]) {
+            let written = self.visitor.language.written();
+            let amount = received.text(|amount| amount.written(written));
             rows.push(self.row("row-received", amount).strong());
         }
         rows

@@ -133,8 +133,15 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
 /// Title and text by the state of the payment.
 fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
     match (&scene.tx.state, action) {
-        // Money was reported: nothing more is to be paid, whatever the open attempt asks for.
-        _ if scene.tx.is_held() => (scene.say("wait-held-title"), scene.about_money()),
+        // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
+        // asks for.
+        _ if scene.tx.is_held() => {
+            let title = match scene.tx.received() {
+                Some(_) => "wait-held-title",
+                None => "wait-doubt-title",
+            };
+            (scene.say(title), scene.about_money())
+        }
         (State::AwaitingProvider | State::InDoubt, _) if patience::is_given_up(&scene.tx) => {
             patience::given_up(scene)
         }

@@ -53,6 +53,7 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
         "reason",
         &[
             "money_after_the_end",
+            "found_after_not_sent",
             "success_contradicted",
             "amount_differs",
             "no_final_answer",

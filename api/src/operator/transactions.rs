@@ -8,6 +8,7 @@ use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
+use switchyard_engine::money::Amount;
 use switchyard_engine::records::{Kind, ListQuery};
 use switchyard_engine::transaction::{Case, CaseReason, State as Stage, Status, Transaction};
 
@@ -186,8 +187,8 @@ pub fn summary(transaction: &Transaction) -> Value {
         "failure_message": failure.map(|failure| &failure.message),
         "open_cases": open_cases(transaction),
         "attention": transaction.attention().map(CaseReason::as_str),
-        "received": received.map(|received| received.amount.to_json_number()),
-        "received_formatted": received.map(|received| received.amount.format()),
+        "received": received.as_ref().map(|received| received.first().to_json_number()),
+        "received_formatted": received.map(|received| received.text(Amount::format)),
         "created_at": iso(transaction.created_at),
         "updated_at": iso(transaction.updated_at),
     })

@@ -42,6 +42,10 @@ pub(super) async fn ask(
         Outcome::Unknown { .. } => return Ok(Some(later(engine, callback, why))),
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
         success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
+        // It may take money yet: nothing else may start.
+        found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {
+            apply(engine, tx, attempt, found).await
+        }
         Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Pending { .. } => {
             end("The attempt has ended, and the provider knows of no money.")
         }

@@ -87,7 +87,7 @@ impl Money {
         }
         tx.received()
             .map_or(Self::Unknown, |received| Self::Received {
-                amount: received.amount.written(language),
+                amount: received.text(|amount| amount.written(language)),
                 asked: received.asked.written(language),
             })
     }

@@ -2,7 +2,7 @@
 //! [`Transaction::wake_at`].
 
 use super::event::{Event, EventName};
-use super::model::{CaseReason, Transaction};
+use super::model::{Case, CaseReason, Transaction};
 use crate::ids::AttemptId;
 
 /// One thing that the world has to do.
@@ -81,6 +81,11 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             Action::Mail(MailTo::Merchant),
         ],
         Event::CaseOpened { case } => vec![Action::Mail(MailTo::MerchantAboutCase(case.reason))],
+        Event::CaseAmended { case, .. } => {
+            let amended = tx.cases.iter().find(|known| known.id == *case);
+            let mail = |case: &Case| Action::Mail(MailTo::MerchantAboutCase(case.reason));
+            amended.map(mail).into_iter().collect()
+        }
         Event::Confirmed { .. }
         | Event::AttemptPending { .. }
         | Event::AttemptInDoubt { .. }
@@ -95,7 +100,6 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptAllowed
         | Event::Held
         | Event::Processed
-        | Event::CaseAmended { .. }
         | Event::CaseClosed { .. } => Vec::new(),
     }
 }

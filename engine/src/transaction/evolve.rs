@@ -146,6 +146,9 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             keep(&mut attempt.provider_status, provider_status);
             attempt.captured = Some(*captured);
             attempt.fees = *fees;
+            // A success after a decline or after "not sent" leaves no failure behind.
+            attempt.decline = None;
+            attempt.why = None;
             end(attempt, AttemptState::Succeeded, now);
         }
         other => evolve_what_is_under_way(attempt, other, now),

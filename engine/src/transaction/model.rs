@@ -157,6 +157,8 @@ pub enum CaseReason {
     /// The provider reports money for an attempt that had ended without any: the transaction has
     /// failed or was cancelled, or another attempt is in progress.
     MoneyAfterTheEnd,
+    /// The provider has an attempt that counted as not sent, and may move money for it.
+    FoundAfterNotSent,
     /// A success was reported for an attempt that counted as declined or not sent, and ended the
     /// transaction as success. The gateway broke its promise that no money would move.
     LateSuccess,
@@ -177,8 +179,9 @@ pub enum CaseReason {
 }
 
 impl CaseReason {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::MoneyAfterTheEnd,
+        Self::FoundAfterNotSent,
         Self::LateSuccess,
         Self::PaidTwice,
         Self::Surplus,
@@ -189,10 +192,13 @@ impl CaseReason {
         Self::NoFinalAnswer,
     ];
 
-    /// Whether money was reported that settles nothing yet. No attempt starts while such money is
-    /// neither settled nor returned.
+    /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts while
+    /// such money is neither settled nor returned.
     pub const fn holds(self) -> bool {
-        matches!(self, Self::MoneyAfterTheEnd | Self::AmountDiffers)
+        matches!(
+            self,
+            Self::MoneyAfterTheEnd | Self::FoundAfterNotSent | Self::AmountDiffers
+        )
     }
 
     /// Whether the case says that a provider received money. Its amount is what was received.
@@ -205,13 +211,14 @@ impl CaseReason {
             | Self::ContradictingSuccess
             | Self::SuccessContradicted
             | Self::AmountDiffers => true,
-            Self::AmbiguousProviderId | Self::NoFinalAnswer => false,
+            Self::FoundAfterNotSent | Self::AmbiguousProviderId | Self::NoFinalAnswer => false,
         }
     }
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MoneyAfterTheEnd => "money_after_the_end",
+            Self::FoundAfterNotSent => "found_after_not_sent",
             Self::LateSuccess => "late_success",
             Self::PaidTwice => "paid_twice",
             Self::Surplus => "surplus",

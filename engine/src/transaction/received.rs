@@ -5,13 +5,34 @@ use super::model::{Case, CaseReason, Transaction};
 use super::state::State;
 use crate::money::Amount;
 
-/// Money that providers reported as received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Money that providers reported as received, and what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Sum over all attempts.
-    pub amount: Amount,
-    /// Amount that was asked for, in the same currency.
+    /// A sum for each currency, in the order of the attempts. Never empty.
+    pub amounts: Vec<Amount>,
+    /// Amount of the first attempt for which money came.
     pub asked: Amount,
+}
+
+impl Received {
+    /// Sum in the currency of the first attempt for which money came.
+    pub fn first(&self) -> Amount {
+        self.amounts.first().copied().unwrap_or(self.asked)
+    }
+
+    /// Whether only a part of the money asked for came, and nothing in another currency.
+    pub fn is_part(&self) -> bool {
+        let is_less = |amount: &Amount| {
+            amount.currency() == self.asked.currency() && amount.minor() < self.asked.minor()
+        };
+        self.amounts.len() == 1 && self.amounts.iter().all(is_less)
+    }
+
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50`.
+    pub fn text(&self, write: impl Fn(Amount) -> String) -> String {
+        let amounts: Vec<_> = self.amounts.iter().map(|amount| write(*amount)).collect();
+        amounts.join(" + ")
+    }
 }
 
 impl Transaction {
@@ -41,24 +62,23 @@ impl Transaction {
     }
 
     /// Money that providers reported as received for this transaction, refunds not deducted. `None`:
-    /// no amount was reported, or amounts in different currencies.
+    /// no amount was reported.
     pub fn received(&self) -> Option<Received> {
         let mut total: Option<Received> = None;
         for attempt in &self.attempts {
             for amount in self.charges(attempt) {
-                total = Some(match total {
-                    None => Received {
-                        amount,
-                        asked: attempt.amount,
-                    },
-                    Some(sum) => Received {
-                        amount: sum.amount.checked_add(amount)?,
-                        ..sum
-                    },
+                let total = total.get_or_insert_with(|| Received {
+                    amounts: Vec::new(),
+                    asked: attempt.amount,
                 });
+                let same = |sum: &&mut Amount| sum.currency() == amount.currency();
+                match total.amounts.iter_mut().find(same) {
+                    Some(sum) => *sum = sum.checked_add(amount)?,
+                    None => total.amounts.push(amount),
+                }
             }
         }
-        total.filter(|sum| sum.amount.currency() == sum.asked.currency())
+        total
     }
 
     /// Amount of each charge that the provider reported for `attempt`. Reports under different
@@ -94,7 +114,8 @@ impl Transaction {
             | AttemptState::InDoubt
             | AttemptState::Succeeded => false,
         });
-        no_attempt && !self.cases.iter().any(|case| case.reason.reports_money())
+        let may_have_moved = |case: &Case| case.reason.reports_money() || case.reason.holds();
+        no_attempt && !self.cases.iter().any(may_have_moved)
     }
 
     /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.

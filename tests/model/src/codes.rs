@@ -14,10 +14,11 @@ pub const fn reason_code(reason: CaseReason) -> u8 {
         CaseReason::Surplus => 6,
         CaseReason::ContradictingSuccess => 7,
         CaseReason::AmbiguousProviderId => 8,
+        CaseReason::FoundAfterNotSent => 9,
     }
 }
 
-pub const REASONS: [CaseReason; 9] = [
+pub const REASONS: [CaseReason; 10] = [
     CaseReason::MoneyAfterTheEnd,
     CaseReason::SuccessContradicted,
     CaseReason::AmountDiffers,
@@ -27,6 +28,7 @@ pub const REASONS: [CaseReason; 9] = [
     CaseReason::Surplus,
     CaseReason::ContradictingSuccess,
     CaseReason::AmbiguousProviderId,
+    CaseReason::FoundAfterNotSent,
 ];
 
 pub const fn submission_code(submission: Submission) -> u8 {

@@ -158,6 +158,7 @@ pub const fn event(event: &Event) -> &'static str {
 const fn case_opened(reason: CaseReason) -> &'static str {
     match reason {
         CaseReason::MoneyAfterTheEnd => "case_opened money_after_the_end",
+        CaseReason::FoundAfterNotSent => "case_opened found_after_not_sent",
         CaseReason::LateSuccess => "case_opened late_success",
         CaseReason::PaidTwice => "case_opened paid_twice",
         CaseReason::Surplus => "case_opened surplus",

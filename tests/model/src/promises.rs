@@ -189,6 +189,7 @@ fn failed_is_over(after: &World, scope: &Scope) -> bool {
 fn is_about_money(reason: CaseReason) -> bool {
     match reason {
         CaseReason::MoneyAfterTheEnd
+        | CaseReason::FoundAfterNotSent
         | CaseReason::LateSuccess
         | CaseReason::PaidTwice
         | CaseReason::Surplus

@@ -20,7 +20,7 @@ use switchyard_engine::secret::Secret;
 use switchyard_engine::simulation::{self, Disk, Fault};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::{START, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Refusal, Transaction};
+use switchyard_engine::transaction::{ClientContext, Refusal, Status, Transaction};
 
 use crate::gateway::signature;
 use crate::image::{self, CALLBACK_SECRET, Image};
@@ -239,7 +239,13 @@ impl Hands {
             Deed::Verify { order } => {
                 if let Some(id) = self.id(order) {
                     let verified = self.engine.verify(id).await;
+                    let has_succeeded =
+                        matches!(&verified, Ok(Some(tx)) if tx.status() == Status::Success);
                     self.saw("the merchant, who verifies,", order, verified);
+                    if has_succeeded {
+                        let processed = self.engine.mark_processed(id).await;
+                        self.saw("the merchant, who delivers,", order, processed.map(Some));
+                    }
                 }
             }
             Deed::CallBack { letter, tries } => self.call_back(letter, tries).await,

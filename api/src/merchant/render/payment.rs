@@ -8,7 +8,7 @@ use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{CaseReason, Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Received, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -139,7 +139,8 @@ pub struct PaymentRetrieved<'a> {
 
 impl<'a> PaymentVerified<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
-        let received = tx.received().map(|received| received.amount);
+        let received = tx.received();
+        let first = received.as_ref().map(Received::first);
         Self {
             id: tx.id,
             status: tx.status(),
@@ -158,9 +159,9 @@ impl<'a> PaymentVerified<'a> {
             customer: CustomerVerified::new(scene, &tx.customer),
             metadata: &tx.metadata,
             capture: Capture::new(scene, tx),
-            amount_received: received.map(Amount::to_json_number),
-            amount_received_formatted: received.map(Amount::format),
-            currency_received: received.map(|amount| amount.currency().code()),
+            amount_received: first.map(Amount::to_json_number),
+            amount_received_formatted: received.map(|received| received.text(Amount::format)),
+            currency_received: first.map(|amount| amount.currency().code()),
         }
     }
 }

@@ -237,7 +237,7 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
 /// Whether the provider has reported that some money moved. Then only a person, or the right amount,
 /// ends the attempt.
 pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
-    let holds = |case: &&Case| case.reason.holds();
+    let holds = |case: &&Case| case.reason.holds() && case.reason.reports_money();
     tx.cases
         .iter()
         .filter(holds)

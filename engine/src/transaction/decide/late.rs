@@ -57,7 +57,7 @@ fn found_after_all(
         return Vec::new();
     }
     let evidence = Evidence {
-        reason: CaseReason::MoneyAfterTheEnd,
+        reason: CaseReason::FoundAfterNotSent,
         detail: "the provider has an attempt that counted as not sent, and may move money for it"
             .to_owned(),
         amount: None,

@@ -2,6 +2,7 @@
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
+use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
 fn reasons(world: &World) -> Vec<CaseReason> {
@@ -211,7 +212,13 @@ fn an_attempt_that_counted_as_not_sent_and_is_found_pending_stops_the_next_one()
     for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
         world.answer_about(first, pending()).unwrap();
         assert_eq!(world.tx.state, State::OnHold);
+        assert_eq!(reasons(&world), [CaseReason::FoundAfterNotSent]);
         assert!(!world.tx.surely_moved_no_money());
+        assert_eq!(world.tx.received(), None);
+        // No success was reported, so a decline takes none back.
+        world.answer_about(first, declined(false)).unwrap();
+        assert_eq!(world.tx.state, State::OnHold);
+        assert_eq!(world.tx.cases.len(), 1);
         world.answer_about(first, succeeded_with(2_500)).unwrap();
         assert_eq!(world.tx.status(), Status::Success);
     }
@@ -224,8 +231,8 @@ fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
         assert_eq!(world.tx.state, State::OnHold);
         let received = world.tx.received().unwrap();
         assert_eq!(
-            (received.amount, received.asked),
-            (amount(1_000), amount(2_500))
+            (received.amounts, received.asked),
+            (vec![amount(1_000)], amount(2_500))
         );
         assert!(!world.tx.surely_moved_no_money());
         let begin = match world.tx.is_payment() {
@@ -267,7 +274,7 @@ fn the_rest_of_the_money_settles_a_held_transaction() {
         [CaseReason::AmountDiffers],
         "one case, amended"
     );
-    assert_eq!(world.tx.received().unwrap().amount, amount(2_000));
+    assert_eq!(world.tx.received().unwrap().first(), amount(2_000));
     world.answer_about(first, succeeded_with(2_500)).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }
@@ -327,7 +334,7 @@ fn the_amount_received_counts_each_charge_of_an_attempt_once() {
             world.answer(again.clone()).unwrap();
         }
         let total = world.tx.received().unwrap();
-        assert_eq!(total.amount, amount(received), "{again:?}");
+        assert_eq!(total.amounts, [amount(received)], "{again:?}");
     }
     // Before the attempt has ended, the latest report of each charge counts.
     let (mut world, first) = payment_after_not_sent();
@@ -336,7 +343,52 @@ fn the_amount_received_counts_each_charge_of_an_attempt_once() {
             .answer_about(first, succeeded_under(id, minor))
             .unwrap();
     }
-    assert_eq!(world.tx.received().unwrap().amount, amount(1_700));
+    assert_eq!(world.tx.received().unwrap().first(), amount(1_700));
+}
+
+#[test]
+fn money_in_several_currencies_is_summed_in_each() {
+    let (mut world, first) = payment_after_not_sent();
+    let francs = Amount::from_minor(700, Currency::from_code("XOF").unwrap());
+    let other = Outcome::Succeeded {
+        provider_id: Some("P9".to_owned()),
+        amount: Some(francs),
+        fees: None,
+        provider_status: None,
+    };
+    world.answer_about(first, other).unwrap();
+    let received = world.tx.received().unwrap();
+    assert_eq!(received.amounts, [francs]);
+    assert!(!received.is_part(), "francs are no part of dollars");
+    world.answer_about(first, succeeded_with(1_000)).unwrap();
+    let received = world.tx.received().unwrap();
+    assert_eq!(received.amounts, [francs, amount(1_000)]);
+}
+
+#[test]
+fn a_success_leaves_no_failure_of_its_attempt_behind() {
+    let mut world = World::payment_with(2);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    assert!(world.tx.attempts[0].decline.is_some());
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    let attempt = &world.tx.attempts[0];
+    assert_eq!((&attempt.decline, &attempt.why), (&None, &None));
+}
+
+#[test]
+fn the_merchant_is_told_of_each_amount_that_is_reported() {
+    let (mut world, first) = payment_after_not_sent();
+    let mails = |world: &World| {
+        let is_mail = |action: &&Action| matches!(action, Action::Mail(_));
+        world.actions.iter().filter(is_mail).count()
+    };
+    for (minor, told) in [(500, 1), (700, 2), (700, 2)] {
+        world.answer_about(first, succeeded_with(minor)).unwrap();
+        assert_eq!(mails(&world), told, "{minor}");
+    }
 }
 
 #[test]

@@ -42,6 +42,11 @@ pub enum Happening {
     TakesAnyway {
         reference: String,
     },
+    /// A provider takes so many quarters of the amount for what it said it did not know.
+    TakesPart {
+        reference: String,
+        quarters: i64,
+    },
     TakesBack {
         reference: String,
     },
@@ -142,6 +147,10 @@ impl World {
             Happening::Arrives { letter, reply } => self.arrives(letter, reply),
             Happening::Settles { reference, paid } => self.settles(&reference, paid),
             Happening::TakesAnyway { reference } => self.takes_anyway(&reference),
+            Happening::TakesPart {
+                reference,
+                quarters,
+            } => self.takes_part(&reference, quarters),
             Happening::TakesBack { reference } => self.takes_back(&reference),
             Happening::TakesAgain { reference } => self.takes_again(&reference),
         }
@@ -301,6 +310,30 @@ impl World {
         self.evidence.charges.push(charge);
         self.note(format_args!(
             "the provider takes what it declined: {reference}"
+        ));
+        self.tells(reference);
+    }
+
+    fn takes_part(&mut self, reference: &str, quarters: i64) {
+        let now = self.now();
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        let is_first = entry.status != "paid";
+        entry.status = "paid";
+        entry.hidden = false;
+        entry.taken = entry.asked * quarters / 4;
+        let charge = entry.charge(now, true);
+        if is_first {
+            self.evidence.charges.push(charge);
+        } else {
+            let of = |known: &&mut Charge| known.reference == reference;
+            for known in self.evidence.charges.iter_mut().filter(of) {
+                known.minor = charge.minor;
+            }
+        }
+        self.note(format_args!(
+            "the provider has taken {quarters} quarters of {reference}"
         ));
         self.tells(reference);
     }

@@ -38,6 +38,7 @@ pub const LIES: &[&str] = &[
     "another reference's id",
     "one id for all",
     "not found and then paid",
+    "not found and then paid in parts",
 ];
 
 /// What a provider knows of one reference.
@@ -56,6 +57,8 @@ pub struct Entry {
     pub code: String,
     /// What it says is taken, which a provider that errs may not be what was asked.
     pub taken: i64,
+    /// What it was asked to take.
+    pub asked: i64,
     /// The provider's own id, which one that errs uses for several references.
     pub id: String,
     /// Whether its callbacks name our reference; otherwise they name the id alone.
@@ -95,6 +98,10 @@ pub enum Fate {
     TakesMore,
     /// Says that it does not know the reference, and takes the money after so long all the same.
     HidesAndTakes {
+        after: i64,
+    },
+    /// The same, and takes the money in parts.
+    HidesAndTakesParts {
         after: i64,
     },
     /// Says paid, and after so long paid once more under another id.
@@ -147,7 +154,10 @@ impl Books {
                 7 => Fate::BorrowsId,
                 8 => Fate::RepeatsId,
                 // After the time from which "not found" counts as final.
-                _ => Fate::HidesAndTakes {
+                9 => Fate::HidesAndTakes {
+                    after: after + 130 * SECOND,
+                },
+                _ => Fate::HidesAndTakesParts {
                     after: after + 130 * SECOND,
                 },
             };

@@ -319,6 +319,7 @@ impl World {
             status: "pending",
             code: String::new(),
             taken: minor,
+            asked: minor,
             id: format!("{}-{reference}", letter.host),
             names_reference: true,
             hidden: false,
@@ -379,6 +380,20 @@ impl World {
             Fate::HidesAndTakes { after } => {
                 entry.hidden = true;
                 self.later(after, Happening::TakesAnyway { reference: of });
+            }
+            Fate::HidesAndTakesParts { after } => {
+                entry.hidden = true;
+                for quarters in [2, 3, 4] {
+                    let reference = of.clone();
+                    let at = after + quarters * 40 * SECOND;
+                    self.later(
+                        at,
+                        Happening::TakesPart {
+                            reference,
+                            quarters,
+                        },
+                    );
+                }
             }
             Fate::TakesTwice { after } => {
                 entry.status = "paid";

@@ -53,8 +53,8 @@ heading-case = Needs attention
 
 money-nothing-payment = No money was received.
 money-nothing-payout = The recipient was not paid.
-money-received-payment = { $received } of { $asked } was received.
-money-received-payout = The provider reported { $received } of { $asked } as sent.
+money-received-payment = { $received } was received; { $asked } was asked.
+money-received-payout = The provider reported { $received } as sent; { $asked } was ordered.
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->
@@ -66,6 +66,7 @@ case-money_after_the_end = { $kind ->
     [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.
    *[payment] Money was received after the payment had ended, or while another attempt was in progress.
 }
+case-found_after_not_sent = The provider has an attempt that had counted as not sent, and may move money for it. No other attempt starts.
 case-late_success = { $kind ->
     [payout] The provider paid an attempt that had counted as failed. This settles the payout.
    *[payment] Money was received for an attempt that had counted as failed. It settles the payment.

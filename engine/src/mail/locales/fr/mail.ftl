@@ -52,8 +52,8 @@ heading-case = À vérifier
 
 money-nothing-payment = Aucun argent n'a été reçu.
 money-nothing-payout = Le bénéficiaire n'a pas été payé.
-money-received-payment = { $received } sur { $asked } a été reçu.
-money-received-payout = Le prestataire a annoncé l'envoi de { $received } sur { $asked }.
+money-received-payment = Reçu : { $received }, pour { $asked } demandés.
+money-received-payout = Le prestataire a annoncé l'envoi de { $received }, pour { $asked } demandés.
 money-unknown = Il n'est pas encore certain que de l'argent ait circulé.
 
 label-received = { $kind ->
@@ -65,6 +65,7 @@ case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
    *[payment] De l'argent a été reçu après la fin du paiement, ou pendant une autre tentative.
 }
+case-found_after_not_sent = Le prestataire connaît une tentative considérée comme non envoyée, et de l'argent peut encore circuler. Aucune autre tentative ne commence.
 case-late_success = { $kind ->
     [payout] Le prestataire a payé une tentative considérée comme échouée. Cela règle le versement.
    *[payment] De l'argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
