@@ -421,7 +421,14 @@ fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_se
         "{log}"
     );
     let told = |line: &&String| {
-        line.contains("request.id") && line.contains("An operator asked for a change.")
+        [
+            "request.id",
+            "operator change",
+            "client.address",
+            "audit.object",
+        ]
+        .iter()
+        .all(|word| line.contains(word))
     };
     assert_eq!(lines.iter().filter(told).count(), 4, "{log}");
     for secret in [key, "a-signing-secret", &token] {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
-use switchyard_engine::access::{MasterKey, make_for_settings};
+use switchyard_engine::access::{MasterKey, SettingsToken, make_for_settings};
 use switchyard_engine::ids::Ids;
 
 #[derive(Args)]
@@ -29,6 +29,9 @@ pub struct NewToken {
     /// The service.code of the settings
     #[arg(long, default_value = "switchyard")]
     service_code: String,
+    /// Name of whoever uses it, as the audit log shows it
+    #[arg(long)]
+    name: Option<String>,
 }
 
 impl NewToken {
@@ -40,7 +43,15 @@ impl NewToken {
         );
         let (token, setting) = make_for_settings(&self.service_code, &Ids::system());
         println!("{}", token.expose());
-        eprintln!("Shown once. For the settings file:\n\n[operator]\ntokens = [\"{setting}\"]");
+        let named = match &self.name {
+            Some(name) => format!("{name}:{setting}"),
+            None => setting,
+        };
+        ensure!(
+            SettingsToken::parse(&named).is_some(),
+            "a name is one line of 1 to 100 characters"
+        );
+        eprintln!("Shown once. For the settings file:\n\n[operator]\ntokens = [\"{named}\"]");
         Ok(())
     }
 }

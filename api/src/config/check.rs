@@ -1,12 +1,13 @@
 //! Which settings are refused: those that cannot work, and those that would quietly give up safety. Every refusal is a sentence that
 //! names the setting, and says what to do. All of them are found at once.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::http::HeaderName;
 use sha2::{Digest as _, Sha256};
-use switchyard_engine::access::Fingerprint;
+use switchyard_engine::access::SettingsToken;
 use switchyard_engine::directory::country;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -70,23 +71,35 @@ fn service(settings: &Settings, refusals: &mut Refusals) {
     if name.trim().is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
         refusals.push("service.name has to be a text of 1 to 60 characters on one line".to_owned());
     }
-    for token in &settings.operator.tokens {
-        if token
-            .strip_prefix("sha256:")
-            .and_then(Fingerprint::from_hex)
-            .is_none()
-        {
+    operator_tokens(settings, refusals);
+}
+
+fn operator_tokens(settings: &Settings, refusals: &mut Refusals) {
+    let mut names = BTreeSet::new();
+    for text in &settings.operator.tokens {
+        let Some(token) = SettingsToken::parse(text) else {
             refusals.push(
-                "operator.tokens holds something other than `sha256:` and 64 hexadecimal characters: \
-                 `switchyard operator-token` makes a token and prints what to write here"
+                "operator.tokens holds something other than a name, `:sha256:` and 64 hexadecimal \
+                 characters: `switchyard operator-token --name ada` makes a token and prints what to \
+                 write here"
                     .to_owned(),
             );
-        } else if weak_tokens().any(|weak| *token == weak) {
+            continue;
+        };
+        if weak_tokens().any(|weak| token.hash.to_string() == weak) {
             refusals.push(
-                "operator.tokens holds the hash of a word that anybody would try: `switchyard operator-token` makes a token that nobody \
-                 can guess"
+                "operator.tokens holds the hash of a word that anybody would try: `switchyard \
+                 operator-token` makes a token that nobody can guess"
                     .to_owned(),
             );
+        }
+        let name = token.name.to_lowercase();
+        if name == "engine" || !names.insert(name) {
+            refusals.push(format!(
+                "operator.tokens names `{}` twice, or as the engine is named: each token has a name \
+                 of its own, by which the log tells who changed what",
+                token.name
+            ));
         }
     }
 }
@@ -97,8 +110,7 @@ fn weak_tokens() -> impl Iterator<Item = String> {
         .flat_map(|word| [(*word).to_owned(), format!("{word}\n")])
         .map(|word| {
             let hash = Sha256::digest(word.as_bytes());
-            let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("sha256:{hex}")
+            hash.iter().map(|byte| format!("{byte:02x}")).collect()
         })
 }
 

@@ -60,6 +60,11 @@ const UNSAFE: &[(&str, &str)] = &[
         "operator.tokens",
     ),
     (
+        "[operator]\ntokens = ['ada:sha256:1111111111111111111111111111111111111111111111111111111111111111', \
+         'Ada:sha256:2222222222222222222222222222222222222222222222222222222222222222']",
+        "names `Ada` twice",
+    ),
+    (
         // SHA-256 of nothing.
         "[operator]\ntokens = ['sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855']",
         "operator.tokens",

@@ -127,7 +127,7 @@ sections! {
 
     /// Who may use the operator API.
     Operator {
-        /// `sha256:<hash>` of operator tokens, as `switchyard operator-token` prints them.
+        /// `name:sha256:<hash>` of operator tokens, as `switchyard operator-token` prints them.
         tokens: Vec<String> = Vec::new(),
     }
 

@@ -96,7 +96,7 @@ async fn metrics_need_an_operator_token_unless_they_are_open() {
     let (engine, draining) = (engine().await, Draining::default());
     let token = engine
         .access
-        .create_operator_token("prometheus")
+        .create_operator_token("prometheus", None)
         .await
         .unwrap()
         .secret;

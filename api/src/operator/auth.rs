@@ -1,12 +1,14 @@
 //! Who may ask: whoever shows an operator token.
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::audit::{self, Created, Fields};
 use crate::bearer::bearer;
+use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
@@ -26,15 +28,24 @@ pub async fn require_operator(
             return refused;
         }
     };
-    request.extensions_mut().insert(operator.clone());
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
+    let (fields, uri) = (Fields::default(), request.uri().clone());
+    let client = client::address(&state.settings, request.headers(), request.extensions());
+    let query = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let asked = audit::Request {
+        operator: operator.clone(),
+        client: client.map_or_else(|| "-".to_owned(), |address| address.to_string()),
+        method: request.method().clone(),
+        object: uri.path().to_owned(),
+        query: query.map(|(name, _)| name.into_owned()).collect(),
+        fields: fields.clone(),
+    };
+    request.extensions_mut().insert(operator);
+    request.extensions_mut().insert(fields);
     let response = next.run(request).await;
-    if method != Method::GET {
-        let route = route.as_ref().map_or("", MatchedPath::as_str);
-        let status = response.status().as_u16();
-        tracing::info!(operator.name, http.method = %method, http.route = route, http.status = status, "An operator asked for a change.");
-    }
+    asked.log(
+        response.status().as_u16(),
+        response.extensions().get::<Created>(),
+    );
     response
 }
 

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use switchyard_engine::clock::Timestamp;
 
+use super::audit::{Created, Fields};
 use super::error::{Answer, Refused, invalid, not_found};
 use crate::envelope;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -40,6 +41,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             let problem = Problem::new(ErrorCode::BodyTooLarge, "The body is larger than 64 KiB.");
             Refused(problem.into())
         };
+        let fields = request.extensions().get::<Fields>().cloned();
         let bytes = Bytes::from_request(request, state)
             .await
             .map_err(too_large)?;
@@ -48,6 +50,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         } else {
             &bytes
         };
+        if let (Some(fields), Ok(body)) = (fields, serde_json::from_slice(text)) {
+            fields.note(&body);
+        }
         serde_json::from_slice(text).map(Self).map_err(|why| {
             let code = if why.is_data() {
                 ErrorCode::FieldInvalid
@@ -126,7 +131,25 @@ pub fn ok(message: &str, data: &impl Serialize) -> Answer {
 
 /// 201 with data.
 pub fn created(message: &str, data: &impl Serialize) -> Answer {
-    Ok(envelope::success(StatusCode::CREATED, message, data))
+    Ok(made(StatusCode::CREATED, message, data))
+}
+
+/// 202 with data: stored, and waiting for somebody else.
+pub fn accepted(message: &str, data: &impl Serialize) -> Answer {
+    Ok(made(StatusCode::ACCEPTED, message, data))
+}
+
+/// A response that names what was created in the audit line.
+fn made(status: StatusCode, message: &str, data: &impl Serialize) -> Response {
+    let mut response = envelope::success(status, message, data);
+    let data = serde_json::to_value(data).unwrap_or_default();
+    let named = ["id", "name", "sha256"]
+        .iter()
+        .find_map(|name| data[*name].as_str());
+    if let Some(named) = named {
+        response.extensions_mut().insert(Created(named.to_owned()));
+    }
+    response
 }
 
 /// 200 with `{}`.

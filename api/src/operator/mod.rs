@@ -1,10 +1,11 @@
 //! `/operator/v1`: everything that the operator of an installation can see and do, for the command line and for programs.
 //!
-//! The same envelope as the merchant API, the same rules for errors. Every request carries an operator token; every change is logged
-//! with the name of the token that made it. One file for each family of endpoints.
+//! The same envelope as the merchant API, the same rules for errors. Every request carries an
+//! operator token; every change has an audit line. One file for each family of endpoints.
 
 mod accounts;
 mod apps;
+mod audit;
 mod auth;
 mod by_hand;
 mod callbacks;

@@ -1,7 +1,9 @@
 //! Operator tokens. One is shown once: in the answer to the request that made it.
 
+use axum::Extension;
 use axum::extract::State;
 use serde::Deserialize;
+use switchyard_engine::access::Operator;
 use switchyard_engine::ids::OperatorTokenId;
 
 use super::error::Answer;
@@ -24,8 +26,13 @@ pub async fn list(State(state): State<ApiState>) -> Answer {
     ok("Operator tokens fetched successfully", &views)
 }
 
-pub async fn create(State(state): State<ApiState>, Body(new): Body<New>) -> Answer {
-    let made = state.engine.access.create_operator_token(&new.name).await?;
+pub async fn create(
+    State(state): State<ApiState>,
+    Extension(by): Extension<Operator>,
+    Body(new): Body<New>,
+) -> Answer {
+    let access = &state.engine.access;
+    let made = access.create_operator_token(&new.name, Some(&by)).await?;
     created(
         "Operator token created successfully",
         &TokenView::new(&made.token, Some(made.secret.expose())),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use switchyard_engine::access::{
-    Access, DevelopmentKeys, Fingerprint, MasterKey, MasterKeyError, Options, Vault,
+    Access, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::descriptors;
@@ -343,7 +343,7 @@ fn access_options(settings: &Settings) -> Options {
         public_key_requests_per_minute: settings.rate_limit.public_key_per_minute,
         // What is not a hash was refused with the other settings.
         operator_tokens: hashes
-            .filter_map(|text| Fingerprint::from_hex(text.strip_prefix("sha256:")?))
+            .filter_map(|text| SettingsToken::parse(text))
             .collect(),
     }
 }

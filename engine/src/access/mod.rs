@@ -45,7 +45,9 @@ pub use self::error::{AccessError, Unauthorized};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};
-pub use self::operator_token::{NewOperatorToken, Operator, OperatorToken, make_for_settings};
+pub use self::operator_token::{
+    NewOperatorToken, Operator, OperatorToken, SettingsToken, make_for_settings,
+};
 pub use self::rate_limit::{Rate, Scope as RateScope, WINDOW as RATE_LIMIT_WINDOW};
 pub use self::reseal::{Resealed, reseal};
 pub use self::routing::RoutingRules;
@@ -95,8 +97,8 @@ pub struct Options {
     /// Requests in any 60 s for each public key, from all addresses together; not looked at when
     /// there is no limit.
     pub public_key_requests_per_minute: u32,
-    /// Hashes of operator tokens that the settings name, besides those in the store.
-    pub operator_tokens: Vec<Fingerprint>,
+    /// Operator tokens that the settings name, besides those in the store.
+    pub operator_tokens: Vec<SettingsToken>,
 }
 
 impl Default for Options {
@@ -155,6 +157,15 @@ impl Access {
             owned(set.put_routing(Arc::new(rules)), version, app)?;
         }
         for token in rows::all::<OperatorToken>(&store, Kind::OperatorToken).await? {
+            let name = token.name.to_lowercase();
+            let mut of_settings = options.operator_tokens.iter();
+            if of_settings.any(|named| named.name.to_lowercase() == name) {
+                let problem = format!(
+                    "names `{}`, and the operator API made a token of that name: choose another name",
+                    token.name
+                );
+                return Err(AccessError::invalid("operator.tokens", problem));
+            }
             set.tokens.insert(token.id, Arc::new(token));
         }
         Ok(Self(Arc::new(Inner {

@@ -21,6 +21,8 @@ pub struct OperatorToken {
     pub prefix: String,
     pub last_four: String,
     pub hash: Fingerprint,
+    /// See [`Operator::origin`].
+    pub origin: String,
     pub created_at: Timestamp,
 }
 
@@ -37,6 +39,32 @@ pub struct Operator {
     pub name: String,
     /// `None`: a token of the settings file.
     pub token: Option<OperatorTokenId>,
+    /// Hash of the token from which this one descends: a token that the operator API made has the
+    /// origin of the token that asked for it. Whoever has one token can make any number of the same
+    /// origin, so only tokens of two origins prove that two people agree.
+    pub origin: String,
+}
+
+/// A token that the settings name by its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsToken {
+    pub name: String,
+    pub hash: Fingerprint,
+}
+
+impl SettingsToken {
+    /// Reads `name:sha256:<hash>`, or `sha256:<hash>`, whose name is `settings-` and the beginning of
+    /// its hash. `None`: it is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (named, hex) = text.rsplit_once("sha256:")?;
+        let hash = Fingerprint::from_hex(hex)?;
+        let name = match named {
+            "" => format!("settings-{:.8}", hash.to_string()),
+            _ => named.strip_suffix(':')?.trim().to_owned(),
+        };
+        text::name("name", &name).ok()?;
+        Some(Self { name, hash })
+    }
 }
 
 /// A token that the settings can name by its hash: the token, and `sha256:<hash>`.
@@ -53,9 +81,13 @@ impl Access {
             return Err(Unauthorized::Malformed);
         }
         let hash = Fingerprint::of(bearer);
-        if self.0.options.operator_tokens.contains(&hash) {
-            let name = "settings".to_owned();
-            return Ok(Operator { name, token: None });
+        let mut of_settings = self.0.options.operator_tokens.iter();
+        if let Some(found) = of_settings.find(|token| token.hash == hash) {
+            return Ok(Operator {
+                name: found.name.clone(),
+                token: None,
+                origin: hash.to_string(),
+            });
         }
         let set = self.set();
         let found = set.tokens.values().find(|token| token.hash == hash);
@@ -63,6 +95,7 @@ impl Access {
             Ok(Operator {
                 name: found.name.clone(),
                 token: Some(found.id),
+                origin: found.origin.clone(),
             })
         })
     }
@@ -77,9 +110,20 @@ impl Access {
         self.set().tokens.values().cloned().collect()
     }
 
-    pub async fn create_operator_token(&self, name: &str) -> Result<NewOperatorToken, AccessError> {
+    /// Creates a token. `by`: the operator who asks for it; `None`: the engine itself, in development
+    /// mode.
+    ///
+    /// # Errors
+    /// When the name is not one, or another token has it.
+    pub async fn create_operator_token(
+        &self,
+        name: &str,
+        by: Option<&Operator>,
+    ) -> Result<NewOperatorToken, AccessError> {
+        let name = name.trim();
         text::name("name", name)?;
         let gate = self.gate().await;
+        self.check_token_name(name)?;
         let now = self.0.clock.now();
         let made = token::make(TokenForm::Operator, self.service_code(), &self.0.ids);
         let token = Arc::new(OperatorToken {
@@ -87,6 +131,7 @@ impl Access {
             name: name.to_owned(),
             prefix: made.prefix,
             last_four: made.last_four,
+            origin: by.map_or_else(|| made.hash.to_string(), |by| by.origin.clone()),
             hash: made.hash,
             created_at: now,
         });
@@ -103,6 +148,28 @@ impl Access {
         })
     }
 
+    /// Two tokens of one name, or one that is named like the engine, could not be told apart in the
+    /// audit log.
+    fn check_token_name(&self, name: &str) -> Result<(), AccessError> {
+        let name = name.to_lowercase();
+        let of_settings = self.0.options.operator_tokens.iter();
+        let in_settings = of_settings
+            .map(|token| &token.name)
+            .any(|known| known.to_lowercase() == name);
+        let made = self
+            .set()
+            .tokens
+            .values()
+            .any(|token| token.name.to_lowercase() == name);
+        match in_settings || made || name == ENGINE_NAME {
+            true => Err(AccessError::invalid(
+                "name",
+                "is taken: each operator token has a name of its own, by which the log tells who changed what",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Deletes a token: from now on it opens nothing.
     pub async fn delete_operator_token(&self, id: OperatorTokenId) -> Result<(), AccessError> {
         let gate = self.gate().await;
@@ -117,3 +184,6 @@ impl Access {
         .await
     }
 }
+
+/// The author of changes that the engine makes itself.
+const ENGINE_NAME: &str = "engine";

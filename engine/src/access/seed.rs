@@ -88,8 +88,14 @@ impl Access {
         {
             return Ok(token.clone());
         }
+        // The file that named it is gone: its token is of no use to anybody.
+        for token in self.operator_tokens() {
+            if token.name == NAME {
+                self.delete_operator_token(token.id).await?;
+            }
+        }
         *made += 1;
-        Ok(self.create_operator_token(NAME).await?.secret)
+        Ok(self.create_operator_token(NAME, None).await?.secret)
     }
 
     /// The app of an earlier start, or the first there is, or a new one.

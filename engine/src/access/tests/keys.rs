@@ -67,7 +67,7 @@ async fn malformed_unknown_deleted_and_operator_tokens_open_nothing() {
         Unauthorized::Unknown
     );
 
-    let operator = access.create_operator_token("ops").await.unwrap();
+    let operator = access.create_operator_token("ops", None).await.unwrap();
     assert_eq!(
         access.authenticate(operator.secret.expose()).unwrap_err(),
         Unauthorized::Malformed
@@ -286,9 +286,9 @@ async fn a_token_of_the_settings_opens_the_operator_api_until_it_is_taken_out() 
     let world = World::new().await;
     let (token, setting) = make_for_settings("switchyard", &Ids::system());
     assert!(world.access.authenticate_operator(token.expose()).is_err());
-    let hash = Fingerprint::from_hex(setting.strip_prefix("sha256:").unwrap()).unwrap();
+    let named = SettingsToken::parse(&format!("ada:{setting}")).unwrap();
     let options = Options {
-        operator_tokens: vec![hash],
+        operator_tokens: vec![named],
         ..Options::default()
     };
     let vault = Vault::new(&world.master, Ids::system());
@@ -303,10 +303,10 @@ async fn a_token_of_the_settings_opens_the_operator_api_until_it_is_taken_out() 
     .unwrap();
     assert_eq!(
         access.authenticate_operator(token.expose()).unwrap().name,
-        "settings"
+        "ada"
     );
 
-    let made = access.create_operator_token("ops").await.unwrap();
+    let made = access.create_operator_token("ops", None).await.unwrap();
     assert_eq!(
         access
             .authenticate_operator(made.secret.expose())
@@ -321,4 +321,55 @@ async fn a_token_of_the_settings_opens_the_operator_api_until_it_is_taken_out() 
             .unwrap_err(),
         Unauthorized::Unknown
     );
+}
+
+#[tokio::test]
+async fn each_operator_token_has_a_name_of_its_own_and_the_origin_of_the_one_that_made_it() {
+    let world = World::new().await;
+    let (ada, setting) = make_for_settings("switchyard", &Ids::system());
+    let options = || Options {
+        operator_tokens: vec![SettingsToken::parse(&format!("Ada:{setting}")).unwrap()],
+        ..Options::default()
+    };
+    let vault = || Vault::new(&world.master, Ids::system());
+    let load = async |options| {
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        Access::load(store, vault(), clock, Ids::system(), options).await
+    };
+    let access = load(options()).await.unwrap();
+    let ada = access.authenticate_operator(ada.expose()).unwrap();
+    let bo = access
+        .create_operator_token("bo", Some(&ada))
+        .await
+        .unwrap();
+    let bo = access.authenticate_operator(bo.secret.expose()).unwrap();
+    let cy = access.create_operator_token("cy", Some(&bo)).await.unwrap();
+    let cy = access.authenticate_operator(cy.secret.expose()).unwrap();
+    assert_eq!([&bo.origin, &cy.origin], [&ada.origin; 2]);
+    for taken in ["bo", " BO ", "ada", "engine"] {
+        let refused = access.create_operator_token(taken, Some(&ada)).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("name is taken"), "{taken}: {refused}");
+    }
+    // A name that only the settings give later is refused at the start.
+    let mut later = options();
+    later.operator_tokens[0].name = "cy".to_owned();
+    let refused = load(later).await.err().unwrap().to_string();
+    assert!(refused.contains("choose another name"), "{refused}");
+}
+
+#[test]
+fn a_token_of_the_settings_has_a_name() {
+    let hash = Fingerprint::of("x");
+    let name = |text: &str| SettingsToken::parse(text).map(|token| token.name);
+    assert_eq!(name(&format!("ada:sha256:{hash}")).as_deref(), Some("ada"));
+    let unnamed = format!("settings-{:.8}", hash.to_string());
+    assert_eq!(name(&format!("sha256:{hash}")), Some(unnamed));
+    for other in [
+        format!("ada sha256:{hash}"),
+        format!(":sha256:{hash}"),
+        hash.to_string(),
+    ] {
+        assert_eq!(name(&other), None, "{other}");
+    }
 }
