@@ -133,6 +133,8 @@ codes! {
     ResourceChanged = "resource_changed", Conflict, CONFLICT;
     GatewayRefused = "gateway_refused", ValidationError, UNPROCESSABLE_ENTITY;
     GatewayNeedsConsent = "gateway_needs_consent", Conflict, CONFLICT;
+    GatewayNeedsApproval = "gateway_needs_approval", Conflict, CONFLICT;
+    GatewayApprovalRefused = "gateway_approval_refused", PermissionError, FORBIDDEN;
     GatewayStateConflict = "gateway_state_conflict", Conflict, CONFLICT;
     ConnectionInUse = "connection_in_use", Conflict, CONFLICT;
 

@@ -79,14 +79,8 @@ pub fn c_gateway(folder: &Path) -> PathBuf {
 /// # Errors
 /// When `strip` is not there, or the manifest is not as this expects it.
 pub fn demo_as(folder: &Path, name: &str, patch: u8) -> anyhow::Result<PathBuf> {
-    let stripped = folder.join("stripped.so");
-    let done = Command::new("strip")
-        .args(["--strip-debug", "-o"])
-        .args([&stripped, &demo_gateway()])
-        .status()
-        .context("strip is needed: install binutils")?;
-    ensure!(done.success() && name.len() == DEMO.len() && patch < 10);
-    let mut bytes = std::fs::read(&stripped)?;
+    ensure!(name.len() == DEMO.len() && patch < 10);
+    let mut bytes = stripped(folder, &demo_gateway())?;
     let version = format!("\"version\": \"1.0.{patch}\"");
     for (old, new) in [(DEMO, name), (DEMO_VERSION, version.as_str())] {
         ensure!(
@@ -97,6 +91,18 @@ pub fn demo_as(folder: &Path, name: &str, patch: u8) -> anyhow::Result<PathBuf> 
     let library = folder.join(format!("{name}-{patch}.so"));
     std::fs::write(&library, bytes)?;
     Ok(library)
+}
+
+/// A library without what only a debugger needs.
+fn stripped(folder: &Path, library: &Path) -> anyhow::Result<Vec<u8>> {
+    let stripped = folder.join("stripped.so");
+    let done = Command::new("strip")
+        .args(["--strip-debug", "-o"])
+        .args([&stripped, library])
+        .status()
+        .context("strip is needed: install binutils")?;
+    ensure!(done.success(), "strip: {done}");
+    Ok(std::fs::read(&stripped)?)
 }
 
 /// The misbehaving gateway, for a method that every installation knows, as `library`.
@@ -111,6 +117,23 @@ pub fn misbehaving_for_cards(library: &Path) -> anyhow::Result<()> {
         "no {own}"
     );
     Ok(std::fs::write(library, bytes)?)
+}
+
+/// Stripe's gateway in version `1.0.<patch>`, for a host with a name as long as its own.
+///
+/// # Errors
+/// When it cannot be written, or the manifest is not as this expects it.
+pub fn stripe_as(folder: &Path, host: &str, patch: u8) -> anyhow::Result<PathBuf> {
+    let mut bytes = stripped(folder, &stripe_gateway())?;
+    let version = format!("\"version\": \"1.0.{patch}\"");
+    ensure!(host.len() == STRIPE_HOST.len() && patch < 10);
+    for (old, new) in [(STRIPE_HOST, host), (DEMO_VERSION, version.as_str())] {
+        let found = replace(&mut bytes, old.as_bytes(), new.as_bytes());
+        ensure!(found > 0, "no {old}");
+    }
+    let library = folder.join(format!("stripe-{host}-{patch}.so"));
+    std::fs::write(&library, bytes)?;
+    Ok(library)
 }
 
 /// The programmable gateway in version `1.0.<patch>`: a file of its own hash.
@@ -128,6 +151,7 @@ pub fn programmable_as(folder: &Path, patch: u8) -> anyhow::Result<PathBuf> {
 }
 
 const DEMO: &str = "switchyard_demo";
+const STRIPE_HOST: &str = "api.stripe.com";
 const DEMO_VERSION: &str = "\"version\": \"1.0.0\"";
 
 /// Puts `new`, which is as long, wherever `old` is; how often that was.

@@ -22,7 +22,7 @@ pub use at_provider::AtProvider;
 pub use client::{Answer, Client};
 pub use gateways::{
     c_gateway, crypto_gateway, demo_as, demo_gateway, flutterwave_gateway, misbehaving_gateway,
-    pawapay_gateway, programmable_as, programmable_gateway, stripe_gateway,
+    pawapay_gateway, programmable_as, programmable_gateway, stripe_as, stripe_gateway,
 };
 pub use receiver::{Delivery, Manner, Receiver};
 pub use server::{Dev, Server, Setup};

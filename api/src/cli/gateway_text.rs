@@ -64,6 +64,7 @@ pub fn gateway(gateway: &Value) -> String {
             word(gateway, "name")
         ));
     }
+    text.push_str(&awaiting(gateway));
     if ["draining", "drained", "removed"].contains(&state.as_str()) {
         text.push_str(&format!(
             "To have it serve again: switchyard gateway restore {}\n",
@@ -105,6 +106,46 @@ pub fn gateway(gateway: &Value) -> String {
     }
     if changes.len() > HISTORY {
         text.push_str(&format!("  and {} before\n", changes.len() - HISTORY));
+    }
+    text
+}
+
+/// An upgrade that waits for a second operator, and what it would get more.
+fn awaiting(gateway: &Value) -> String {
+    let waiting = &gateway["awaiting_approval"];
+    if !waiting.is_object() {
+        return String::new();
+    }
+    let (sha256, consent) = (word(waiting, "sha256"), &waiting["consent"]);
+    let mut text = format!(
+        "\n{} ({}) awaits the approval of a second operator since {}, added by {}\n",
+        word(waiting, "version"),
+        short(waiting),
+        moment(consent),
+        word(consent, "by")
+    );
+    text.push_str(&widened(&waiting["widens"], &word(consent, "source")));
+    text.push_str(&format!(
+        "  switchyard gateway approve {} {sha256}\n",
+        word(gateway, "name")
+    ));
+    text
+}
+
+/// What an upgrade would get more than the version in use.
+fn widened(widens: &Value, source: &str) -> String {
+    let mut text = String::new();
+    for environment in ["live", "sandbox"] {
+        let hosts = &widens["hosts"][environment];
+        if !items(hosts).is_empty() {
+            text.push_str(&format!(
+                "  new hosts in {environment:<8} {}\n",
+                joined(hosts)
+            ));
+        }
+    }
+    if let Some(used) = widens["source_in_use"].as_str() {
+        text.push_str(&format!("  source {source}, the version in use: {used}\n"));
     }
     text
 }
@@ -201,6 +242,11 @@ pub fn proposal(proposal: &Value) -> String {
         _ => "needed",
     };
     row("consent", consent);
+    let approval = match proposal["needs_approval"].is_object() {
+        true => "needed: a second operator has to approve it (`switchyard gateway approve`)",
+        false => "not needed",
+    };
+    row("approval", approval);
     text.push('\n');
     text
 }
@@ -218,6 +264,11 @@ fn line(gateway: &Value) -> Value {
     line["open"] = counted(&gateway["open_attempts"]).into();
     line["short"] = short(gateway).into();
     line["why"] = gateway["quarantine"]["reason"].clone();
+    let waiting = &gateway["awaiting_approval"];
+    if waiting.is_object() {
+        let awaits = format!("{} ({})", word(waiting, "version"), short(waiting));
+        line["awaits"] = awaits.into();
+    }
     line
 }
 
@@ -300,6 +351,7 @@ const GATEWAYS: &[Column] = &[
     ("versions", "version_count"),
     ("sha256", "short"),
     ("quarantine", "why"),
+    ("awaits approval", "awaits"),
 ];
 
 const VERSIONS: &[Column] = &[
@@ -322,6 +374,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_upgrade_that_waits_is_told_with_what_it_would_get_more() {
+        let waiting = json!({
+            "name": "acme", "version": "1.0.0", "awaiting_approval": {
+                "sha256": "b".repeat(64), "version": "1.0.1",
+                "consent": {"by": "ada", "at": "2026-11-20T10:00:00.000000Z", "source": "upload"},
+                "widens": {
+                    "hosts": {"live": ["evil.example"], "sandbox": []}, "source_in_use": "listed",
+                },
+            },
+        });
+        let told = gateway(&waiting);
+        let approve = format!("switchyard gateway approve acme {}", "b".repeat(64));
+        for said in [
+            "1.0.1 (bbbbbbbbbbbb) awaits the approval of a second operator",
+            "added by ada",
+            "new hosts in live     evil.example",
+            "source upload, the version in use: listed",
+            &approve,
+        ] {
+            assert!(told.contains(said), "{said}\n{told}");
+        }
+        let list = gateways(&json!([waiting]));
+        assert!(list.contains("1.0.1 (bbbbbbbbbbbb)"), "{list}");
+    }
 
     #[test]
     fn a_gateway_is_told_with_its_versions_side_by_side_and_what_was_done_to_it() {

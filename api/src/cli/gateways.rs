@@ -44,6 +44,22 @@ pub enum Gateways {
         /// As `list` shows it
         name: String,
     },
+    /// Approve an upgrade that widens the hosts or comes from another source, as the second operator
+    Approve {
+        name: String,
+        /// SHA-256 of the file, at least 12 characters of it
+        sha256: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Drop an upgrade that waits for approval
+    Reject {
+        name: String,
+        /// SHA-256 of the file, at least 12 characters of it
+        sha256: String,
+        #[arg(long)]
+        why: Option<String>,
+    },
     /// Go back to the version before, or to any other
     Rollback {
         name: String,
@@ -129,6 +145,14 @@ impl Gateways {
             Self::Show { name } => {
                 let shown = client.get(&format!("/gateways/{name}")).await?;
                 tell(client, &shown, text::gateway)
+            }
+            Self::Approve { name, sha256, why } => {
+                let said = json!({ "sha256": sha256, "why": why });
+                change(client, &name, "approve", said).await
+            }
+            Self::Reject { name, sha256, why } => {
+                let said = json!({ "sha256": sha256, "why": why });
+                change(client, &name, "reject", said).await
             }
             Self::Rollback { name, to, why } => {
                 change(

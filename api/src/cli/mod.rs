@@ -231,6 +231,8 @@ mod tests {
             "switchyard gateways list --json",
             "switchyard gateway rollback demo --to abc",
             "switchyard gateway drain demo --wait",
+            "switchyard gateway approve demo abcdefabcdef --why read",
+            "switchyard gateway reject demo abcdefabcdef",
             "switchyard gateway restore demo --of abc",
             "switchyard routing set --file rules.json --environment live --replaces 3",
             "switchyard routing simulate --method mtn_bj --amount 100 --currency XOF --metadata tier=gold",

@@ -62,8 +62,8 @@ use self::life::Life;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::life::Shelf;
 pub use self::life::{
-    By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError, Notice,
-    Overview, Pin, Proposal, Record, State, VersionView, What,
+    Awaiting, By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError,
+    Notice, Overview, Pin, Proposal, Record, Source, State, VersionView, What, Widening,
 };
 use self::not_found::{Asked, NO_CALL_LASTS_SO_LONG};
 pub use self::outcome::is_shown;

@@ -1,5 +1,6 @@
 //! The life of a gateway from outside: by the operator API, by the command line, and under load.
 
+mod approval;
 mod consent;
 mod drain;
 mod harm;

@@ -21,6 +21,8 @@ use tower::ServiceExt as _;
 struct World {
     router: Router,
     token: String,
+    /// Of another origin.
+    second: String,
     folder: TempDir,
 }
 
@@ -34,18 +36,31 @@ impl World {
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
         let bench = Wanted::with(gateways.clone()).start().await;
         gateways.keep_in(&bench.engine.store).await?;
+        let access = &bench.engine.access;
+        let second = access.create_operator_token("second", None).await?;
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
         Ok(Self {
             router: operator::routes(state.clone(), Draining::default()).with_state(state),
             token: bench.keys.operator_token.expose().clone(),
+            second: second.secret.expose().clone(),
             folder,
         })
     }
 
     /// Status and body.
     async fn ask(&self, method: &str, path: &str, body: Body) -> anyhow::Result<(u16, Value)> {
+        self.ask_as(&self.token, method, path, body).await
+    }
+
+    async fn ask_as(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: Body,
+    ) -> anyhow::Result<(u16, Value)> {
         let request = Request::builder().method(method).uri(path);
-        let request = request.header("authorization", format!("Bearer {}", self.token));
+        let request = request.header("authorization", format!("Bearer {token}"));
         let answer = self.router.clone().oneshot(request.body(body)?).await?;
         let status = answer.status().as_u16();
         let bytes = to_bytes(answer.into_body(), 16 << 20).await?;
@@ -138,10 +153,21 @@ async fn a_pinned_upgrade(world: &World, second: &Path) -> anyhow::Result<()> {
             json!({ "sha256": newer }).to_string().into(),
         )
         .await?;
-    let (status, upgraded) = world.file("/gateways", second).await?;
+    let (status, waits) = world.file("/gateways", second).await?;
+    assert_eq!(
+        (status, &waits["data"]["version"]),
+        (202, &json!("1.0.1")),
+        "{waits}"
+    );
+    let named = json!({ "sha256": newer }).to_string();
+    let approve = "/gateways/switchyard_demo/approve";
+    let approved = world
+        .ask_as(&world.second, "POST", approve, named.into())
+        .await?;
+    let (status, upgraded) = approved;
     assert_eq!(
         (status, &upgraded["data"]["version"]),
-        (201, &json!("1.0.2")),
+        (200, &json!("1.0.2")),
         "{upgraded}"
     );
     assert_eq!(
@@ -217,7 +243,7 @@ async fn quarantined(world: &World) -> anyhow::Result<()> {
     let shown = world.get(gateway).await?;
     assert_eq!(
         shown["changes"].as_array().map(Vec::len),
-        Some(7),
+        Some(8),
         "{}",
         shown["changes"]
     );

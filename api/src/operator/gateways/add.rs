@@ -7,8 +7,8 @@ use switchyard_engine::gateway::Consent;
 use switchyard_engine::gateway::manifest::Hosts;
 
 use super::super::error::Answer;
-use super::super::input::{Asked, created};
-use super::{Asking, by, upload, view};
+use super::super::input::Asked;
+use super::{Asking, by, taken, upload};
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
@@ -37,10 +37,8 @@ pub async fn add(
         None => Consent::Standing,
     };
     let by = by(&asking, terms.why.as_deref());
-    let version = gateways.install(path, consent, &by).await;
-    let version = version.map_err(upload::without_path)?;
-    let overview = gateways.overview(version.name()).await?;
-    created("Gateway added successfully", &view::shown(&overview))
+    let added = gateways.install(path, consent, &by).await;
+    taken(&state, added).await
 }
 
 impl Terms {

@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde_json::Value;
 
 use super::super::error::Answer;
-use super::super::input::{Body, created, ok};
-use super::{Asking, Name, Said, by, view};
+use super::super::input::{Body, ok};
+use super::{Asking, Name, Said, by, taken, view};
 use crate::state::ApiState;
 
 pub async fn list(State(state): State<ApiState>) -> Answer {
@@ -22,7 +22,6 @@ pub async fn accept(
 ) -> Answer {
     let gateways = &state.engine.gateways;
     let by = by(&asking, said.why.as_deref());
-    let version = gateways.accept(&sha256, &by).await?;
-    let overview = gateways.overview(version.name()).await?;
-    created("Gateway added successfully", &view::shown(&overview))
+    let added = gateways.accept(&sha256, &by).await;
+    taken(&state, added).await
 }

@@ -1,6 +1,7 @@
 //! Gateways: what there is, and all that an operator does with one. One file an endpoint; the engine's own functions behind each.
 
 mod add;
+mod approve;
 mod candidates;
 mod drain;
 mod inspect;
@@ -14,15 +15,18 @@ mod show;
 mod upload;
 mod view;
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::routing::{delete, get, post};
 use serde::Deserialize;
 use switchyard_engine::access::Operator;
-use switchyard_engine::gateway::{By, LifeError};
+use switchyard_engine::gateway::{By, LifeError, Version};
 
-use super::error::{Refused, internal, not_found};
+use super::error::{Answer, Refused, internal, not_found};
+use super::input::{accepted, created};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
@@ -31,6 +35,8 @@ pub fn routes() -> axum::Router<ApiState> {
     axum::Router::new()
         .route("/gateways", get(list::list).post(add::add))
         .route("/gateways/{gateway}", get(show::show))
+        .route("/gateways/{gateway}/approve", post(approve::approve))
+        .route("/gateways/{gateway}/reject", post(approve::reject))
         .route("/gateways/{gateway}/rollback", post(rollback::roll_back))
         .route("/gateways/{gateway}/drain", post(drain::drain))
         .route("/gateways/{gateway}/remove", post(remove::remove))
@@ -67,6 +73,24 @@ fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> By<'a> {
     By {
         who: &operator.name,
         why: why.filter(|why| !why.trim().is_empty()),
+        origin: Some(&operator.origin),
+    }
+}
+
+/// The response to a file that was taken on, or that waits for a second operator.
+async fn taken(state: &ApiState, added: Result<Arc<Version>, LifeError>) -> Answer {
+    let gateways = &state.engine.gateways;
+    match added {
+        Ok(version) => {
+            let overview = gateways.overview(version.name()).await?;
+            created("Gateway added successfully", &view::shown(&overview))
+        }
+        Err(LifeError::AwaitsApproval { name, .. }) => {
+            let overview = gateways.overview(&name).await?;
+            let message = "Gateway awaits the approval of a second operator";
+            accepted(message, &view::shown(&overview))
+        }
+        Err(error) => Err(upload::without_path(error)),
     }
 }
 
@@ -93,13 +117,18 @@ impl From<LifeError> for Refused {
             LifeError::NoConsent { .. } | LifeError::OtherFile { .. } => {
                 problem(ErrorCode::GatewayNeedsConsent).into()
             }
+            LifeError::AwaitsApproval { .. } | LifeError::WiderThanCurrent { .. } => {
+                problem(ErrorCode::GatewayNeedsApproval).into()
+            }
+            LifeError::NotIndependent { .. } => problem(ErrorCode::GatewayApprovalRefused).into(),
             LifeError::NotAHash(_) => problem(ErrorCode::FieldInvalid).at("sha256").into(),
             LifeError::HostNotListed { .. } => problem(ErrorCode::FieldInvalid).at("hosts").into(),
             LifeError::ManyVersions { .. } => problem(ErrorCode::FieldInvalid).at("version").into(),
             LifeError::BadReason => problem(ErrorCode::FieldInvalid).at("why").into(),
-            LifeError::NotFound(_) | LifeError::NoSuchVersion { .. } | LifeError::NotWaiting(_) => {
-                problem(ErrorCode::ResourceNotFound).into()
-            }
+            LifeError::NotFound(_)
+            | LifeError::NoSuchVersion { .. }
+            | LifeError::NothingToApprove { .. }
+            | LifeError::NotWaiting(_) => problem(ErrorCode::ResourceNotFound).into(),
             LifeError::NoEarlier(_)
             | LifeError::AlreadyThere { .. }
             | LifeError::InQuarantine { .. }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchyard_engine::gateway::{
-    Direction, FolderFile, Manifest, Notice, Overview, Proposal, VersionView,
+    Awaiting, Direction, FolderFile, Manifest, Notice, Overview, Proposal, VersionView, Widening,
 };
 
 use super::super::view::{iso, shown as plain};
@@ -24,6 +24,7 @@ pub fn listed(overview: &Overview) -> Value {
         "version": current.map(|version| &version.kept.version),
         "sha256": current.map(|version| &version.kept.sha256),
         "quarantine": quarantine,
+        "awaiting_approval": record.awaiting.as_ref().map(awaiting),
         "running_calls": overview.running_calls(),
         "open_attempts": overview.open_attempts(),
         "version_count": overview.versions.len(),
@@ -57,9 +58,36 @@ fn version(version: &VersionView) -> Value {
         "running_calls": version.running_calls,
         "open_attempts": version.open_attempts,
         "hosts": kept.hosts,
-        "consent": { "how": kept.consent, "by": kept.consented_by, "at": iso(kept.consented_at) },
+        "consent": {
+            "how": kept.consent,
+            "by": kept.consented_by,
+            "at": iso(kept.consented_at),
+            "source": kept.source,
+            "approved_by": kept.approved_by,
+        },
         "quarantine": quarantine(version),
     })
+}
+
+/// An upgrade that a second operator has to approve, and what it would get more.
+fn awaiting(awaiting: &Awaiting) -> Value {
+    let version = &awaiting.version;
+    json!({
+        "sha256": version.sha256,
+        "version": version.version,
+        "title": version.title,
+        "consent": {
+            "how": version.consent,
+            "by": version.consented_by,
+            "at": iso(version.consented_at),
+            "source": version.source,
+        },
+        "widens": widening(&awaiting.widens),
+    })
+}
+
+fn widening(widens: &Widening) -> Value {
+    json!({ "hosts": widens.hosts, "source_in_use": widens.source })
 }
 
 fn isolation(is_apart: bool) -> &'static str {
@@ -104,6 +132,7 @@ pub fn proposal(proposal: &Proposal) -> Value {
         })),
         "is_known": proposal.is_known,
         "needs_consent": !proposal.needs_no_consent,
+        "needs_approval": proposal.needs_approval.as_ref().map(widening),
     })
 }
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use switchyard_gateway::manifest::Hosts;
 
+use super::approval::{Awaiting, Source, Step, widening};
 use super::change::checked;
 use super::record::{Kept, Record};
 use super::{By, LifeError, Pin, rows};
+use crate::clock::Timestamp;
 use crate::gateway::inspect::Inspection;
 use crate::gateway::version::Version;
-use crate::gateway::{Gateways, inspect};
+use crate::gateway::{Gateways, inspect, library};
 use crate::planted::{Fault, is_planted};
 
 /// Why a file may be taken on.
@@ -44,45 +46,68 @@ impl Gateways {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
         let (inner, path) = (Arc::clone(&self.0), path.to_owned());
-        let gateways = self.clone();
-        // Before it is loaded: nothing of a file runs without consent.
+        let (gateways, who) = (self.clone(), by.who.to_owned());
+        // Before it is loaded: nothing of a file runs without consent, and nothing of one that needs
+        // an approval without that.
         let task = tokio::task::spawn_blocking(move || {
             let pace = inner.pace();
             let inspected = inspect::inspect(&path, pace)?;
-            let granted = gateways.granted(&inspected.inspection, &consent)?;
-            let version = inner.open(&path, &inspected, pace)?;
-            Ok::<_, LifeError>((inspected.inspection, granted, version))
+            let (how, hosts) = gateways.granted(&inspected.inspection, &consent)?;
+            let source = gateways.source(&path, &inspected.inspection.sha256);
+            let now = inner.clock.now();
+            let kept = kept(&inspected.inspection, (how, hosts, source), (&who, now));
+            let name = inspected.inspection.manifest.name.clone();
+            let record = inner
+                .life
+                .record(&name)
+                .unwrap_or_else(|| Record::new(&name));
+            let checked = match widening(&record, &kept, Step::Forward) {
+                Some(widens) => {
+                    library::keep(&inner.settings.dir, &path, &inspected, pace)?;
+                    Err(widens)
+                }
+                None => Ok(inner.open(&path, &inspected, pace)?),
+            };
+            Ok::<_, LifeError>((record, kept, checked))
         });
-        let (inspection, (how, hosts), version) = task.await.map_err(|_| LifeError::Stopping)??;
-        let bytes = inspection.bytes as u64;
-        self.adopt(&version, bytes, how, hosts, &by).await?;
-        Ok(version)
+        let (record, kept, checked) = task.await.map_err(|_| LifeError::Stopping)??;
+        match checked {
+            Ok(version) => {
+                self.adopt(record, &version, kept, &by).await?;
+                Ok(version)
+            }
+            Err(widens) => {
+                let awaiting = Awaiting {
+                    origins: self.origins(&kept, &by),
+                    version: kept,
+                    widens,
+                };
+                Err(self.put_aside(record, awaiting, &by).await?)
+            }
+        }
+    }
+
+    /// Origins of the tokens behind a version: of whoever adds it, and of whoever pinned its hash.
+    fn origins(&self, kept: &Kept, by: &By<'_>) -> Vec<String> {
+        let pinned = self.0.life.book().pins.get(&kept.sha256).cloned();
+        let pinned = pinned.and_then(|pin| pin.origin);
+        by.origin
+            .map(str::to_owned)
+            .into_iter()
+            .chain(pinned)
+            .collect()
     }
 
     /// Makes a loaded version the current one: on the record first, and then for whoever calls. Somebody holds `changing`.
     pub(super) async fn adopt(
         &self,
+        mut record: Record,
         version: &Arc<Version>,
-        bytes: u64,
-        how: &str,
-        hosts: Hosts,
+        kept: Kept,
         by: &By<'_>,
     ) -> Result<(), LifeError> {
         let (life, now) = (&self.0.life, self.0.clock.now());
-        let mut record = life
-            .record(version.name())
-            .unwrap_or_else(|| Record::new(version.name()));
-        let kept = Kept {
-            sha256: version.sha256.clone(),
-            version: version.manifest.version.clone(),
-            title: version.manifest.title.clone(),
-            bytes,
-            hosts: hosts.clone(),
-            consented_by: by.who.to_owned(),
-            consented_at: now,
-            consent: how.to_owned(),
-            quarantine: None,
-        };
+        let hosts = kept.hosts.clone();
         let past = record.adopt(kept, by, now);
         let change = record.changes.back().cloned();
         if is_planted(Fault::GapAtSwap) {
@@ -106,17 +131,18 @@ impl Gateways {
 
     /// How a hash may come without a question, if it may.
     pub(super) fn standing_consent(&self, sha256: &str) -> Option<&'static str> {
-        let settings = &self.0.settings;
-        let is_pinned = settings
-            .pinned
-            .iter()
-            .any(|pin| pin.eq_ignore_ascii_case(sha256))
-            || self.0.life.book().pins.contains_key(sha256);
-        match (is_pinned, settings.development) {
+        let is_pinned =
+            self.is_pinned_by_settings(sha256) || self.0.life.book().pins.contains_key(sha256);
+        match (is_pinned, self.0.settings.development) {
             (true, _) => Some("pinned"),
             (false, true) => Some("development"),
             (false, false) => None,
         }
+    }
+
+    pub(super) fn is_pinned_by_settings(&self, sha256: &str) -> bool {
+        let mut pinned = self.0.settings.pinned.iter();
+        pinned.any(|pin| pin.eq_ignore_ascii_case(sha256))
     }
 
     /// How consent was given, and for which hosts.
@@ -160,6 +186,7 @@ impl Gateways {
             sha256: hash(sha256)?,
             by: by.who.to_owned(),
             at: self.0.clock.now(),
+            origin: by.origin.map(str::to_owned),
         };
         if let Some(store) = life.store.get() {
             rows::write_pin(store, &pin).await?;
@@ -188,6 +215,27 @@ impl Gateways {
     }
 }
 
+/// A version as its record keeps it.
+pub(super) fn kept(
+    inspection: &Inspection,
+    (how, hosts, source): (&str, Hosts, Source),
+    (who, now): (&str, Timestamp),
+) -> Kept {
+    Kept {
+        sha256: inspection.sha256.clone(),
+        version: inspection.manifest.version.clone(),
+        title: inspection.manifest.title.clone(),
+        bytes: inspection.bytes as u64,
+        hosts,
+        consented_by: who.to_owned(),
+        consented_at: now,
+        consent: how.to_owned(),
+        source,
+        approved_by: None,
+        quarantine: None,
+    }
+}
+
 fn hash(text: &str) -> Result<String, LifeError> {
     let text = text.trim().to_lowercase();
     let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -212,7 +260,7 @@ fn narrowed(listed: &Hosts, granted: &Hosts) -> Result<Hosts, LifeError> {
 }
 
 /// A host is listed itself, or under a pattern such as `*.acme.example`.
-fn covers(listed: &[String], host: &str) -> bool {
+pub(super) fn covers(listed: &[String], host: &str) -> bool {
     listed.iter().any(|entry| {
         let under = |end: &str| host.len() > end.len() && host.ends_with(end);
         entry == host || entry.strip_prefix('*').is_some_and(under)

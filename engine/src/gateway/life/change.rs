@@ -30,6 +30,8 @@ pub enum What {
     Removed,
     Quarantined,
     Restored,
+    AwaitsApproval,
+    Rejected,
 }
 
 impl What {
@@ -42,6 +44,8 @@ impl What {
             Self::Removed => "removed",
             Self::Quarantined => "quarantined",
             Self::Restored => "restored",
+            Self::AwaitsApproval => "awaits approval",
+            Self::Rejected => "rejected",
         }
     }
 }

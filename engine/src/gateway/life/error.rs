@@ -53,6 +53,34 @@ pub enum LifeError {
         "no file with the hash {0} waits in the folder: `switchyard gateway list` shows those that do"
     )]
     NotWaiting(String),
+    #[error(
+        "{name} {version} ({sha256}) waits for the approval of a second operator, and the version \
+         before it serves: `switchyard gateway show {name}` shows what it would get more"
+    )]
+    AwaitsApproval {
+        name: String,
+        version: String,
+        sha256: String,
+    },
+    #[error(
+        "{name} has no version {sha256} that waits for approval: give at least 12 characters of its \
+         hash, as `switchyard gateway show {name}` shows it"
+    )]
+    NothingToApprove { name: String, sha256: String },
+    #[error(
+        "this token has the origin of one that uploaded {name} {sha256} or consented to it, so it \
+         cannot approve it. Two ways are left: a token of another origin approves it (each entry of \
+         operator.tokens in the settings file is an origin, and the tokens made with it share it), \
+         or the hash is added to gateways.pinned in the settings file and the file is added again \
+         after a restart"
+    )]
+    NotIndependent { name: String, sha256: String },
+    #[error(
+        "that version of {name} may call more hosts than the one in use, or comes from another \
+         source, and no second operator has approved it: add its file again, so that it waits for \
+         approval, or add {sha256} to gateways.pinned in the settings file"
+    )]
+    WiderThanCurrent { name: String, sha256: String },
     #[error("a reason is one line of at most {GATEWAY_REASON_CHARACTERS} characters")]
     BadReason,
     #[error(

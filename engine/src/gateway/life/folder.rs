@@ -127,9 +127,14 @@ impl Gateways {
             sha256,
             hosts: None,
         };
-        let version = self.install(&waiting.path, consent, by).await?;
-        self.took(&waiting.file, &version.sha256).await?;
-        Ok(version)
+        let taken = self.install(&waiting.path, consent, by).await;
+        // One that waits for approval is in the engine's own folder: its file is needed no more.
+        if let Ok(Version { sha256, .. }) | Err(LifeError::AwaitsApproval { sha256, .. }) =
+            taken.as_deref()
+        {
+            self.took(&waiting.file, sha256).await?;
+        }
+        taken
     }
 
     /// One look. `is_first`: files are taken as they are; who starts the engine has put them there.
@@ -192,7 +197,15 @@ impl Gateways {
                     gateway.sha256 = %sha256,
                     "A gateway awaits consent: `switchyard gateway add {sha256}` takes it on."
                 );
-                Notice::AwaitsConsent(Box::new(self.proposal(inspection)))
+                let source = self.source(&path, &sha256);
+                Notice::AwaitsConsent(Box::new(self.proposal(inspection, source)))
+            }
+            Err(waits @ LifeError::AwaitsApproval { .. }) => {
+                tracing::warn!(file, gateway.name = name, "{waits}");
+                match self.took(file, &sha256).await {
+                    Ok(()) => Notice::Taken { sha256 },
+                    Err(error) => refusal(file, error.to_string()),
+                }
             }
             Err(error) => refusal(file, error.to_string()),
         }

@@ -4,6 +4,8 @@
 //! - The engine's own copies, by their hash, and one record for each gateway are the truth. The operator's files are only where
 //!   versions come from: a restart comes back with the versions that were current, whatever lies in the folder then.
 //! - A change is durable before it takes effect, and says who made it, when and why.
+//! - One operator's consent is not enough for an upgrade that widens the hosts or comes from another
+//!   source: see [`approval`].
 //! - A version is taken on by consent only: its hash is pinned, an operator said yes to this very file, or development mode takes
 //!   the folder as a yes.
 //! - Nothing is ever unloaded. Attempts end on the version that they began on, also after an upgrade, a roll back and a removal.
@@ -11,6 +13,7 @@
 //! One file an operation. [`record`] holds what a change does to a record, and is pure.
 
 mod add;
+mod approval;
 mod change;
 mod drain;
 mod error;
@@ -33,6 +36,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use self::add::Consent;
+pub use self::approval::{Awaiting, Source, Widening};
 pub use self::change::{Change, What};
 pub use self::error::LifeError;
 pub use self::folder::{FolderFile, FolderWatch, Notice};
@@ -51,17 +55,24 @@ use crate::store::Store;
 pub struct By<'a> {
     pub who: &'a str,
     pub why: Option<&'a str>,
+    /// Origin of the operator's token; `None`: it is no operator.
+    pub origin: Option<&'a str>,
 }
 
 impl<'a> By<'a> {
     pub const fn new(who: &'a str) -> Self {
-        Self { who, why: None }
+        Self {
+            who,
+            why: None,
+            origin: None,
+        }
     }
 
     pub(super) const fn because(who: &'a str, why: &'a str) -> Self {
         Self {
             who,
             why: Some(why),
+            origin: None,
         }
     }
 }
@@ -93,6 +104,9 @@ pub struct Pin {
     pub sha256: String,
     pub by: String,
     pub at: Timestamp,
+    /// Origin of the operator's token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 impl Life {
@@ -189,6 +203,8 @@ mod tests {
             consented_by: "ada".to_owned(),
             consented_at: NOW,
             consent: "asked".to_owned(),
+            source: Source::Folder,
+            approved_by: None,
             quarantine: None,
         }
     }

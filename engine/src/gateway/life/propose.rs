@@ -4,10 +4,9 @@ use std::path::Path;
 
 use switchyard_gateway::manifest::Hosts;
 
-use super::LifeError;
+use super::approval::{Source, Step, Widening, beyond, widening};
 use super::record::Record;
-use crate::environment::Environment;
-use crate::gateway::drive::wire_environment;
+use super::{LifeError, add};
 use crate::gateway::inspect::Inspection;
 use crate::gateway::{Gateways, inspect};
 
@@ -21,6 +20,8 @@ pub struct Proposal {
     pub is_known: bool,
     /// No question would be asked: its hash is pinned, or this is development mode.
     pub needs_no_consent: bool,
+    /// What a second operator would have to approve.
+    pub needs_approval: Option<Widening>,
     /// It would run in a process of its own.
     pub runs_apart: bool,
 }
@@ -36,38 +37,36 @@ pub struct Replaced {
 impl Gateways {
     /// Looks at a file without running any of it, and says what it would change.
     pub async fn propose(&self, path: &Path) -> Result<Proposal, LifeError> {
-        let (path, pace) = (path.to_owned(), self.0.pace());
-        let task = tokio::task::spawn_blocking(move || inspect::inspect(&path, pace));
-        let inspected = task.await.map_err(|_| LifeError::Stopping)??;
-        Ok(self.proposal(inspected.inspection))
+        let (looked, pace) = (path.to_owned(), self.0.pace());
+        let task = tokio::task::spawn_blocking(move || inspect::inspect(&looked, pace));
+        let inspection = task.await.map_err(|_| LifeError::Stopping)??.inspection;
+        let source = self.source(path, &inspection.sha256);
+        Ok(self.proposal(inspection, source))
     }
 
-    pub(super) fn proposal(&self, inspection: Inspection) -> Proposal {
+    pub(super) fn proposal(&self, inspection: Inspection, source: Source) -> Proposal {
         let record = self.0.life.record(&inspection.manifest.name);
+        let standing = self.standing_consent(&inspection.sha256);
+        let granted = (
+            standing.unwrap_or("asked"),
+            inspection.manifest.hosts.clone(),
+            source,
+        );
+        let kept = add::kept(&inspection, granted, ("", self.0.clock.now()));
         let replaced = record.as_ref().and_then(Record::current_version);
         Proposal {
             replaces: replaced.map(|kept| Replaced {
                 version: kept.version.clone(),
                 sha256: kept.sha256.clone(),
-                new_hosts: more(&inspection.manifest.hosts, &kept.hosts),
+                new_hosts: beyond(&inspection.manifest.hosts, &kept.hosts),
             }),
+            needs_approval: record
+                .as_ref()
+                .and_then(|record| widening(record, &kept, Step::Forward)),
             is_known: record.is_some_and(|record| record.version(&inspection.sha256).is_some()),
-            needs_no_consent: self.standing_consent(&inspection.sha256).is_some(),
+            needs_no_consent: standing.is_some(),
             runs_apart: self.0.settings.runs_apart(&inspection.sha256),
             inspection,
         }
-    }
-}
-
-/// What `new` has and `old` has not.
-fn more(new: &Hosts, old: &Hosts) -> Hosts {
-    let of = |environment: Environment| {
-        let environment = wire_environment(environment);
-        let fresh = |host: &&String| !old.of(environment).contains(host);
-        new.of(environment).iter().filter(fresh).cloned().collect()
-    };
-    Hosts {
-        sandbox: of(Environment::Sandbox),
-        live: of(Environment::Live),
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::Hosts;
 
 use super::By;
+use super::approval::{Awaiting, Source, Step, is_within, widening};
 use super::change::{Change, What};
 use super::error::LifeError;
 use crate::clock::Timestamp;
@@ -28,6 +29,9 @@ pub struct Record {
     pub versions: Vec<Kept>,
     #[serde(default)]
     pub changes: VecDeque<Change>,
+    /// An upgrade that a second operator has to approve.
+    #[serde(default)]
+    pub awaiting: Option<Awaiting>,
 }
 
 /// A version that was taken on.
@@ -43,6 +47,10 @@ pub struct Kept {
     pub consented_at: Timestamp,
     /// How consent was given: `pinned`, `asked` or `development`.
     pub consent: String,
+    pub source: Source,
+    /// The second operator, where one was needed.
+    #[serde(default)]
+    pub approved_by: Option<String>,
     #[serde(default)]
     pub quarantine: Option<Quarantine>,
 }
@@ -56,6 +64,7 @@ impl Record {
             previous: Vec::new(),
             versions: Vec::new(),
             changes: VecDeque::new(),
+            awaiting: None,
         }
     }
 
@@ -90,8 +99,19 @@ impl Record {
             false => What::Upgraded,
         };
         let sha256 = kept.sha256.clone();
+        self.awaiting = self
+            .awaiting
+            .take()
+            .filter(|other| other.version.sha256 != sha256);
         match self.find(&sha256) {
-            Some(known) => *known = kept,
+            Some(known) => {
+                let is_approved = is_within(&kept.hosts, &known.hosts);
+                let approved_by = known.approved_by.take().filter(|_| is_approved);
+                *known = Kept {
+                    approved_by: kept.approved_by.clone().or(approved_by),
+                    ..kept
+                };
+            }
             None => self.versions.push(kept),
         }
         if let Some(replaced) = self
@@ -139,6 +159,7 @@ impl Record {
                 sha256: target.chars().take(12).collect(),
             });
         }
+        self.check_step_back(&target)?;
         // What comes after the target in the line is left behind; what came before it stays the way further back.
         match self.previous.iter().rposition(|earlier| *earlier == target) {
             Some(place) => self.previous.truncate(place),
@@ -207,6 +228,9 @@ impl Record {
                 .cloned()
                 .ok_or_else(|| LifeError::NoEarlier(self.name.clone()))?,
         };
+        if self.current.is_none() {
+            self.check_step_back(&target)?;
+        }
         let mut was_kept = self
             .find(&target)
             .is_some_and(|kept| kept.quarantine.take().is_some());
@@ -228,15 +252,42 @@ impl Record {
         self.versions.iter_mut().find(|kept| kept.sha256 == sha256)
     }
 
+    /// A version that was current before may be so again, unless it would get more than the one in
+    /// use and nobody has approved that.
+    fn check_step_back(&self, target: &str) -> Result<(), LifeError> {
+        let target = self
+            .version(target)
+            .filter(|kept| kept.approved_by.is_none());
+        match target.filter(|target| widening(self, target, Step::Back).is_some()) {
+            Some(target) => Err(LifeError::WiderThanCurrent {
+                name: self.name.clone(),
+                sha256: target.sha256.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn note(&mut self, what: What, sha256: Option<&str>, by: &By<'_>, now: Timestamp) {
         let version = sha256.and_then(|sha256| self.version(sha256));
         let version = version.map(|kept| kept.version.clone());
+        let named = sha256.map(|sha256| (sha256, version.as_deref().unwrap_or("-")));
+        self.note_of(what, named, by, now);
+    }
+
+    /// `version`: the hash and the number of the version that the change is about.
+    pub(super) fn note_of(
+        &mut self,
+        what: What,
+        version: Option<(&str, &str)>,
+        by: &By<'_>,
+        now: Timestamp,
+    ) {
         self.changes.push_back(Change {
             at: now,
             by: by.who.to_owned(),
             what,
-            sha256: sha256.map(str::to_owned),
-            version,
+            sha256: version.map(|(sha256, _)| sha256.to_owned()),
+            version: version.map(|(_, version)| version.to_owned()),
             why: by.why.map(str::to_owned),
         });
         while self.changes.len() > GATEWAY_CHANGES {
@@ -280,6 +331,8 @@ mod tests {
             consented_by: "ada".to_owned(),
             consented_at: NOW,
             consent: "asked".to_owned(),
+            source: Source::Folder,
+            approved_by: None,
             quarantine: None,
         }
     }

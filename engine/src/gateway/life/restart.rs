@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
+use super::approval::{Awaiting, Source};
 use super::record::Record;
-use super::{Book, LifeError, rows};
+use super::{Book, By, LifeError, rows};
 use crate::gateway::inspect::Refused;
 use crate::gateway::pieces::Pace;
 use crate::gateway::version::{ENGINE, Quarantine, Version};
@@ -43,7 +44,31 @@ impl Gateways {
                 Err(error) => self.could_not_load(&record, &sha256, &error).await,
             }
         }
+        self.adopt_listed().await;
         Ok(())
+    }
+
+    /// Makes versions current that waited for approval and that the settings pin now. Somebody holds
+    /// `changing`.
+    async fn adopt_listed(&self) {
+        let records: Vec<Record> = self.0.life.book().records.values().cloned().collect();
+        for mut record in records {
+            let is_listed =
+                |waiting: &Awaiting| self.is_pinned_by_settings(&waiting.version.sha256);
+            let Some(waiting) = record.awaiting.take().filter(is_listed) else {
+                continue;
+            };
+            let (name, mut version) = (record.name.clone(), waiting.version);
+            version.source = Source::Listed;
+            let by = By::because(ENGINE, "pinned by the settings");
+            let adopted = async {
+                let loaded = self.loaded(&record, &version.sha256).await?;
+                self.adopt(record, &loaded, version, &by).await
+            };
+            if let Err(error) = adopted.await {
+                tracing::error!(gateway.name = name, %error, "failed to adopt a pinned upgrade");
+            }
+        }
     }
 
     /// Copies and uploads that a crash cut short. Nobody else writes here: the store is ours alone.

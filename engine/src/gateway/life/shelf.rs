@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use switchyard_gateway::abi::Plugin;
 
+use super::approval::Source;
+use super::record::{Kept, Record};
 use super::{By, LifeError};
 use crate::gateway::home::Home;
 use crate::gateway::library::Library;
@@ -57,8 +59,22 @@ impl Gateways {
         let loaded = self.0.registry.version(name, sha256);
         let version = loaded.or_else(|| self.taken_from_shelf(name, sha256));
         let version = version.ok_or_else(|| LifeError::NotFound(name.to_owned()))?;
-        let hosts = version.manifest.hosts.clone();
-        self.adopt(&version, 0, "trusted", hosts, by).await?;
+        let kept = Kept {
+            sha256: version.sha256.clone(),
+            version: version.manifest.version.clone(),
+            title: version.manifest.title.clone(),
+            bytes: 0,
+            hosts: version.manifest.hosts.clone(),
+            consented_by: by.who.to_owned(),
+            consented_at: self.0.clock.now(),
+            consent: "trusted".to_owned(),
+            source: Source::Folder,
+            approved_by: None,
+            quarantine: None,
+        };
+        let record = self.0.life.record(name);
+        let record = record.unwrap_or_else(|| Record::new(name));
+        self.adopt(record, &version, kept, by).await?;
         Ok(version)
     }
 

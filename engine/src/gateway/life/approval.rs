@@ -1,0 +1,249 @@
+//! Approval of an upgrade by a second operator.
+//!
+//! The current version of a gateway is called with the credentials of all its connections. So one
+//! operator token must not be able to replace it by any code: an upgrade that widens the hosts, or
+//! that comes from another source, becomes current only after a token of another origin has approved
+//! it, or when the settings file pins its hash. Until then it is not loaded, and the version before
+//! it serves.
+
+use serde::{Deserialize, Serialize};
+use switchyard_gateway::manifest::Hosts;
+
+use super::add::covers;
+use super::change::{What, checked};
+use super::record::{Kept, Record};
+use super::{By, LifeError, Overview};
+use crate::clock::Timestamp;
+use crate::gateway::Gateways;
+
+/// Where a file came from. Ordered by what vouches for it beside an operator token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The operator API: nothing but the token that uploaded it.
+    Upload,
+    /// The operator's folder: whoever can write to it.
+    Folder,
+    /// The release's own list of hashes, or `gateways.pinned` of the settings file.
+    Listed,
+}
+
+impl Source {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Upload => "upload",
+            Self::Folder => "folder",
+            Self::Listed => "listed",
+        }
+    }
+}
+
+/// What a version would get that the one in use has not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widening {
+    /// Hosts that the version in use may not call.
+    pub hosts: Hosts,
+    /// Source of the version in use, if this one comes from another or is a new upload.
+    pub source: Option<Source>,
+}
+
+/// A version that waits for its approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaiting {
+    pub version: Kept,
+    pub widens: Widening,
+    /// Origins of the tokens that uploaded it or consented to it.
+    pub origins: Vec<String>,
+}
+
+/// The two changes that a version may become current by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its file is added.
+    Forward,
+    /// It was current before: its code has had the credentials already.
+    Back,
+}
+
+/// What `next` would get beyond the version in use, or the last one of a removed gateway. `None`:
+/// nothing that needs an approval.
+pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widening> {
+    if next.source == Source::Listed || is_exempt(next) {
+        return None;
+    }
+    let used = record.current_version().or_else(|| record.last_version())?;
+    let hosts = beyond(&next.hosts, &used.hosts);
+    let is_same_file = next.sha256 == used.sha256;
+    let is_other_source = match step {
+        Step::Forward => next.source != used.source || next.source == Source::Upload,
+        Step::Back => next.source < used.source,
+    };
+    let widens = Widening {
+        source: (is_other_source && !is_same_file).then_some(used.source),
+        hosts,
+    };
+    let is_wider = !is_within(&next.hosts, &used.hosts);
+    (is_wider || widens.source.is_some()).then_some(widens)
+}
+
+/// The hosts of `next` that `used` does not cover.
+pub(super) fn beyond(next: &Hosts, used: &Hosts) -> Hosts {
+    let fresh = |listed: &[String], used: &[String]| {
+        let is_fresh = |host: &&String| !covers(used, host);
+        listed.iter().filter(is_fresh).cloned().collect()
+    };
+    Hosts {
+        sandbox: fresh(&next.sandbox, &used.sandbox),
+        live: fresh(&next.live, &used.live),
+    }
+}
+
+pub(super) fn is_within(next: &Hosts, used: &Hosts) -> bool {
+    let beyond = beyond(next, used);
+    beyond.sandbox.is_empty() && beyond.live.is_empty()
+}
+
+/// Development mode and programs that embed the engine take every file as it is.
+fn is_exempt(next: &Kept) -> bool {
+    matches!(next.consent.as_str(), "development" | "trusted")
+}
+
+impl Record {
+    /// The version that was current last, of a removed gateway.
+    pub(super) fn last_version(&self) -> Option<&Kept> {
+        self.version(self.previous.last()?)
+    }
+
+    /// `version` waits for its approval. The same file again adds its operators to those that cannot
+    /// approve it; another file takes its place.
+    pub(super) fn put_aside(&mut self, mut awaiting: Awaiting, by: &By<'_>, now: Timestamp) {
+        let known = self.awaiting.take();
+        if let Some(known) = known.filter(|known| known.version.sha256 == awaiting.version.sha256) {
+            awaiting.origins.extend(known.origins);
+            awaiting.origins.sort();
+            awaiting.origins.dedup();
+        }
+        let (sha256, version) = (&awaiting.version.sha256, &awaiting.version.version);
+        self.note_of(What::AwaitsApproval, Some((sha256, version)), by, now);
+        self.awaiting = Some(awaiting);
+    }
+
+    /// Takes the version that `beginning` names out of its place, for an operator who may approve it.
+    fn approved(&mut self, beginning: &str, by: &By<'_>) -> Result<Awaiting, LifeError> {
+        let awaiting = self.awaiting(beginning)?;
+        let origin = by.origin.unwrap_or_default();
+        if origin.is_empty() || awaiting.origins.iter().any(|known| known == origin) {
+            return Err(LifeError::NotIndependent {
+                name: self.name.clone(),
+                sha256: awaiting.version.sha256.clone(),
+            });
+        }
+        let found = awaiting.clone();
+        self.awaiting = None;
+        Ok(found)
+    }
+
+    fn awaiting(&self, beginning: &str) -> Result<&Awaiting, LifeError> {
+        let beginning = beginning.trim().to_lowercase();
+        let is_meant = |waiting: &&Awaiting| {
+            beginning.len() >= HASH_BEGINNING && waiting.version.sha256.starts_with(&beginning)
+        };
+        let missing = || LifeError::NothingToApprove {
+            name: self.name.clone(),
+            sha256: beginning.clone(),
+        };
+        self.awaiting.as_ref().filter(is_meant).ok_or_else(missing)
+    }
+}
+
+impl Gateways {
+    /// Makes a version that waits for approval the current one. `beginning`: of its hash.
+    ///
+    /// # Errors
+    /// When the operator's token has the origin of one that uploaded it or consented to it.
+    pub async fn approve(
+        &self,
+        name: &str,
+        beginning: &str,
+        by: &By<'_>,
+    ) -> Result<Overview, LifeError> {
+        let by = checked(by)?;
+        {
+            let life = &self.0.life;
+            let _changing = life.changing.lock().await;
+            let mut record = life.found(name)?;
+            let mut version = record.approved(beginning, &by)?.version;
+            version.approved_by = Some(by.who.to_owned());
+            let loaded = self.loaded(&record, &version.sha256).await?;
+            self.adopt(record, &loaded, version, &by).await?;
+        }
+        self.overview(name).await
+    }
+
+    /// Forgets a version that waits for approval. `beginning`: of its hash.
+    pub async fn reject(
+        &self,
+        name: &str,
+        beginning: &str,
+        by: &By<'_>,
+    ) -> Result<Overview, LifeError> {
+        let by = checked(by)?;
+        {
+            let life = &self.0.life;
+            let _changing = life.changing.lock().await;
+            let mut record = life.found(name)?;
+            let rejected = record.awaiting(beginning)?.version.clone();
+            record.awaiting = None;
+            let named = (rejected.sha256.as_str(), rejected.version.as_str());
+            record.note_of(What::Rejected, Some(named), &by, self.0.clock.now());
+            self.keep_and_log(record).await?;
+        }
+        self.overview(name).await
+    }
+
+    /// Stores that a version waits, and says so as an error. Somebody holds `changing`.
+    pub(super) async fn put_aside(
+        &self,
+        mut record: Record,
+        awaiting: Awaiting,
+        by: &By<'_>,
+    ) -> Result<LifeError, LifeError> {
+        let waits = LifeError::AwaitsApproval {
+            name: record.name.clone(),
+            version: awaiting.version.version.clone(),
+            sha256: awaiting.version.sha256.clone(),
+        };
+        record.put_aside(awaiting, by, self.0.clock.now());
+        self.keep_and_log(record).await?;
+        Ok(waits)
+    }
+
+    async fn keep_and_log(&self, record: Record) -> Result<(), LifeError> {
+        let (name, change) = (record.name.clone(), record.changes.back().cloned());
+        self.0.life.keep(record).await?;
+        if let Some(change) = change {
+            change.log(&name);
+        }
+        Ok(())
+    }
+
+    /// Where a file lies says where it came from, unless its hash is listed.
+    pub(super) fn source(&self, path: &std::path::Path, sha256: &str) -> Source {
+        let settings = &self.0.settings;
+        if settings.bundled.contains(sha256) || self.is_pinned_by_settings(sha256) {
+            return Source::Listed;
+        }
+        let folder = self.0.life.book().folder.clone();
+        match folder.is_some_and(|folder| path.parent() == Some(folder.as_path())) {
+            true => Source::Folder,
+            false => Source::Upload,
+        }
+    }
+}
+
+/// Characters of a hash by which an operator says which file they approve.
+const HASH_BEGINNING: usize = 12;
+
+#[cfg(test)]
+#[path = "approval_tests.rs"]
+mod tests;
