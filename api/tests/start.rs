@@ -334,6 +334,11 @@ impl Installation {
             "[secrets]\nmaster_key_file = 'master.key'\n[log]\nformat = 'json'\nlevel = 'debug'\n[operator]{operator}"
         );
         fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
+        Self::up(folder, token)
+    }
+
+    /// Starts the server on a folder that has been set up.
+    fn up(folder: TempDir, token: String) -> Self {
         let mut process = switchyard(folder.path())
             .args(["serve", "--config", "switchyard.toml", "--port", "0"])
             .envs(ANY_ADMIN_PORT)
@@ -376,7 +381,12 @@ impl Installation {
     }
 
     /// Ends it, and gives what it wrote since it served.
-    fn stop(mut self) -> Vec<String> {
+    fn stop(self) -> Vec<String> {
+        self.end().1
+    }
+
+    /// The same, with its folder.
+    fn end(mut self) -> (TempDir, Vec<String>) {
         let id = self.process.id().to_string();
         assert!(
             Command::new("kill")
@@ -387,7 +397,7 @@ impl Installation {
         );
         let rest = self.log.map(Result::unwrap).collect();
         assert_eq!(self.process.wait().unwrap().code(), Some(0));
-        rest
+        (self.folder, rest)
     }
 }
 
@@ -434,4 +444,62 @@ fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_se
     for secret in [key, "a-signing-secret", &token] {
         assert!(!log.contains(secret), "the log holds a secret");
     }
+}
+
+#[test]
+fn all_secrets_open_under_a_new_master_key_after_a_reseal_and_not_under_the_old_one() {
+    let installation = Installation::start();
+    let token = installation.token.clone();
+    let account = installation.ask("accounts create Acme");
+    let account = account["id"].as_str().unwrap();
+    let app = installation.ask(&format!("apps create --account {account} Shop"));
+    let app = app["id"].as_str().unwrap();
+    let webhook = installation.ask(&format!(
+        "webhooks create --app {app} https://shop.example/hooks --secret a-signing-secret"
+    ));
+    let webhook = webhook["id"].as_str().unwrap().to_owned();
+    let reseal = [
+        "reseal",
+        "--config",
+        "switchyard.toml",
+        "--new-key",
+        "new.key",
+    ];
+    let words = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let made = run(installation.folder.path(), &["master-key", "new.key"]);
+    assert!(made.status.success());
+    let running = run(installation.folder.path(), &reseal);
+    assert!(!running.status.success(), "the server runs");
+    assert!(
+        words(&running).contains("stop the server"),
+        "{}",
+        words(&running)
+    );
+
+    let (folder, _) = installation.end();
+    // The second time there is nothing left to do.
+    for sealed in [
+        "Sealed the secrets of 1 accounts",
+        "Sealed the secrets of 0 accounts",
+    ] {
+        let done = run(folder.path(), &reseal);
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(said.contains(sealed), "{said}{}", words(&done));
+    }
+    let old = run(
+        folder.path(),
+        &["serve", "--config", "switchyard.toml", "--port", "0"],
+    );
+    assert!(
+        !old.status.success() && words(&old).contains("master key"),
+        "{}",
+        words(&old)
+    );
+    let settings = folder.path().join("switchyard.toml");
+    let text = fs::read_to_string(&settings).unwrap();
+    fs::write(&settings, text.replace("'master.key'", "'new.key'")).unwrap();
+    let installation = Installation::up(folder, token);
+    let secret = installation.ask(&format!("webhooks secret {webhook}"));
+    assert_eq!(secret["secret"], "a-signing-secret");
+    installation.stop();
 }
