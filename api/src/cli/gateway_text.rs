@@ -144,6 +144,9 @@ fn widened(widens: &Value, source: &str) -> String {
             ));
         }
     }
+    if widens["in_process"] == true {
+        text.push_str("  runs inside the server's process, where every secret can be read\n");
+    }
     if let Some(used) = widens["source_in_use"].as_str() {
         text.push_str(&format!("  source {source}, the version in use: {used}\n"));
     }

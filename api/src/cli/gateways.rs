@@ -47,7 +47,7 @@ pub enum Gateways {
     /// Approve an upgrade that widens the hosts or comes from another source, as the second operator
     Approve {
         name: String,
-        /// SHA-256 of the file, at least 12 characters of it
+        /// SHA-256 of the file
         sha256: String,
         #[arg(long)]
         why: Option<String>,
@@ -55,7 +55,7 @@ pub enum Gateways {
     /// Drop an upgrade that waits for approval
     Reject {
         name: String,
-        /// SHA-256 of the file, at least 12 characters of it
+        /// SHA-256 of the file
         sha256: String,
         #[arg(long)]
         why: Option<String>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{AccessError, Unauthorized};
 use super::rows::{self, Kind};
+use super::set::Set;
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
 use crate::clock::Timestamp;
@@ -95,9 +96,24 @@ impl Access {
             Ok(Operator {
                 name: found.name.clone(),
                 token: Some(found.id),
-                origin: found.origin.clone(),
+                origin: self.live_origin(&set, &found.origin),
             })
         })
+    }
+
+    /// An origin that was taken out of the settings, or deleted, proves nothing any more: empty.
+    fn live_origin(&self, set: &Set, origin: &str) -> String {
+        let mut of_settings = self.0.options.operator_tokens.iter();
+        let is_live = of_settings.any(|token| token.hash.to_string() == origin)
+            || set
+                .tokens
+                .values()
+                .any(|token| token.hash.to_string() == origin);
+        if is_live {
+            origin.to_owned()
+        } else {
+            String::new()
+        }
     }
 
     /// Whether this operator's token still opens anything: for what lasts longer than a request.

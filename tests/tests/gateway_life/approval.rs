@@ -142,7 +142,12 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
     let shown = said(&world.server, &["show", "stripe"]).await?;
     let told = "awaits the approval of a second operator";
     assert!(shown.contains(told) && shown.contains(EVIL), "{shown}");
-    let approved = approve(&world.bo, &hash[..12]).await?.expect(200)?;
+    is_refused(
+        &approve(&world.bo, &hash[..12]).await?,
+        404,
+        "resource_not_found",
+    )?;
+    let approved = approve(&world.bo, &hash).await?.expect(200)?;
     let version = &approved.body["data"]["versions"][0];
     assert_eq!(version["consent"]["approved_by"], "bo");
     assert_eq!(world.state().await?, serving("1.0.1"));

@@ -11,7 +11,7 @@ use crate::state::ApiState;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// The hash of the file, or its first 12 characters or more.
+    /// The whole hash of the file.
     sha256: String,
     why: Option<String>,
 }

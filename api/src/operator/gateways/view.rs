@@ -87,7 +87,11 @@ fn awaiting(awaiting: &Awaiting) -> Value {
 }
 
 fn widening(widens: &Widening) -> Value {
-    json!({ "hosts": widens.hosts, "source_in_use": widens.source })
+    json!({
+        "hosts": widens.hosts,
+        "source_in_use": widens.source,
+        "in_process": widens.in_process,
+    })
 }
 
 fn isolation(is_apart: bool) -> &'static str {

@@ -342,7 +342,8 @@ async fn each_operator_token_has_a_name_of_its_own_and_the_origin_of_the_one_tha
         .create_operator_token("bo", Some(&ada))
         .await
         .unwrap();
-    let bo = access.authenticate_operator(bo.secret.expose()).unwrap();
+    let made = bo.secret;
+    let bo = access.authenticate_operator(made.expose()).unwrap();
     let cy = access.create_operator_token("cy", Some(&bo)).await.unwrap();
     let cy = access.authenticate_operator(cy.secret.expose()).unwrap();
     assert_eq!([&bo.origin, &cy.origin], [&ada.origin; 2]);
@@ -351,6 +352,10 @@ async fn each_operator_token_has_a_name_of_its_own_and_the_origin_of_the_one_tha
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("name is taken"), "{taken}: {refused}");
     }
+    // Of a token that the settings name no more nothing descends that could approve anything.
+    let without = load(Options::default()).await.unwrap();
+    let of_nobody = without.authenticate_operator(made.expose()).unwrap();
+    assert_eq!(of_nobody.origin, "");
     // A name that only the settings give later is refused at the start.
     let mut later = options();
     later.operator_tokens[0].name = "cy".to_owned();

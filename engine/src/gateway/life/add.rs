@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use switchyard_gateway::manifest::Hosts;
 
-use super::approval::{Awaiting, Source, Step, widening};
+use super::approval::{Awaiting, Source};
 use super::change::checked;
 use super::record::{Kept, Record};
 use super::{By, LifeError, Pin, rows};
@@ -61,10 +61,17 @@ impl Gateways {
                 .life
                 .record(&name)
                 .unwrap_or_else(|| Record::new(&name));
-            let checked = match widening(&record, &kept, Step::Forward) {
+            let checked = match gateways.to_approve(&record, &kept) {
                 Some(widens) => {
                     library::keep(&inner.settings.dir, &path, &inspected, pace)?;
-                    Err(widens)
+                    // The hash names the file, not the hosts that were granted of its manifest: so
+                    // who approves the hash is shown all of them.
+                    let hosts = inspected.inspection.manifest.hosts.clone();
+                    let whole = Kept {
+                        hosts,
+                        ..kept.clone()
+                    };
+                    Err(gateways.to_approve(&record, &whole).unwrap_or(widens))
                 }
                 None => Ok(inner.open(&path, &inspected, pace)?),
             };

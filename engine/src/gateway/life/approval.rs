@@ -45,6 +45,9 @@ pub struct Widening {
     pub hosts: Hosts,
     /// Source of the version in use, if this one comes from another or is a new upload.
     pub source: Option<Source>,
+    /// It would run inside the process of the engine, where every secret can be read.
+    #[serde(default)]
+    pub in_process: bool,
 }
 
 /// A version that waits for its approval.
@@ -66,9 +69,10 @@ pub(super) enum Step {
 }
 
 /// What `next` would get beyond the version in use, or the last one of a removed gateway. `None`:
-/// nothing that needs an approval.
+/// nothing that needs an approval. An earlier approval covers the code of a version, and not hosts
+/// that the version in use may not call: that may be the reason why it was replaced.
 pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widening> {
-    if next.source == Source::Listed || is_exempt(next) {
+    if is_exempt(next) || (step == Step::Forward && next.source == Source::Listed) {
         return None;
     }
     let used = record.current_version().or_else(|| record.last_version())?;
@@ -76,14 +80,33 @@ pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widen
     let is_same_file = next.sha256 == used.sha256;
     let is_other_source = match step {
         Step::Forward => next.source != used.source || next.source == Source::Upload,
-        Step::Back => next.source < used.source,
+        Step::Back => next.source < used.source && next.approved_by.is_none(),
     };
     let widens = Widening {
         source: (is_other_source && !is_same_file).then_some(used.source),
         hosts,
+        in_process: false,
     };
     let is_wider = !is_within(&next.hosts, &used.hosts);
     (is_wider || widens.source.is_some()).then_some(widens)
+}
+
+/// The same for code that would run inside the process of the engine, also of a first version.
+fn widening_in_process(record: &Record, next: &Kept) -> Option<Widening> {
+    let beside = widening(record, next, Step::Forward);
+    let is_known = record.version(&next.sha256).is_some();
+    if next.source == Source::Listed || is_exempt(next) || is_known {
+        return beside;
+    }
+    let nothing = Widening {
+        hosts: Hosts::default(),
+        source: None,
+        in_process: true,
+    };
+    Some(Widening {
+        in_process: true,
+        ..beside.unwrap_or(nothing)
+    })
 }
 
 /// The hosts of `next` that `used` does not cover.
@@ -128,9 +151,9 @@ impl Record {
         self.awaiting = Some(awaiting);
     }
 
-    /// Takes the version that `beginning` names out of its place, for an operator who may approve it.
-    fn approved(&mut self, beginning: &str, by: &By<'_>) -> Result<Awaiting, LifeError> {
-        let awaiting = self.awaiting(beginning)?;
+    /// Takes the version with this hash out of its place, for an operator who may approve it.
+    fn approved(&mut self, sha256: &str, by: &By<'_>) -> Result<Awaiting, LifeError> {
+        let awaiting = self.awaiting(sha256)?;
         let origin = by.origin.unwrap_or_default();
         if origin.is_empty() || awaiting.origins.iter().any(|known| known == origin) {
             return Err(LifeError::NotIndependent {
@@ -143,28 +166,37 @@ impl Record {
         Ok(found)
     }
 
-    fn awaiting(&self, beginning: &str) -> Result<&Awaiting, LifeError> {
-        let beginning = beginning.trim().to_lowercase();
-        let is_meant = |waiting: &&Awaiting| {
-            beginning.len() >= HASH_BEGINNING && waiting.version.sha256.starts_with(&beginning)
-        };
+    /// By its whole hash: two files with the same beginning are quickly made.
+    fn awaiting(&self, sha256: &str) -> Result<&Awaiting, LifeError> {
+        let sha256 = sha256.trim().to_lowercase();
+        let waiting = self.awaiting.as_ref();
         let missing = || LifeError::NothingToApprove {
             name: self.name.clone(),
-            sha256: beginning.clone(),
+            sha256: sha256.clone(),
         };
-        self.awaiting.as_ref().filter(is_meant).ok_or_else(missing)
+        waiting
+            .filter(|waiting| waiting.version.sha256 == sha256)
+            .ok_or_else(missing)
     }
 }
 
 impl Gateways {
-    /// Makes a version that waits for approval the current one. `beginning`: of its hash.
+    /// What a second operator has to approve before `next` becomes current.
+    pub(super) fn to_approve(&self, record: &Record, next: &Kept) -> Option<Widening> {
+        match self.0.settings.runs_apart(&next.sha256) {
+            true => widening(record, next, Step::Forward),
+            false => widening_in_process(record, next),
+        }
+    }
+
+    /// Makes the version with this hash, which waits for approval, the current one.
     ///
     /// # Errors
     /// When the operator's token has the origin of one that uploaded it or consented to it.
     pub async fn approve(
         &self,
         name: &str,
-        beginning: &str,
+        sha256: &str,
         by: &By<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
@@ -172,7 +204,7 @@ impl Gateways {
             let life = &self.0.life;
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
-            let mut version = record.approved(beginning, &by)?.version;
+            let mut version = record.approved(sha256, &by)?.version;
             version.approved_by = Some(by.who.to_owned());
             let loaded = self.loaded(&record, &version.sha256).await?;
             self.adopt(record, &loaded, version, &by).await?;
@@ -180,11 +212,11 @@ impl Gateways {
         self.overview(name).await
     }
 
-    /// Forgets a version that waits for approval. `beginning`: of its hash.
+    /// Forgets the version with this hash, which waits for approval.
     pub async fn reject(
         &self,
         name: &str,
-        beginning: &str,
+        sha256: &str,
         by: &By<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
@@ -192,7 +224,7 @@ impl Gateways {
             let life = &self.0.life;
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
-            let rejected = record.awaiting(beginning)?.version.clone();
+            let rejected = record.awaiting(sha256)?.version.clone();
             record.awaiting = None;
             let named = (rejected.sha256.as_str(), rejected.version.as_str());
             record.note_of(What::Rejected, Some(named), &by, self.0.clock.now());
@@ -240,9 +272,6 @@ impl Gateways {
         }
     }
 }
-
-/// Characters of a hash by which an operator says which file they approve.
-const HASH_BEGINNING: usize = 12;
 
 #[cfg(test)]
 #[path = "approval_tests.rs"]

@@ -52,11 +52,14 @@ fn owned(hosts: &[&str]) -> Vec<String> {
     hosts.iter().map(|host| (*host).to_owned()).collect()
 }
 
+/// Hosts and sources before and after, and what is widened: hosts, and whether by the source.
+type Row<'t> = (&'t [&'t str], Source, Source, Option<(&'t [&'t str], bool)>);
+
 #[test]
 fn an_upgrade_with_other_hosts_or_from_another_source_needs_an_approval() {
     use Source::{Folder, Listed, Upload};
     let used = &["api.acme.example", "*.eu.acme.example"];
-    let table: [(&[&str], Source, Source, Option<(&[&str], bool)>); 10] = [
+    let table: [Row<'_>; 10] = [
         (&["api.acme.example"], Folder, Folder, None),
         (&["pay.eu.acme.example"], Folder, Folder, None),
         (&["*.eu.acme.example"], Folder, Folder, None),
@@ -139,15 +142,27 @@ fn a_wide_version_from_before_the_connections_is_no_way_back_for_one_operator() 
     );
     assert_eq!(record.current, None);
     assert!(record.restore(None, &by("ada"), NOW).is_ok());
+}
 
-    // One that was approved before is a way back, also after its file was added again.
-    let approved = Kept {
+#[test]
+fn an_approval_covers_the_code_of_a_version_and_not_hosts_that_were_taken_away_since() {
+    let approved = |letter, hosts: &[&str]| Kept {
         approved_by: Some("bo".to_owned()),
-        ..planted.clone()
+        ..version(letter, hosts, Source::Upload)
     };
-    let narrow = version('2', &["api.acme.example"], Source::Listed);
-    let mut record = serving(&[narrow.clone(), approved, planted, narrow]);
-    assert!(record.roll_back(Some("0000"), &by("ada"), NOW).is_ok());
+    let narrow = approved('2', &["api.acme.example"]);
+    let wide = approved('1', &["api.acme.example", "old.acme.example"]);
+    let listed = version('3', &["api.acme.example"], Source::Listed);
+    let mut record = serving(&[wide.clone(), narrow.clone(), listed.clone()]);
+    assert!(record.roll_back(Some("1111"), &by("ada"), NOW).is_err());
+    assert!(record.roll_back(Some("2222"), &by("ada"), NOW).is_ok());
+    // Adding its file again takes nothing away from the approval.
+    let again = Kept {
+        approved_by: None,
+        ..narrow.clone()
+    };
+    let mut record = serving(&[narrow, again, listed]);
+    assert!(record.roll_back(Some("2222"), &by("ada"), NOW).is_ok());
 }
 
 #[test]
@@ -164,6 +179,7 @@ fn awaiting(origins: &[&str]) -> Awaiting {
         widens: Widening {
             hosts: Hosts::default(),
             source: None,
+            in_process: false,
         },
         origins: owned(origins),
     }
@@ -184,7 +200,7 @@ fn only_a_token_of_another_origin_approves() {
         );
     }
     assert!(record.approved(&hash, &ENGINE).is_err());
-    for wrong in ["", "2", &"3".repeat(64)] {
+    for wrong in ["", &hash[..12], &hash[..63], &"3".repeat(64)] {
         let refused = record.approved(wrong, &by("cy")).unwrap_err();
         assert!(
             matches!(refused, LifeError::NothingToApprove { .. }),
@@ -192,7 +208,7 @@ fn only_a_token_of_another_origin_approves() {
         );
     }
     assert!(record.awaiting.is_some());
-    record.approved(&hash[..12], &by("cy")).unwrap();
+    record.approved(&hash, &by("cy")).unwrap();
     assert!(record.awaiting.is_none());
 }
 
@@ -210,4 +226,18 @@ fn a_version_that_waits_is_none_of_the_gateways_versions() {
     assert!(record.versions.len() < GATEWAY_VERSIONS);
     let stored = serde_json::to_vec(&record).unwrap();
     assert_eq!(serde_json::from_slice::<Record>(&stored).unwrap(), record);
+}
+
+#[test]
+fn code_inside_the_engines_process_needs_an_approval_also_as_a_first_version() {
+    let first = version('1', &["api.acme.example"], Source::Upload);
+    let widens = widening_in_process(&Record::new("a"), &first).unwrap();
+    assert!(widens.in_process);
+    let listed = version('1', &["api.acme.example"], Source::Listed);
+    assert_eq!(widening_in_process(&Record::new("a"), &listed), None);
+    // The same file again is there already.
+    assert_eq!(
+        widening_in_process(&serving(std::slice::from_ref(&first)), &first),
+        None
+    );
 }

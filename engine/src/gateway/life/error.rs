@@ -63,8 +63,8 @@ pub enum LifeError {
         sha256: String,
     },
     #[error(
-        "{name} has no version {sha256} that waits for approval: give at least 12 characters of its \
-         hash, as `switchyard gateway show {name}` shows it"
+        "{name} has no version {sha256} that waits for approval: give its whole SHA-256, as \
+         `switchyard gateway show {name}` shows it"
     )]
     NothingToApprove { name: String, sha256: String },
     #[error(
@@ -76,9 +76,9 @@ pub enum LifeError {
     )]
     NotIndependent { name: String, sha256: String },
     #[error(
-        "that version of {name} may call more hosts than the one in use, or comes from another \
-         source, and no second operator has approved it: add its file again, so that it waits for \
-         approval, or add {sha256} to gateways.pinned in the settings file"
+        "that version of {name} may call more hosts than the one in use, or comes from a source \
+         that is vouched for less: add its file again, so that it waits for the approval of a second \
+         operator, or add {sha256} to gateways.pinned in the settings file and then its file"
     )]
     WiderThanCurrent { name: String, sha256: String },
     #[error("a reason is one line of at most {GATEWAY_REASON_CHARACTERS} characters")]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use switchyard_gateway::manifest::Hosts;
 
-use super::approval::{Source, Step, Widening, beyond, widening};
+use super::approval::{Source, Widening, beyond};
 use super::record::Record;
 use super::{LifeError, add};
 use crate::gateway::inspect::Inspection;
@@ -60,9 +60,10 @@ impl Gateways {
                 sha256: kept.sha256.clone(),
                 new_hosts: beyond(&inspection.manifest.hosts, &kept.hosts),
             }),
-            needs_approval: record
-                .as_ref()
-                .and_then(|record| widening(record, &kept, Step::Forward)),
+            needs_approval: match &record {
+                Some(record) => self.to_approve(record, &kept),
+                None => self.to_approve(&Record::new(&kept.title), &kept),
+            },
             is_known: record.is_some_and(|record| record.version(&inspection.sha256).is_some()),
             needs_no_consent: standing.is_some(),
             runs_apart: self.0.settings.runs_apart(&inspection.sha256),

@@ -253,11 +253,9 @@ impl Record {
     }
 
     /// A version that was current before may be so again, unless it would get more than the one in
-    /// use and nobody has approved that.
+    /// use.
     fn check_step_back(&self, target: &str) -> Result<(), LifeError> {
-        let target = self
-            .version(target)
-            .filter(|kept| kept.approved_by.is_none());
+        let target = self.version(target);
         match target.filter(|target| widening(self, target, Step::Back).is_some()) {
             Some(target) => Err(LifeError::WiderThanCurrent {
                 name: self.name.clone(),
