@@ -300,12 +300,8 @@ impl Gateways {
         };
         let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed);
         let asked_at = self.0.clock.now();
-        let scribe = Scribe::new(
-            Some(&journal),
-            &redactor,
-            gateway.name(),
-            operation.as_str(),
-        );
+        let (name, verb) = (gateway.name(), operation.as_str());
+        let scribe = Scribe::new(Some(&journal), &redactor, name, verb);
         let drive = Drive {
             inner: &self.0,
             version: &gateway,
