@@ -110,7 +110,7 @@ pub fn gateway(gateway: &Value) -> String {
     text
 }
 
-/// An upgrade that waits for a second operator, and what it would get more.
+/// An upgrade that waits for a second operator, with its additional hosts and its source.
 fn awaiting(gateway: &Value) -> String {
     let waiting = &gateway["awaiting_approval"];
     if !waiting.is_object() {
@@ -132,7 +132,7 @@ fn awaiting(gateway: &Value) -> String {
     text
 }
 
-/// What an upgrade would get more than the version in use.
+/// Hosts, source and isolation of an upgrade that differ from those of the version in use.
 fn widened(widens: &Value, source: &str) -> String {
     let mut text = String::new();
     for environment in ["live", "sandbox"] {

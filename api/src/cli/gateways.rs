@@ -44,7 +44,7 @@ pub enum Gateways {
         /// As `list` shows it
         name: String,
     },
-    /// Approve an upgrade that widens the hosts or comes from another source, as the second operator
+    /// Approve, as the second operator, an upgrade that widens the hosts or the source
     Approve {
         name: String,
         /// SHA-256 of the file

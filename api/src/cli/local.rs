@@ -29,7 +29,7 @@ pub struct NewToken {
     /// The service.code of the settings
     #[arg(long, default_value = "switchyard")]
     service_code: String,
-    /// Name of whoever uses it, as the audit log shows it
+    /// Name of the operator who uses it, as the audit log shows it
     #[arg(long)]
     name: Option<String>,
 }

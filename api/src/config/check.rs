@@ -80,8 +80,8 @@ fn operator_tokens(settings: &Settings, refusals: &mut Refusals) {
         let Some(token) = SettingsToken::parse(text) else {
             refusals.push(
                 "operator.tokens holds something other than a name, `:sha256:` and 64 hexadecimal \
-                 characters: `switchyard operator-token --name ada` makes a token and prints what to \
-                 write here"
+                 characters: `switchyard operator-token --name ada` makes a token and prints the \
+                 entry for this setting"
                     .to_owned(),
             );
             continue;
@@ -96,8 +96,8 @@ fn operator_tokens(settings: &Settings, refusals: &mut Refusals) {
         let name = token.name.to_lowercase();
         if name == "engine" || !names.insert(name) {
             refusals.push(format!(
-                "operator.tokens names `{}` twice, or as the engine is named: each token has a name \
-                 of its own, by which the log tells who changed what",
+                "operator.tokens names `{}` twice, or as the engine is named: each token needs a \
+                 name of its own, which the audit log shows",
                 token.name
             ));
         }

@@ -131,16 +131,16 @@ pub fn ok(message: &str, data: &impl Serialize) -> Answer {
 
 /// 201 with data.
 pub fn created(message: &str, data: &impl Serialize) -> Answer {
-    Ok(made(StatusCode::CREATED, message, data))
+    Ok(named_response(StatusCode::CREATED, message, data))
 }
 
-/// 202 with data: stored, and waiting for somebody else.
+/// 202 with data: the request is stored and needs another operator.
 pub fn accepted(message: &str, data: &impl Serialize) -> Answer {
-    Ok(made(StatusCode::ACCEPTED, message, data))
+    Ok(named_response(StatusCode::ACCEPTED, message, data))
 }
 
 /// A response that names what was created in the audit line.
-fn made(status: StatusCode, message: &str, data: &impl Serialize) -> Response {
+fn named_response(status: StatusCode, message: &str, data: &impl Serialize) -> Response {
     let mut response = envelope::success(status, message, data);
     let data = serde_json::to_value(data).unwrap_or_default();
     let named = ["id", "name", "sha256"]

@@ -161,7 +161,8 @@ impl Access {
             let mut of_settings = options.operator_tokens.iter();
             if of_settings.any(|named| named.name.to_lowercase() == name) {
                 let problem = format!(
-                    "names `{}`, and the operator API made a token of that name: choose another name",
+                    "names `{}`, which is the name of a token that the operator API made: choose \
+                     another name",
                     token.name
                 );
                 return Err(AccessError::invalid("operator.tokens", problem));

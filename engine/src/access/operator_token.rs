@@ -54,8 +54,8 @@ pub struct SettingsToken {
 }
 
 impl SettingsToken {
-    /// Reads `name:sha256:<hash>`, or `sha256:<hash>`, whose name is `settings-` and the beginning of
-    /// its hash. `None`: it is neither.
+    /// Reads `name:sha256:<hash>`, or `sha256:<hash>`, whose name is `settings-` and the first
+    /// characters of its hash. `None`: it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let (named, hex) = text.rsplit_once("sha256:")?;
         let hash = Fingerprint::from_hex(hex)?;
@@ -126,8 +126,8 @@ impl Access {
         self.set().tokens.values().cloned().collect()
     }
 
-    /// Creates a token. `by`: the operator who asks for it; `None`: the engine itself, in development
-    /// mode.
+    /// Creates a token. `by`: the operator who asks for it; `None`: the engine itself, in
+    /// development mode.
     ///
     /// # Errors
     /// When the name is not one, or another token has it.
@@ -164,8 +164,7 @@ impl Access {
         })
     }
 
-    /// Two tokens of one name, or one that is named like the engine, could not be told apart in the
-    /// audit log.
+    /// Refuses a name that another token or the engine has: the audit log could not distinguish them.
     fn check_token_name(&self, name: &str) -> Result<(), AccessError> {
         let name = name.to_lowercase();
         let of_settings = self.0.options.operator_tokens.iter();
@@ -180,7 +179,7 @@ impl Access {
         match in_settings || made || name == ENGINE_NAME {
             true => Err(AccessError::invalid(
                 "name",
-                "is taken: each operator token has a name of its own, by which the log tells who changed what",
+                "is taken: each operator token needs a name of its own, which the audit log shows",
             )),
             false => Ok(()),
         }

@@ -56,7 +56,7 @@ impl World {
         stripe_as(self.folder.path(), host, patch)
     }
 
-    /// Version that is in use, and the one that waits.
+    /// Version in use, and version that waits for approval.
     async fn state(&self) -> anyhow::Result<(Value, Value)> {
         let shown = self.ada().get(STRIPE).await?.expect(200)?;
         let data = &shown.body["data"];

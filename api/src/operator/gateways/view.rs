@@ -69,7 +69,7 @@ fn version(version: &VersionView) -> Value {
     })
 }
 
-/// An upgrade that a second operator has to approve, and what it would get more.
+/// An upgrade that a second operator has to approve, with its additional hosts and its source.
 fn awaiting(awaiting: &Awaiting) -> Value {
     let version = &awaiting.version;
     json!({

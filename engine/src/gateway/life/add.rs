@@ -47,8 +47,8 @@ impl Gateways {
         let _changing = life.changing.lock().await;
         let (inner, path) = (Arc::clone(&self.0), path.to_owned());
         let (gateways, who) = (self.clone(), by.who.to_owned());
-        // Before it is loaded: nothing of a file runs without consent, and nothing of one that needs
-        // an approval without that.
+        // Before it is loaded: nothing of a file runs without consent and, where one is needed,
+        // without an approval.
         let task = tokio::task::spawn_blocking(move || {
             let pace = inner.pace();
             let inspected = inspect::inspect(&path, pace)?;
@@ -94,7 +94,7 @@ impl Gateways {
         }
     }
 
-    /// Origins of the tokens behind a version: of whoever adds it, and of whoever pinned its hash.
+    /// Origins of the tokens behind a version: the one that adds it, and the one that pinned its hash.
     fn origins(&self, kept: &Kept, by: &By<'_>) -> Vec<String> {
         let pinned = self.0.life.book().pins.get(&kept.sha256).cloned();
         let pinned = pinned.and_then(|pin| pin.origin);

@@ -1,10 +1,10 @@
 //! Approval of an upgrade by a second operator.
 //!
 //! The current version of a gateway is called with the credentials of all its connections. So one
-//! operator token must not be able to replace it by any code: an upgrade that widens the hosts, or
-//! that comes from another source, becomes current only after a token of another origin has approved
-//! it, or when the settings file pins its hash. Until then it is not loaded, and the version before
-//! it serves.
+//! operator token must not be able to replace it by other code. An upgrade that widens the hosts or
+//! comes from another source becomes current only after a token of another origin has approved it,
+//! or when the settings file pins its hash. Until then it is not loaded, and the previous version
+//! serves.
 
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::Hosts;
@@ -16,13 +16,13 @@ use super::{By, LifeError, Overview};
 use crate::clock::Timestamp;
 use crate::gateway::Gateways;
 
-/// Where a file came from. Ordered by what vouches for it beside an operator token.
+/// Source of a file. Ordered by trust, the least trusted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The operator API: nothing but the token that uploaded it.
+    /// The operator API. Only the token vouches for it.
     Upload,
-    /// The operator's folder: whoever can write to it.
+    /// The operator's folder.
     Folder,
     /// The release's own list of hashes, or `gateways.pinned` of the settings file.
     Listed,
@@ -38,14 +38,14 @@ impl Source {
     }
 }
 
-/// What a version would get that the one in use has not.
+/// Rights of an upgrade that the version in use does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widening {
     /// Hosts that the version in use may not call.
     pub hosts: Hosts,
     /// Source of the version in use, if this one comes from another or is a new upload.
     pub source: Option<Source>,
-    /// It would run inside the process of the engine, where every secret can be read.
+    /// Whether it would run inside the process of the engine, where every secret can be read.
     #[serde(default)]
     pub in_process: bool,
 }
@@ -62,14 +62,14 @@ pub struct Awaiting {
 /// The two changes that a version may become current by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Its file is added.
+    /// Adding its file.
     Forward,
-    /// It was current before: its code has had the credentials already.
+    /// Going back to it: its code has had the credentials before.
     Back,
 }
 
-/// What `next` would get beyond the version in use, or the last one of a removed gateway. `None`:
-/// nothing that needs an approval. An earlier approval covers the code of a version, and not hosts
+/// Rights of `next` beyond those of the version in use, or of the last one of a removed gateway.
+/// `None`: nothing that needs an approval. An earlier approval covers the code of a version, and not hosts
 /// that the version in use may not call: that may be the reason why it was replaced.
 pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widening> {
     if is_exempt(next) || (step == Step::Forward && next.source == Source::Listed) {
@@ -137,8 +137,8 @@ impl Record {
         self.version(self.previous.last()?)
     }
 
-    /// `version` waits for its approval. The same file again adds its operators to those that cannot
-    /// approve it; another file takes its place.
+    /// Stores a version that waits for approval. The same file again adds its operators to those
+    /// who cannot approve it; another file takes its place.
     pub(super) fn put_aside(&mut self, mut awaiting: Awaiting, by: &By<'_>, now: Timestamp) {
         let known = self.awaiting.take();
         if let Some(known) = known.filter(|known| known.version.sha256 == awaiting.version.sha256) {
@@ -181,7 +181,7 @@ impl Record {
 }
 
 impl Gateways {
-    /// What a second operator has to approve before `next` becomes current.
+    /// Rights that a second operator has to approve before `next` becomes current.
     pub(super) fn to_approve(&self, record: &Record, next: &Kept) -> Option<Widening> {
         match self.0.settings.runs_apart(&next.sha256) {
             true => widening(record, next, Step::Forward),
@@ -259,7 +259,7 @@ impl Gateways {
         Ok(())
     }
 
-    /// Where a file lies says where it came from, unless its hash is listed.
+    /// Source of a file: by its hash if that is listed, otherwise by its folder.
     pub(super) fn source(&self, path: &std::path::Path, sha256: &str) -> Source {
         let settings = &self.0.settings;
         if settings.bundled.contains(sha256) || self.is_pinned_by_settings(sha256) {

@@ -52,7 +52,7 @@ fn owned(hosts: &[&str]) -> Vec<String> {
     hosts.iter().map(|host| (*host).to_owned()).collect()
 }
 
-/// Hosts and sources before and after, and what is widened: hosts, and whether by the source.
+/// Hosts and source of an upgrade, with the expected widening: hosts, and whether by the source.
 type Row<'t> = (&'t [&'t str], Source, Source, Option<(&'t [&'t str], bool)>);
 
 #[test]
@@ -83,7 +83,7 @@ fn an_upgrade_with_other_hosts_or_from_another_source_needs_an_approval() {
         ),
         (&["api.acme.example"], Listed, Upload, Some((&[], true))),
         (&["api.acme.example"], Upload, Folder, Some((&[], true))),
-        // Nothing but a token vouches for an upload, whatever came before it.
+        // Only a token vouches for an upload, also after another upload.
         (&["api.acme.example"], Upload, Upload, Some((&[], true))),
         (&["evil.example"], Upload, Listed, None),
     ];

@@ -55,7 +55,7 @@ pub enum LifeError {
     NotWaiting(String),
     #[error(
         "{name} {version} ({sha256}) waits for the approval of a second operator, and the version \
-         before it serves: `switchyard gateway show {name}` shows what it would get more"
+         before it serves: `switchyard gateway show {name}` shows what it would widen"
     )]
     AwaitsApproval {
         name: String,
@@ -69,16 +69,15 @@ pub enum LifeError {
     NothingToApprove { name: String, sha256: String },
     #[error(
         "this token has the origin of one that uploaded {name} {sha256} or consented to it, so it \
-         cannot approve it. Two ways are left: a token of another origin approves it (each entry of \
-         operator.tokens in the settings file is an origin, and the tokens made with it share it), \
-         or the hash is added to gateways.pinned in the settings file and the file is added again \
-         after a restart"
+         cannot approve it. Two ways are left: approve it with a token of another origin (each \
+         entry of operator.tokens in the settings file is an origin, and the tokens made with it \
+         share it), or add the hash to gateways.pinned in the settings file and restart"
     )]
     NotIndependent { name: String, sha256: String },
     #[error(
-        "that version of {name} may call more hosts than the one in use, or comes from a source \
-         that is vouched for less: add its file again, so that it waits for the approval of a second \
-         operator, or add {sha256} to gateways.pinned in the settings file and then its file"
+        "that version of {name} may call more hosts than the one in use, or comes from a less \
+         trusted source: add its file again, so that a second operator can approve it, or add \
+         {sha256} to gateways.pinned in the settings file, restart, and add its file"
     )]
     WiderThanCurrent { name: String, sha256: String },
     #[error("a reason is one line of at most {GATEWAY_REASON_CHARACTERS} characters")]

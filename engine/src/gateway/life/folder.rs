@@ -128,7 +128,7 @@ impl Gateways {
             hosts: None,
         };
         let taken = self.install(&waiting.path, consent, by).await;
-        // One that waits for approval is in the engine's own folder: its file is needed no more.
+        // A version that waits for approval has been copied: its file is not needed any more.
         if let Ok(Version { sha256, .. }) | Err(LifeError::AwaitsApproval { sha256, .. }) =
             taken.as_deref()
         {

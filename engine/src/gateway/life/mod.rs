@@ -4,8 +4,8 @@
 //! - The engine's own copies, by their hash, and one record for each gateway are the truth. The operator's files are only where
 //!   versions come from: a restart comes back with the versions that were current, whatever lies in the folder then.
 //! - A change is durable before it takes effect, and says who made it, when and why.
-//! - One operator's consent is not enough for an upgrade that widens the hosts or comes from another
-//!   source: see [`approval`].
+//! - An upgrade that widens the hosts or comes from another source needs two operators: see
+//!   [`approval`].
 //! - A version is taken on by consent only: its hash is pinned, an operator said yes to this very file, or development mode takes
 //!   the folder as a yes.
 //! - Nothing is ever unloaded. Attempts end on the version that they began on, also after an upgrade, a roll back and a removal.

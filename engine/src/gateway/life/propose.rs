@@ -20,7 +20,7 @@ pub struct Proposal {
     pub is_known: bool,
     /// No question would be asked: its hash is pinned, or this is development mode.
     pub needs_no_consent: bool,
-    /// What a second operator would have to approve.
+    /// Rights that a second operator would have to approve.
     pub needs_approval: Option<Widening>,
     /// It would run in a process of its own.
     pub runs_apart: bool,

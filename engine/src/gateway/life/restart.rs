@@ -48,8 +48,8 @@ impl Gateways {
         Ok(())
     }
 
-    /// Makes versions current that waited for approval and that the settings pin now. Somebody holds
-    /// `changing`.
+    /// Makes versions current that waited for approval and are pinned by the settings now. The
+    /// caller holds `changing`.
     async fn adopt_listed(&self) {
         let records: Vec<Record> = self.0.life.book().records.values().cloned().collect();
         for mut record in records {
