@@ -94,6 +94,15 @@ pub const GATEWAY_LANES: [usize; 3] = [8, 2, 2];
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
 /// Deaths of a version's workers within a minute that put it into quarantine.
 pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
+/// CPU time that a worker may use while none of its steps is open, before it is ended.
+pub const GATEWAY_STRAY_CPU: Duration = Duration::from_secs(1);
+/// The part of a processor, one in so many, that does not count against it: a worker reads and
+/// writes between its steps.
+pub const GATEWAY_STRAY_CPU_SHARE: u32 = 10;
+/// Deaths of the engine in code of one version within [`GATEWAY_ENGINE_DEATHS_PERIOD`] that put the
+/// version into quarantine.
+pub const GATEWAY_ENGINE_DEATHS: usize = 3;
+pub const GATEWAY_ENGINE_DEATHS_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// A worker that no call has needed for so long is stopped: the next call pays some tens of milliseconds, a provider takes more.
 pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);
 /// The same for a version on which no new attempts begin: of an installation that upgrades often only one worker a gateway is left.

@@ -76,6 +76,12 @@ pub fn gateway(gateway: &Value) -> String {
         .map(side_by_side)
         .collect();
     text.push_str(&format!("\n{}", aligned(&versions, VERSIONS)));
+    for version in items(&gateway["versions"]) {
+        if let Some(why) = version["last_worker_death"].as_str() {
+            let (version, why) = (word(version, "version"), visible(why));
+            text.push_str(&format!("last worker of {version} that died: {why}\n"));
+        }
+    }
     for environment in ["live", "sandbox"] {
         let hosts = &gateway["hosts"][environment];
         if !items(hosts).is_empty() {

@@ -186,6 +186,14 @@ fn describe_gateways() {
         "switchyard_gateway_worker_deaths_total",
         "Processes of gateways that ended by themselves or had to be ended"
     );
+    describe_counter!(
+        "switchyard_gateway_engine_deaths_total",
+        "Deaths of the engine in code of a gateway, counted at the next start"
+    );
+    describe_counter!(
+        "switchyard_gateway_worker_stray_cpu_total",
+        "Processes of gateways that were ended because they computed outside of their steps"
+    );
     describe_gauge!(
         "switchyard_gateways_quarantined",
         "Gateways whose current version is in quarantine"

@@ -171,6 +171,21 @@ impl Engine {
             None => None,
         };
         let mut offer = offer.ok_or("there is no such connection any more")?;
+        let Candidate {
+            gateway,
+            gateway_hash: hash,
+            ..
+        } = &offer.candidate;
+        let is_same =
+            (gateway, hash) == (&attempt.candidate.gateway, &attempt.candidate.gateway_hash);
+        if is_same
+            && offer.standing == Standing::CanServe
+            && self
+                .gateways
+                .has_died_since(gateway, hash, attempt.started_at)
+        {
+            offer.standing = Standing::VersionDied;
+        }
         if !self.may_move_money(tx.app) {
             offer.standing = Standing::AppDisabled;
         }

@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::GatewaySettings;
+use super::crash::CrashMark;
 use super::inspect::{Inspection, Refused};
 use super::library::{self, Library, Step};
 use super::pieces::Pace;
 use super::redact::Redactor;
 use super::version::Version;
 use super::watch::{self, Ward};
-use super::worker::{self, Worker};
+use super::worker::{self, Death, Worker};
 
 /// Where a version runs.
 pub(super) enum Home {
@@ -71,18 +72,25 @@ pub(super) type Stepped = Result<(Step, Option<Running>), Gone>;
 
 impl Home {
     /// Loads the engine's own copy of an inspected file where the settings say. With `start` a worker is started already now, at that
-    /// pace. Blocks.
+    /// pace. A suspect, in whose code the engine died, runs in a worker whatever they say. Blocks.
     pub(super) fn open(
         settings: &GatewaySettings,
         inspection: &Inspection,
         kept: &Path,
         start: Option<Pace>,
+        is_suspect: bool,
     ) -> Result<Self, Refused> {
         let Inspection {
             manifest, sha256, ..
         } = inspection;
-        if !settings.runs_apart(sha256) {
-            return Library::open(kept).map(Self::InProcess);
+        if !is_suspect && !settings.runs_apart(sha256) {
+            let mark = CrashMark::new(&settings.dir, sha256)
+                .inspect_err(|error| {
+                    let name = &manifest.name;
+                    tracing::warn!(gateway.name = name, %error, "crash file not writable");
+                })
+                .ok();
+            return Library::open(kept, mark).map(Self::InProcess);
         }
         let worker = Worker::new(&manifest.name, sha256, kept, &settings.worker);
         if let Some(pace) = start {
@@ -128,7 +136,19 @@ impl Home {
         if let Self::Worker(worker) = self
             && worker.is_condemned()
         {
-            version.put_into_quarantine("its worker died three times within a minute");
+            let last = worker.last_death();
+            let last = last.map_or_else(String::new, |death| format!("; last: {}", death.reason));
+            version.put_into_quarantine(&format!(
+                "its worker died three times within a minute{last}"
+            ));
+        }
+    }
+
+    /// The last death of one of its workers.
+    pub(super) fn last_death(&self) -> Option<Death> {
+        match self {
+            Self::InProcess(_) => None,
+            Self::Worker(worker) => worker.last_death(),
         }
     }
 

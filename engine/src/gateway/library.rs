@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix;
 use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
 
+use super::crash::{self, CrashMark};
 use super::inspect::{Inspected, Refused};
 use super::pieces::{self, Pace};
 use crate::limits::GATEWAY_ANSWER_BYTES;
@@ -56,11 +57,15 @@ fn write_durably(dir: &Path, kept: &Path, bytes: &[u8], pace: Pace) -> io::Resul
 
 /// The entries of a library that stays mapped for the life of the process.
 #[derive(Clone, Copy)]
-pub(super) struct Library(&'static Plugin);
+pub(super) struct Library {
+    plugin: &'static Plugin,
+    /// Named when the process dies in code of this library. None in a worker.
+    mark: Option<&'static CrashMark>,
+}
 
 impl Library {
     /// Opens the engine's own copy of an inspected file.
-    pub(super) fn open(kept: &Path) -> Result<Self, Refused> {
+    pub(super) fn open(kept: &Path, mark: Option<&'static CrashMark>) -> Result<Self, Refused> {
         let not_loadable = |error: libloading::Error| Refused::NotLoadable {
             path: kept.to_owned(),
             reason: error.to_string(),
@@ -68,7 +73,8 @@ impl Library {
         let flags = unix::RTLD_NOW | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
         // SAFETY: the file passed the inspection, nobody writes to the engine's copy, and an in-process gateway is trusted code: its
         // initialisers run here.
-        let library = unsafe { unix::Library::open(Some(kept), flags) }.map_err(not_loadable)?;
+        let open = || unsafe { unix::Library::open(Some(kept), flags) };
+        let library = crash::inside(mark, open).map_err(not_loadable)?;
         // SAFETY: the inspection saw that the symbol is data of at least this size.
         let symbol = unsafe { library.get::<*const Plugin>(abi::SYMBOL.as_bytes()) };
         let table: *const Plugin = symbol.map_err(not_loadable)?.into_raw().cast();
@@ -91,13 +97,14 @@ impl Library {
             });
         }
         // SAFETY: of this generation and long enough, so it is a `Plugin`; mapped for ever, so `'static`.
-        Ok(Self(unsafe { &*table }))
+        let plugin = unsafe { &*table };
+        Ok(Self { plugin, mark })
     }
 
     /// The entries of a gateway that is linked into this program.
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     pub(super) fn linked(plugin: &'static Plugin) -> Self {
-        Self(plugin)
+        Self { plugin, mark: None }
     }
 
     /// Starts an operation. The second part is there as long as the library holds something for the call.
@@ -105,7 +112,9 @@ impl Library {
         let mut answer = Answer::default();
         let mut call: *mut c_void = std::ptr::null_mut();
         // SAFETY: message, sink and the place for the call are valid until `begin` returns, as the ABI asks.
-        let code = unsafe { (self.0.begin)(Bytes::lend(message), answer.sink(), &mut call) };
+        let mut begin =
+            || unsafe { (self.plugin.begin)(Bytes::lend(message), answer.sink(), &mut call) };
+        let code = crash::inside(self.mark, &mut begin);
         // Built only when there is a call: dropping a `Running` ends it.
         let running = (!call.is_null()).then(|| Running {
             library: self,
@@ -139,8 +148,10 @@ impl Running {
     pub(super) fn resume(&mut self, message: &[u8]) -> Step {
         let mut answer = Answer::default();
         // SAFETY: `call` came from this library's `begin` and is ended only by our drop; the rest is valid until `resume` returns.
-        let code =
-            unsafe { (self.library.0.resume)(self.call, Bytes::lend(message), answer.sink()) };
+        let resume = || unsafe {
+            (self.library.plugin.resume)(self.call, Bytes::lend(message), answer.sink())
+        };
+        let code = crash::inside(self.library.mark, resume);
         answer.step(code)
     }
 }
@@ -148,7 +159,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // SAFETY: `call` came from this library's `begin`, and this is the one time that it is ended.
-        unsafe { (self.library.0.end)(self.call) }
+        let end = || unsafe { (self.library.plugin.end)(self.call) };
+        crash::inside(self.library.mark, end);
     }
 }
 

@@ -17,6 +17,7 @@ mod amounts;
 mod cache;
 mod callback;
 mod counter;
+mod crash;
 mod drive;
 mod egress;
 #[cfg(feature = "fuzzing")]
@@ -241,6 +242,14 @@ impl Gateways {
         }
     }
 
+    /// Did the engine or a worker die in code of this version since `at`? Then fail-over avoids it.
+    pub fn has_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
+        let version = self.0.registry.version(name, sha256);
+        let ago = version.and_then(|version| version.worker_died_ago());
+        let since = self.0.clock.now().since(at);
+        ago.is_some_and(|ago| ago <= since) || self.0.life.engine_died_since(name, sha256, at)
+    }
+
     /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too. A query waits for its turn first.
     pub async fn call(&self, mut call: Call) -> CallEnd {
         let shares = is_planted(Fault::TurnsShared);
@@ -461,7 +470,14 @@ impl Inner {
         let kept = library::keep(&self.settings.dir, path, inspected, pace)?;
         // One that is new is tried now; of the others many may never be needed again.
         let start = (kept != path).then_some(pace);
-        let home = Home::open(&self.settings, &inspected.inspection, &kept, start)?;
+        let is_suspect = self.life.is_suspect(&manifest.name, sha256);
+        let home = Home::open(
+            &self.settings,
+            &inspected.inspection,
+            &kept,
+            start,
+            is_suspect,
+        )?;
         let manifest = self.substituted(manifest);
         let version = Version::new(manifest, sha256.clone(), home, self.clock.clone());
         Ok(self.registry.add(Arc::new(version)))

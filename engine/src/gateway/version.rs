@@ -134,6 +134,16 @@ impl Version {
         matches!(self.home, Home::Worker(_))
     }
 
+    /// Reason of the last unexpected end of one of its workers since the engine started.
+    pub fn last_worker_death(&self) -> Option<String> {
+        self.home.last_death().map(|death| death.reason)
+    }
+
+    /// How long ago that was.
+    pub(super) fn worker_died_ago(&self) -> Option<Duration> {
+        self.home.last_death().map(|death| death.ago())
+    }
+
     /// Do no new attempts begin on it, because its gateway is on its way out?
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)

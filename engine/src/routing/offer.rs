@@ -21,6 +21,8 @@ pub enum Standing {
     GatewayMissing,
     /// Its gateway is in quarantine: an operator has to bring it back.
     InQuarantine,
+    /// The version of its gateway died during the attempt that failed over.
+    VersionDied,
     /// Its gateway is on its way out, and begins nothing new.
     Draining,
     /// The method is not among those that the connection may serve, or not one of its gateway's.
@@ -41,6 +43,9 @@ impl Standing {
             Self::Disabled => Some("the connection is switched off"),
             Self::GatewayMissing => Some("its gateway is not loaded"),
             Self::InQuarantine => Some("its gateway is in quarantine"),
+            Self::VersionDied => {
+                Some("the same version of its gateway died during the attempt before")
+            }
             Self::Draining => Some("its gateway begins nothing new, as an operator wants"),
             Self::MethodNotServed => Some("it does not serve the method"),
             Self::AmountOutOfRange => Some("the provider takes no such amount"),

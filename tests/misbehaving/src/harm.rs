@@ -14,6 +14,7 @@ pub fn done(what: &str, secret: &str) -> String {
         "loop" => loop {
             std::hint::spin_loop();
         },
+        "forge" => forge_an_answer(),
         "late" => std::thread::sleep(Duration::from_secs(3)),
         "memory" => eat(),
         "print" => print(secret),
@@ -63,6 +64,28 @@ fn print(secret: &str) {
     println!("\nthe key is {secret}, says standard output");
     eprintln!("the key is {secret}, says standard error");
 }
+
+/// Writes the worker's answer itself, to whichever call has asked, and computes on.
+fn forge_an_answer() {
+    let body = br#"{"outcome":{"pending":{}}}"#;
+    let mut frames = Vec::new();
+    for call in 1..=64_u32 {
+        frames.push(READY);
+        frames.extend(call.to_le_bytes());
+        frames.extend(u32::try_from(body.len()).unwrap_or_default().to_le_bytes());
+        frames.extend(body);
+    }
+    for pipe in 3..8 {
+        // SAFETY: the bytes are alive; a descriptor that is not open is an error that is ignored.
+        unsafe { libc::write(pipe, frames.as_ptr().cast(), frames.len()) };
+    }
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+/// The kind of a frame with the last answer of a call.
+const READY: u8 = 18;
 
 /// What it can do that a library in a worker should not be able to do.
 fn holes() -> Vec<String> {

@@ -103,6 +103,29 @@ async fn a_worker_has_nothing_to_reach_for_and_what_it_prints_breaks_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_forges_its_answer_and_computes_on_is_ended_and_named() {
+    let host = Host::new(Isolation::Process).await;
+    let gateway = host.misbehaving().await;
+    let (end, _) = host.collect(&gateway, "harm: forge").await;
+    assert!(
+        matches!(end.outcome, Outcome::Pending { .. }),
+        "{:?}",
+        end.outcome
+    );
+    let first = only_worker(std::process::id(), &gateway.sha256);
+    let ended = || async { Ok((!first.exists()).then_some(())) };
+    eventually("its end", Duration::from_secs(60), ended)
+        .await
+        .unwrap();
+    let reason = gateway.last_worker_death().unwrap();
+    assert!(
+        reason.contains("used CPU time while none of its steps was open"),
+        "{reason}"
+    );
+    host.works(&gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_one_worker_run_side_by_side() {
     let host = Arc::new(Host::new(Isolation::Process).await);
     let gateway = host.misbehaving().await;

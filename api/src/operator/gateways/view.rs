@@ -55,6 +55,7 @@ fn version(version: &VersionView) -> Value {
         "is_current": version.is_current,
         "is_loaded": version.loaded.is_some(),
         "isolation": version.loaded.as_ref().map(|loaded| isolation(loaded.is_apart())),
+        "last_worker_death": version.loaded.as_ref().and_then(|loaded| loaded.last_worker_death()),
         "running_calls": version.running_calls,
         "open_attempts": version.open_attempts,
         "hosts": kept.hosts,

@@ -15,6 +15,7 @@
 mod add;
 mod approval;
 mod change;
+mod deaths;
 mod drain;
 mod error;
 mod folder;
@@ -139,6 +140,18 @@ impl Life {
         recorded.or_else(past).cloned()
     }
 
+    /// Did the engine die in its code so often that it may not run inside the engine?
+    pub(super) fn is_suspect(&self, name: &str, sha256: &str) -> bool {
+        let known = self.remembered(name, sha256);
+        known.is_some_and(|kept| kept.is_suspect())
+    }
+
+    /// Did the engine die in its code since `at`, as far as that is on record?
+    pub(super) fn engine_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
+        let known = self.remembered(name, sha256);
+        known.is_some_and(|kept| kept.engine_deaths.last().is_some_and(|died| *died >= at))
+    }
+
     /// Makes a changed record durable, and only then the one that holds.
     async fn keep(&self, record: Record) -> Result<(), LifeError> {
         self.keep_with(record, Vec::new()).await
@@ -206,6 +219,7 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            engine_deaths: Vec::new(),
         }
     }
 

@@ -11,7 +11,9 @@ use super::change::{Change, What};
 use super::error::LifeError;
 use crate::clock::Timestamp;
 use crate::gateway::version::Quarantine;
-use crate::limits::{GATEWAY_CHANGES, GATEWAY_VERSIONS};
+use crate::limits::{
+    GATEWAY_CHANGES, GATEWAY_ENGINE_DEATHS, GATEWAY_ENGINE_DEATHS_PERIOD, GATEWAY_VERSIONS,
+};
 
 /// What is stored of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,16 @@ pub struct Kept {
     pub approved_by: Option<String>,
     #[serde(default)]
     pub quarantine: Option<Quarantine>,
+    /// When the engine died in its code, of late.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engine_deaths: Vec<Timestamp>,
+}
+
+impl Kept {
+    /// Did the engine die in its code so often that it may not run inside the engine?
+    pub fn is_suspect(&self) -> bool {
+        self.engine_deaths.len() >= GATEWAY_ENGINE_DEATHS
+    }
 }
 
 impl Record {
@@ -211,6 +223,25 @@ impl Record {
         Ok(())
     }
 
+    /// Counts deaths of the engine in the code of a version. Returns whether the version is to go
+    /// into quarantine for them.
+    pub(super) fn note_engine_deaths(
+        &mut self,
+        sha256: &str,
+        times: usize,
+        now: Timestamp,
+    ) -> bool {
+        let Some(kept) = self.find(sha256) else {
+            return false;
+        };
+        let deaths = &mut kept.engine_deaths;
+        deaths.retain(|at| now.since(*at) <= GATEWAY_ENGINE_DEATHS_PERIOD);
+        deaths.extend(std::iter::repeat_n(now, times));
+        let surplus = deaths.len().saturating_sub(GATEWAY_ENGINE_DEATHS);
+        deaths.drain(..surplus);
+        kept.is_suspect() && kept.quarantine.is_none()
+    }
+
     /// Ends whatever keeps a version from being used: its quarantine, a drain, a removal. Answers which version that is, and whether
     /// anything kept it; if not, there is nothing to tell of.
     pub(super) fn restore(
@@ -231,9 +262,10 @@ impl Record {
         if self.current.is_none() {
             self.check_step_back(&target)?;
         }
-        let mut was_kept = self
-            .find(&target)
-            .is_some_and(|kept| kept.quarantine.take().is_some());
+        let mut was_kept = self.find(&target).is_some_and(|kept| {
+            let had_deaths = !std::mem::take(&mut kept.engine_deaths).is_empty();
+            kept.quarantine.take().is_some() || had_deaths
+        });
         if self.current.is_none() {
             self.previous.retain(|earlier| *earlier != target);
             self.current = Some(target.clone());
@@ -314,6 +346,8 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const ME: By<'_> = By::new("ada");
@@ -332,6 +366,7 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            engine_deaths: Vec::new(),
         }
     }
 
@@ -385,6 +420,21 @@ mod tests {
             "only its quarantine ended"
         );
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
+    }
+
+    #[test]
+    fn three_deaths_of_the_engine_within_a_day_count_and_three_in_more_do_not() {
+        let mut record = with(&["1"]);
+        let mut now = NOW;
+        for _ in 0..6 {
+            assert!(!record.note_engine_deaths("1", 1, now));
+            now = now.plus(GATEWAY_ENGINE_DEATHS_PERIOD / 2 + Duration::from_secs(1));
+        }
+        assert!(record.note_engine_deaths("1", 2, now));
+        assert!(record.version("1").is_some_and(Kept::is_suspect));
+        record.restore(Some("1"), &ME, now).unwrap();
+        assert!(!record.version("1").is_some_and(Kept::is_suspect));
+        assert!(!record.note_engine_deaths("another", 3, now));
     }
 
     #[test]

@@ -23,7 +23,6 @@ impl Gateways {
         self.delete_leftovers();
         let mut book = Book::default();
         rows::read(store, &mut book).await?;
-        let records: Vec<Record> = book.records.values().cloned().collect();
         {
             let mut kept = life.book();
             kept.records.extend(book.records);
@@ -32,6 +31,8 @@ impl Gateways {
             kept.files.extend(book.files);
         }
         let _ = life.store.set(store.clone()); // a second store has no meaning, and the first stays
+        self.note_engine_deaths().await;
+        let records: Vec<Record> = life.book().records.values().cloned().collect();
         for record in records {
             let Some(sha256) = record.current.clone() else {
                 continue;

@@ -4,6 +4,7 @@
 //! - Whatever the library does, the engine goes on, and so do all other gateways.
 //! - The library has no network, no files, no threads and no programs, and sees secrets only in the messages of its calls.
 //! - A step has an answer, or a reason why there is none, within little more than a second.
+//! - A library computes only in its steps: a worker that uses CPU time outside of them is ended.
 //! - A worker does not outlive the engine, however that ends.
 //!
 //! The process is started when the version is added, or when a call needs it; one that no call has needed for a while is stopped.
@@ -13,6 +14,7 @@
 //! [`run`] is the other side of it, in the worker's process.
 
 mod bare;
+mod cpu;
 mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -31,6 +33,7 @@ pub use self::bare::{Bare, BareCall, BareStep};
 use self::frame::Refusal;
 pub use self::inside::run;
 use self::process::{Doom, NotStarted, Process};
+pub(super) use self::record::Death;
 use self::record::Record;
 pub use self::walls::WALLS;
 use super::home::Gone;
@@ -154,6 +157,10 @@ impl Worker {
     /// Did it die so often that its version is to go into quarantine? Told once.
     pub(super) fn is_condemned(&self) -> bool {
         self.record.is_condemned()
+    }
+
+    pub(super) fn last_death(&self) -> Option<Death> {
+        self.record.last()
     }
 
     /// Another chance, without a wait.

@@ -17,6 +17,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::cpu::{self, CpuBudget};
 use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
 use super::record::Record;
 use super::{Launch, prints};
@@ -33,6 +34,7 @@ pub(super) struct Process {
     shared: Mutex<Shared>,
     wake: Condvar,
     child: Mutex<Child>,
+    id: u32,
     /// Why the engine is about to kill it.
     doom: OnceLock<Doom>,
     /// Why it is no more; a sentence.
@@ -47,6 +49,8 @@ pub(super) enum Doom {
     NotNeeded,
     /// It loops, or sleeps.
     Stuck,
+    /// Computes while none of its steps is open.
+    StrayCpu,
     /// It does not speak as it should.
     Babbles(String),
 }
@@ -66,6 +70,7 @@ struct Shared {
     next: u32,
     /// Time as the keeper counts it: a machine that was paused has not let it pass.
     tick: u64,
+    cpu: CpuBudget,
     keeper_rests: bool,
     is_over: bool,
 }
@@ -134,10 +139,12 @@ impl Process {
                 calls: BTreeMap::from([(LOADING, Open::step(0, GATEWAY_WORKER_START, None))]),
                 next: LOADING,
                 tick: 0,
+                cpu: CpuBudget::new(),
                 keeper_rests: false,
                 is_over: false,
             }),
             wake: Condvar::new(),
+            id: child.id(),
             child: Mutex::new(child),
             doom: OnceLock::new(),
             end: OnceLock::new(),
@@ -208,6 +215,7 @@ impl Process {
         let (answer, answered) = oneshot::channel();
         let open = Open::step(shared.tick, GATEWAY_STEP, Some(answer));
         shared.calls.insert(call, open);
+        shared.cpu.opened();
         shared.send(&frame);
         self.nudge(&shared);
         Ok(Some((call, answered)))
@@ -226,6 +234,7 @@ impl Process {
         let (answer, answered) = oneshot::channel();
         if let Some(open) = shared.calls.get_mut(&call) {
             *open = Open::step(tick, GATEWAY_STEP, Some(answer));
+            shared.cpu.opened();
             shared.send(&frame);
             self.nudge(&shared);
         }
@@ -242,7 +251,10 @@ impl Process {
         };
         open.is_ending = true;
         open.waiting = None;
-        open.since.get_or_insert(tick);
+        if open.since.is_none() {
+            open.since = Some(tick);
+            shared.cpu.opened();
+        }
         if let Ok(frame) = frame::encode(Kind::End, call, &[]) {
             shared.send(&frame);
         }
@@ -279,38 +291,55 @@ impl Process {
     fn keep(&self) {
         let mut shared = lock(&self.shared);
         let mut ticked = Instant::now();
+        let mut rested = Duration::ZERO;
         while shared.input.is_some() {
             shared.flush();
             shared.keeper_rests = shared.unsent.is_empty() && shared.calls.is_empty();
             let wait = if shared.keeper_rests {
-                self.launch.idle()
+                self.launch.idle().saturating_sub(rested).min(LOOK_EACH)
             } else if shared.unsent.is_empty() {
                 TICK
             } else {
                 FLUSH_EACH
             };
-            let rested = self.wake.wait_timeout(shared, wait);
-            let (next, timeout) = rested.unwrap_or_else(PoisonError::into_inner);
+            let waited = self.wake.wait_timeout(shared, wait);
+            let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             shared = next;
             if shared.keeper_rests && timeout.timed_out() && shared.calls.is_empty() {
-                // Before anybody else looks: a call that began now would end with the worker.
-                shared.input = None;
-                drop(shared);
-                return self.kill(Doom::NotNeeded);
+                rested += wait;
+                if rested >= self.launch.idle() {
+                    // Before anybody else looks: a call that began now would end with the worker.
+                    shared.input = None;
+                    drop(shared);
+                    return self.kill(Doom::NotNeeded);
+                }
+            } else {
+                rested = Duration::ZERO;
             }
+            let mut has_ticked = ticked.elapsed() >= TICK;
             if std::mem::take(&mut shared.keeper_rests) {
                 ticked = Instant::now();
-            } else if ticked.elapsed() >= TICK {
+            } else if has_ticked {
                 shared.tick += 1;
                 ticked = Instant::now();
             }
-            if shared.is_stuck() {
-                drop(shared);
-                self.kill(Doom::Stuck);
-                // Not left to the reader: a child of the worker might hold the pipe open.
-                return self.ended();
-            }
+            has_ticked |= !rested.is_zero();
+            let doom = if shared.is_stuck() {
+                Doom::Stuck
+            } else if has_ticked && self.uses_stray_cpu(&mut shared) {
+                Doom::StrayCpu
+            } else {
+                continue;
+            };
+            drop(shared);
+            self.kill(doom);
+            // Not left to the reader: a child of the worker might hold the pipe open.
+            return self.ended();
         }
+    }
+
+    fn uses_stray_cpu(&self, shared: &mut Shared) -> bool {
+        cpu::time_of(self.id).is_some_and(|used| shared.cpu.is_exceeded(used))
     }
 
     fn redacted(&self, line: &str) -> String {
@@ -339,7 +368,7 @@ impl Process {
     fn answered(&self, Frame { kind, call, body }: Frame) -> Result<(), String> {
         let step = match kind {
             Kind::Ended => {
-                lock(&self.shared).calls.remove(&call);
+                lock(&self.shared).close(call);
                 return Ok(());
             }
             Kind::Ready => Step::Ready(body),
@@ -355,8 +384,11 @@ impl Process {
         if open.is_ending {
             return Ok(()); // it says so when it has ended
         }
-        open.since = None;
+        let had_step = open.since.take().is_some();
         let waiting = open.waiting.take();
+        if had_step {
+            shared.cpu.closed();
+        }
         if kind != Kind::Pending {
             shared.calls.remove(&call);
         }
@@ -384,6 +416,7 @@ impl Process {
         let why = match (self.doom.get(), status) {
             (Some(Doom::NotNeeded), _) => "its worker was stopped".to_owned(),
             (Some(Doom::Stuck), _) => STUCK.to_owned(),
+            (Some(Doom::StrayCpu), _) => STRAY_CPU.to_owned(),
             (Some(Doom::Babbles(what)), _) => format!("its worker was ended: {what}"),
             (None, Ok(status)) => format!("its worker ended: {status}"),
             (None, Err(why)) => format!("its worker ended: {why}"),
@@ -400,7 +433,13 @@ impl Process {
             );
             metrics::counter!("switchyard_gateway_worker_deaths_total", "gateway" => name.clone())
                 .increment(1);
-            self.record.died();
+            if let Some(Doom::StrayCpu) = self.doom.get() {
+                let counter = metrics::counter!(
+                    "switchyard_gateway_worker_stray_cpu_total", "gateway" => name.clone()
+                );
+                counter.increment(1);
+            }
+            self.record.died(&why);
         }
         let _ = self.end.set(why); // set once, here
         metrics::gauge!("switchyard_gateway_workers").decrement(1.0);
@@ -409,6 +448,14 @@ impl Process {
 }
 
 impl Shared {
+    /// The worker has ended a call.
+    fn close(&mut self, call: u32) {
+        let open = self.calls.remove(&call);
+        if open.is_some_and(|open| open.since.is_some()) {
+            self.cpu.closed();
+        }
+    }
+
     /// Sends at once what the pipe takes; the keeper sends the rest.
     fn send(&mut self, frame: &[u8]) {
         if !self.unsent.is_empty() {
@@ -468,7 +515,7 @@ fn read(
     let is_loaded = match loaded(frame::read(&mut output)) {
         Ok(missing) => {
             tell_what_is_missing(&missing);
-            lock(&process.shared).calls.remove(&LOADING);
+            lock(&process.shared).close(LOADING);
             // Whoever asked for it may be gone; then the worker ends when it has not been needed for a while.
             let _ = tell.send(Ok(Arc::clone(process)));
             true
@@ -523,4 +570,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 const LOADING: u32 = 0;
 const TICK: Duration = Duration::from_millis(100);
 const FLUSH_EACH: Duration = Duration::from_millis(1);
+/// How often the CPU time of a worker without calls is checked.
+const LOOK_EACH: Duration = Duration::from_secs(1);
 const STUCK: &str = "its worker was ended, because a step took longer than a second";
+const STRAY_CPU: &str =
+    "its worker was ended, because it used CPU time while none of its steps was open";

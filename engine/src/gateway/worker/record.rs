@@ -14,15 +14,34 @@ pub(super) struct Record(Mutex<Deaths>);
 #[derive(Default)]
 struct Deaths {
     latest: VecDeque<Instant>,
+    last: Option<Death>,
     /// The version is to go into quarantine; whoever sees it first does it.
     is_condemned: bool,
 }
 
+/// The last death of a worker.
+#[derive(Clone)]
+pub(in crate::gateway) struct Death {
+    at: Instant,
+    /// A sentence.
+    pub reason: String,
+}
+
+impl Death {
+    pub fn ago(&self) -> Duration {
+        Instant::now().saturating_duration_since(self.at)
+    }
+}
+
 impl Record {
     /// One more worker died.
-    pub(super) fn died(&self) {
+    pub(super) fn died(&self, why: &str) {
         let mut deaths = self.deaths();
         let now = Instant::now();
+        deaths.last = Some(Death {
+            at: now,
+            reason: why.to_owned(),
+        });
         deaths.latest.push_back(now);
         deaths.forget(now);
         deaths.is_condemned |= deaths.latest.len() >= GATEWAY_WORKER_DEATHS_A_MINUTE;
@@ -30,7 +49,16 @@ impl Record {
 
     /// The version gets another chance.
     pub(super) fn forgive(&self) {
-        *self.deaths() = Deaths::default();
+        let mut deaths = self.deaths();
+        let last = deaths.last.take();
+        *deaths = Deaths {
+            last,
+            ..Deaths::default()
+        };
+    }
+
+    pub(super) fn last(&self) -> Option<Death> {
+        self.deaths().last.clone()
     }
 
     /// Is the version to go into quarantine? Told once.
@@ -78,19 +106,19 @@ mod tests {
     async fn three_deaths_within_a_minute_condemn_and_three_in_more_do_not() {
         let record = Record::default();
         for _ in 0..5 {
-            record.died();
+            record.died("it ended");
             assert!(!record.is_condemned());
             tokio::time::advance(MINUTE / 2 + Duration::from_secs(1)).await;
         }
         tokio::time::advance(MINUTE).await;
-        record.died();
-        record.died();
+        record.died("it ended");
+        record.died("it ended");
         assert!(!record.is_condemned());
-        record.died();
+        record.died("it ended");
         assert!(record.is_condemned());
         assert!(!record.is_condemned(), "told once");
         // What it began is asked about in quarantine, too.
-        record.died();
+        record.died("it ended");
         assert!(record.is_condemned() && record.back_off() == FIRST_WAIT * 4);
         record.forgive();
         assert_eq!(record.back_off(), Duration::ZERO);
@@ -100,11 +128,11 @@ mod tests {
     async fn the_next_start_waits_longer_after_each_death() {
         let record = Record::default();
         assert_eq!(record.back_off(), Duration::ZERO);
-        record.died();
+        record.died("it ended");
         assert_eq!(record.back_off(), FIRST_WAIT);
         tokio::time::advance(FIRST_WAIT / 2).await;
         assert_eq!(record.back_off(), FIRST_WAIT / 2);
-        record.died();
+        record.died("it ended");
         assert_eq!(record.back_off(), FIRST_WAIT * 2);
         tokio::time::advance(FIRST_WAIT * 2).await;
         assert_eq!(record.back_off(), Duration::ZERO);

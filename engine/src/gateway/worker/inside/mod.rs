@@ -94,7 +94,7 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
     // Loading runs code of the library.
     shop.refuse_without(&missing, &load.accepted);
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
-    let library = match Library::open(&path) {
+    let library = match Library::open(&path, None) {
         Ok(library) => library,
         Err(Refused::OtherAbi { found, .. }) => shop.refuse(&Refusal::OtherAbi(found)),
         Err(Refused::ShortTable { found, .. }) => shop.refuse(&Refusal::ShortTable(found)),
