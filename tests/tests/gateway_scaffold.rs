@@ -112,15 +112,18 @@ fn begun(temporary: &Path) -> anyhow::Result<PathBuf> {
     let expected = ["Cargo.toml", "README.md", "gateway.json", "lib.rs", "src"];
     assert_eq!(files, expected.map(str::to_owned).into());
     assert!(cargo(&new, &root()).is_err(), "what is there is left alone");
+    for file in ["Cargo.toml", "README.md", "gateway.json", "src/lib.rs"] {
+        let text = std::fs::read_to_string(folder.join(file))?;
+        let clone = root().display().to_string();
+        assert!(!text.contains(&clone), "{file} has a path of this clone");
+    }
     // Its own tests, its own target folder, and no network.
-    cargo(
-        &["test", "--quiet", "--offline", "--target-dir", "target"],
-        &folder,
-    )?;
-    cargo(
-        &["build", "--quiet", "--offline", "--target-dir", "target"],
-        &folder,
-    )?;
+    let sdk = root().join("plugins/sdk");
+    let sdk = format!("patch.crates-io.switchyard-gateway.path={sdk:?}");
+    for command in ["test", "build"] {
+        let quietly = [command, "--quiet", "--offline", "--target-dir", "target"];
+        cargo(&[&quietly[..], &["--config", &sdk]].concat(), &folder)?;
+    }
     Ok(folder.join("target/debug/libgateway_imaginary.so"))
 }
 

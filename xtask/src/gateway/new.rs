@@ -50,8 +50,7 @@ impl New {
         let cargo = if is_inside {
             CARGO_INSIDE.to_owned()
         } else {
-            let sdk = run::root().join("plugins/sdk");
-            CARGO_OUTSIDE.replace("{sdk}", &format!("{:?}", sdk.display().to_string()))
+            CARGO_OUTSIDE.replace("{version}", env!("CARGO_PKG_VERSION"))
         };
         let files = [
             ("Cargo.toml", cargo.as_str()),
@@ -105,9 +104,13 @@ impl New {
             )
         } else {
             let shown = folder.display().to_string();
+            let sdk = run::root().join("plugins/sdk");
+            let sdk = format!("patch.crates-io.switchyard-gateway.path={sdk:?}");
             (
                 shown.clone(),
-                format!("(cd {shown} && cargo test && cargo build)"),
+                format!(
+                    "(cd {shown} && cargo test --config '{sdk}' && cargo build --config '{sdk}')"
+                ),
                 format!("{shown}/target/debug/{file}"),
             )
         };
@@ -180,7 +183,8 @@ crate-type = ["cdylib", "rlib"]
 [dependencies]
 serde = { version = "1", features = ["derive"] }
 serde_json = "1"
-switchyard-gateway = { path = {sdk} }
+# Where no registry has the SDK: cargo --config, as README.md says.
+switchyard-gateway = "{version}"
 
 [workspace]
 "#;
