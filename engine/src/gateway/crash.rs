@@ -10,10 +10,9 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::c_int;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{CString, c_int};
+use std::fs;
 use std::io;
-use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
@@ -21,7 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Line that is written when the process dies in code of one version.
 pub(super) struct CrashMark {
-    file: c_int,
+    /// The file that is written to.
+    path: CString,
     /// The version's hash in hexadecimal, and a line feed.
     line: Vec<u8>,
 }
@@ -30,12 +30,9 @@ impl CrashMark {
     /// For a version in `dir`. It is never freed, because its version is never unloaded.
     pub(super) fn new(dir: &Path, sha256: &str) -> io::Result<&'static Self> {
         watch_signals();
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path(dir))?;
+        let path = std::path::absolute(path(dir))?;
         Ok(Box::leak(Box::new(Self {
-            file: file.into_raw_fd(),
+            path: CString::new(path.into_os_string().into_encoded_bytes())?,
             line: format!("{sha256}\n").into_bytes(),
         })))
     }
@@ -71,7 +68,7 @@ pub(super) fn deaths(dir: &Path) -> io::Result<BTreeMap<String, usize>> {
 
 /// Forgets the deaths, which are recorded elsewhere by now.
 pub(super) fn forget(dir: &Path) -> io::Result<()> {
-    File::create(path(dir)).map(drop)
+    fs::remove_file(path(dir))
 }
 
 fn path(dir: &Path) -> PathBuf {
@@ -86,9 +83,11 @@ fn note() {
     }
     // SAFETY: a mark is never freed.
     let mark = unsafe { &*mark };
-    // SAFETY: the line is alive, and the descriptor is never closed. Nothing can be done about a
-    // line that cannot be written.
-    unsafe { libc::write(mark.file, mark.line.as_ptr().cast(), mark.line.len()) };
+    let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: the path is alive and ends with a zero.
+    let file = unsafe { libc::open(mark.path.as_ptr(), flags, 0o600) };
+    // SAFETY: the line is alive. A line that cannot be written is lost.
+    unsafe { libc::write(file, mark.line.as_ptr().cast(), mark.line.len()) };
 }
 
 /// Once in the life of the process.

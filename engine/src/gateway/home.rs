@@ -87,7 +87,7 @@ impl Home {
             let mark = CrashMark::new(&settings.dir, sha256)
                 .inspect_err(|error| {
                     let name = &manifest.name;
-                    tracing::warn!(gateway.name = name, %error, "crash file not writable");
+                    tracing::warn!(gateway.name = name, %error, "crashes cannot be attributed");
                 })
                 .ok();
             return Library::open(kept, mark).map(Self::InProcess);
