@@ -105,20 +105,6 @@ fn stripped(folder: &Path, library: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(std::fs::read(&stripped)?)
 }
 
-/// The misbehaving gateway, for a method that every installation knows, as `library`.
-///
-/// # Errors
-/// When it cannot be written, or the manifest is not as this expects it.
-pub fn misbehaving_for_cards(library: &Path) -> anyhow::Result<()> {
-    let mut bytes = std::fs::read(misbehaving_gateway())?;
-    let (own, cards) = (r#""misbehaving_usd""#, r#""card_usd"       "#);
-    ensure!(
-        replace(&mut bytes, own.as_bytes(), cards.as_bytes()) > 0,
-        "no {own}"
-    );
-    Ok(std::fs::write(library, bytes)?)
-}
-
 /// Stripe's gateway in version `1.0.<patch>`, for a host with a name as long as its own.
 ///
 /// # Errors

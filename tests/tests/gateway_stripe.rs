@@ -255,3 +255,40 @@ async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_s
     assert_eq!(names, ["A second one", "Renamed"]);
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_otherwise()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
+    let connection = format!("/connections/{}", bench.connection);
+    let config = bench.stripe.config();
+    let new = json!({
+        "environment": "sandbox", "gateway": "stripe", "account_name": "New", "config": config,
+    });
+    let change = json!({ "config": config });
+    for (method, path, body) in [
+        ("POST", &connections, &new),
+        ("PATCH", &connection, &change),
+    ] {
+        let down = Mishap::Refuse(503, String::new());
+        bench.stripe.mishaps.next("GET", "/v1/account", down);
+        let (_, answer) = bench.operator(method, path, body).await?;
+        let data = &answer["data"];
+        assert_eq!(data["is_enabled"], false, "{answer}");
+        assert_eq!(data["check"]["result"], "not_checked", "{answer}");
+        let message = data["check"]["message"].to_string();
+        assert!(message.contains("the connection is disabled"), "{answer}");
+
+        let down = Mishap::Refuse(503, String::new());
+        bench.stripe.mishaps.next("GET", "/v1/account", down);
+        let mut enabled = body.clone();
+        enabled["enable_unchecked"] = json!(true);
+        let (_, answer) = bench.operator(method, path, &enabled).await?;
+        assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
+        if method == "POST" {
+            assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
+        }
+    }
+    Ok(())
+}

@@ -94,6 +94,9 @@ pub struct Terms {
     /// Store the credentials without asking the provider, which may be down
     #[arg(long)]
     skip_check: bool,
+    /// Enable the connection although the provider could not be asked
+    #[arg(long)]
+    enable_unchecked: bool,
 }
 
 impl Connections {
@@ -182,6 +185,9 @@ impl Terms {
         }
         if self.skip_check {
             body.insert("skip_check".into(), json!(true));
+        }
+        if self.enable_unchecked {
+            body.insert("enable_unchecked".into(), json!(true));
         }
         Ok(body)
     }

@@ -188,8 +188,17 @@ fn told(recorded: &Value) -> Value {
             (None, Some(error)) => error.to_owned(),
             (None, None) => word("stage").to_owned(),
         };
-        let more = format!("{} {} → {end}", word("method"), word("url"));
+        let meaning = match exchange["meaning"].as_str() {
+            Some(meaning) => format!("; {meaning}"),
+            None => String::new(),
+        };
+        let more = format!("{} {} → {end}{meaning}", word("method"), word("url"));
         return serde_json::json!({ "at": recorded["at"], "what": format!("  {}", word("operation")), "more": more });
+    }
+    if let Some(callback) = recorded.get("callback") {
+        let word = |name: &str| callback[name].as_str().unwrap_or_default();
+        let more = format!("{}: {}", word("state"), word("note"));
+        return serde_json::json!({ "at": recorded["at"], "what": "  callback", "more": more });
     }
     let event = &recorded["event"];
     let mut more = Vec::new();
@@ -301,6 +310,25 @@ mod tests {
         assert_eq!(
             told(&json!({ "at": "T", "event": event }))["more"],
             "not: con_x (its gateway is not loaded)"
+        );
+    }
+
+    #[test]
+    fn the_timeline_tells_what_a_callback_and_a_not_found_meant() {
+        let note = "Verified: declined for attempt 1; which has ended, so it changes nothing.";
+        let callback = json!({ "state": "matched", "note": note });
+        let row = told(&json!({ "at": "T", "callback": callback }));
+        assert_eq!(row["what"], "  callback");
+        assert_eq!(row["more"], format!("matched: {note}"));
+        let exchange = json!({
+            "operation": "query", "method": "GET", "url": "https://p.example/x", "status": 404,
+            "meaning": "not found, and finally so: the attempt counts as not sent",
+        });
+        let row = told(&json!({ "at": "T", "exchange": exchange }));
+        assert_eq!(
+            row["more"],
+            "GET https://p.example/x → 404; not found, and finally so: the attempt counts as not \
+             sent"
         );
     }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use switchyard_engine::access::{ConnectionChange, ConnectionLimits, NewConnection};
 use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Direction, Version};
+use switchyard_engine::gateway::{Direction, Version, misfit};
 use switchyard_engine::ids::{AppId, ConnectionId};
 
 use super::credentials;
@@ -31,6 +31,9 @@ pub struct New {
     /// Stores the credentials without asking the provider, which may be down.
     #[serde(default)]
     skip_check: bool,
+    /// Enables the connection although the provider could not be asked.
+    #[serde(default)]
+    enable_unchecked: bool,
 }
 
 /// What is left out stays; `methods: null` means all that the gateway has.
@@ -45,6 +48,8 @@ pub struct Change {
     is_enabled: Option<bool>,
     #[serde(default)]
     skip_check: bool,
+    #[serde(default)]
+    enable_unchecked: bool,
 }
 
 pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
@@ -69,15 +74,16 @@ pub async fn create(
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
     let version = version(&state, &new.gateway)?;
-    check_methods(&version, new.methods.as_deref())?;
+    check_methods(&state, &version, new.methods.as_deref())?;
     let config = credentials::fitted(&version.manifest.config, &new.config)?;
     let check = credentials::Check {
         gateways: &state.engine.gateways,
         version: &version,
         environment: new.environment,
         skip: new.skip_check,
+        enable_unchecked: new.enable_unchecked,
     };
-    let check = check.of(&config).await?;
+    let (check, is_enabled) = check.of(&config).await?;
     let limits = new.limits;
     let new = NewConnection {
         app,
@@ -87,9 +93,15 @@ pub async fn create(
         methods: new.methods,
         config,
     };
-    let connection = access.create_limited_connection(new, limits).await?;
+    let connection = access
+        .create_limited_connection(new, limits, is_enabled)
+        .await?;
+    let message = match is_enabled {
+        true => "Connection created successfully",
+        false => "Connection created disabled: its credentials could not be checked",
+    };
     created(
-        "Connection created successfully",
+        message,
         &ConnectionView::new(&connection, &state.engine.settings.public_url).with_check(check),
     )
 }
@@ -116,10 +128,15 @@ pub async fn update(
         .connection(id)
         .ok_or_else(|| not_found("connection"))?;
     let (mut config, mut check) = (None, None);
+    let mut is_enabled = change.is_enabled;
     // Switching a connection off has to work without its gateway, too.
     if change.methods.is_some() || change.config.is_some() {
         let version = version(&state, &connection.gateway)?;
-        check_methods(&version, change.methods.as_ref().and_then(Option::as_deref))?;
+        check_methods(
+            &state,
+            &version,
+            change.methods.as_ref().and_then(Option::as_deref),
+        )?;
         if let Some(given) = change.config {
             let fitted = credentials::fitted(&version.manifest.config, &given)?;
             let asked = credentials::Check {
@@ -127,9 +144,14 @@ pub async fn update(
                 version: &version,
                 environment: connection.environment,
                 skip: change.skip_check,
+                enable_unchecked: change.enable_unchecked || change.is_enabled == Some(true),
             };
-            check = Some(asked.of(&fitted).await?);
+            let (said, may_be_enabled) = asked.of(&fitted).await?;
+            check = Some(said);
             config = Some(fitted);
+            if !may_be_enabled {
+                is_enabled = Some(false);
+            }
         }
     }
     let change = ConnectionChange {
@@ -137,7 +159,7 @@ pub async fn update(
         methods: change.methods,
         config,
         limits: change.limits,
-        is_enabled: change.is_enabled,
+        is_enabled,
     };
     let connection = access.update_connection(id, change).await?;
     let view = ConnectionView::new(&connection, &state.engine.settings.public_url);
@@ -177,7 +199,19 @@ fn version(state: &ApiState, name: &str) -> Result<Arc<Version>, ApiError> {
     })
 }
 
-fn check_methods(version: &Version, methods: Option<&[String]>) -> Result<(), ApiError> {
+/// The gateway serves the chosen methods, and transactions can have them.
+fn check_methods(
+    state: &ApiState,
+    version: &Version,
+    methods: Option<&[String]>,
+) -> Result<(), ApiError> {
+    let is_chosen = |code: &String| methods.is_none_or(|methods| methods.contains(code));
+    let rows = version.manifest.methods.iter();
+    let mut chosen = rows.filter(|method| is_chosen(&method.code));
+    if let Some(why) = chosen.find_map(|method| misfit(method, &state.engine.directory)) {
+        return Err(invalid("methods", why));
+    }
+
     let serves = |code: &String| {
         version.serves(Direction::Collect, code) || version.serves(Direction::Payout, code)
     };

@@ -66,18 +66,22 @@ pub struct Check<'c> {
     pub environment: Environment,
     /// The operator knows that the provider is down.
     pub skip: bool,
+    /// The operator wants the connection enabled although the provider cannot be asked.
+    pub enable_unchecked: bool,
 }
 
 impl Check<'_> {
-    /// Asks the provider whether the credentials work. What it says; an error when it refuses them. A provider that cannot be asked is
-    /// no reason not to store them.
-    pub async fn of(&self, config: &Value) -> Result<Value, ApiError> {
+    /// Asks the provider whether the credentials work. What it says, and whether the connection may
+    /// be enabled; an error when the provider refuses them. A provider that cannot be asked is no
+    /// reason not to store them.
+    pub async fn of(&self, config: &Value) -> Result<(Value, bool), ApiError> {
         let not_checked = |why: &str| json!({ "result": "not_checked", "why": why });
         if self.skip {
-            return Ok(not_checked("as asked for"));
+            return Ok((not_checked("as asked for"), true));
         }
         if !self.version.has(Operation::CheckConfig) {
-            return Ok(not_checked("the gateway cannot tell without moving money"));
+            let why = "the gateway cannot tell without moving money";
+            return Ok((not_checked(why), true));
         }
         let asked = self
             .gateways
@@ -88,7 +92,8 @@ impl Check<'_> {
                     Some(account) => format!("These keys work: account {account}."),
                     None => "These keys work.".to_owned(),
                 };
-                Ok(json!({ "result": "works", "account": account, "message": message }))
+                let works = json!({ "result": "works", "account": account, "message": message });
+                Ok((works, true))
             }
             Ok(ConfigCheck::Refused { message, field }) => {
                 let field =
@@ -96,10 +101,19 @@ impl Check<'_> {
                 let message = format!("The provider refuses these credentials: {message}");
                 Err(problem(&field, &message).into())
             }
-            Err(why) => Ok(not_checked(&why)),
+            Err(why) => {
+                let mut check = not_checked(&why);
+                if !self.enable_unchecked {
+                    check["message"] = DISABLED.into();
+                }
+                Ok((check, self.enable_unchecked))
+            }
         }
     }
 }
+
+const DISABLED: &str = "The credentials could not be checked, so the connection is disabled. Save \
+    them again to check them, or enable the connection.";
 
 fn unfit(name: &str, property: &Value, value: &Value) -> Option<Problem> {
     let field = format!("config.{name}");

@@ -94,7 +94,7 @@ impl Access {
         &self,
         new: NewConnection,
     ) -> Result<Arc<Connection>, AccessError> {
-        self.create_limited_connection(new, ConnectionLimits::default())
+        self.create_limited_connection(new, ConnectionLimits::default(), true)
             .await
     }
 
@@ -102,6 +102,7 @@ impl Access {
         &self,
         new: NewConnection,
         limits: ConnectionLimits,
+        is_enabled: bool,
     ) -> Result<Arc<Connection>, AccessError> {
         limits.check()?;
         text::name("gateway", &new.gateway)?;
@@ -129,7 +130,7 @@ impl Access {
             config: self.seal_config(app.account, &new.config)?,
             config_changed_at: now,
             limits,
-            is_enabled: true,
+            is_enabled,
             created_at: now,
         };
         put(gate, connection).await

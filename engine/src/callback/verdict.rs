@@ -78,7 +78,13 @@ pub(super) async fn reach(
     callback.reference = said.reference();
     callback.provider_id = said.provider_id();
     let ((transaction, attempt), is_proven) = match identity(engine, callback).await? {
-        Identity::Unknown => return Ok(nobody(callback)),
+        Identity::Unknown => {
+            let has_outcome = said.is_trusted() && said.has_outcome();
+            if has_outcome && callback.names().is_empty() {
+                return Ok(nameless(callback));
+            }
+            return Ok(nobody(callback));
+        }
         Identity::Proven(one) => (one, true),
         Identity::Disagree(one) => (one, false),
         Identity::Ambiguous(several) => return ambiguous::query(engine, callback, several).await,
@@ -192,6 +198,21 @@ pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verd
             .plus(FIRST_PAUSE * 6_u32.pow(callback.tries)),
         note: why,
     }
+}
+
+/// A verified outcome that names no attempt is lost: a fault of the gateway.
+fn nameless(callback: &Callback) -> Verdict {
+    let gateway = &callback.gateway;
+    metrics::counter!("switchyard_gateway_faults_total", "gateway" => gateway.clone()).increment(1);
+    tracing::error!(
+        gateway.name = gateway,
+        connection.id = %callback.connection,
+        callback.id = %callback.id,
+        "gateway verified an outcome in a callback without naming its attempt"
+    );
+    let why = "The gateway vouches for an outcome and does not name its attempt: a fault of the \
+               gateway.";
+    end(CallbackState::Refused, why)
 }
 
 /// It names no attempt that is known.
@@ -323,15 +344,20 @@ pub(super) async fn apply(
     };
     let taken = engine.registry.tell(engine, tx.id, answer).await;
     engine.watchers.answered(tx.id);
+    let number = tx.attempts.iter().position(|other| other.id == attempt.id);
+    let number = number.map_or(0, |place| place + 1);
     let effect = match taken {
-        Ok(after) if after.version == tx.version => "nothing new".to_owned(),
+        Ok(after) if after.version == tx.version && has_ended(tx, attempt) => {
+            "which has ended, so it changes nothing".to_owned()
+        }
+        Ok(after) if after.version == tx.version => "which is known already".to_owned(),
         Ok(after) => format!("the transaction is {}", after.status().as_str()),
         Err(EngineError::Refused(refusal)) => refusal.to_string(),
         Err(error) => return Err(error),
     };
     Ok(Some(end(
         CallbackState::Matched,
-        format!("Verified: {word}; {effect}."),
+        format!("Verified: {word} for attempt {number}; {effect}."),
     )))
 }
 

@@ -156,6 +156,11 @@ impl CallbackSaid {
         self.result.trusted
     }
 
+    /// Does it name an outcome?
+    pub fn has_outcome(&self) -> bool {
+        self.result.outcome.is_some()
+    }
+
     /// Our reference, as the provider writes it.
     pub fn reference(&self) -> Option<String> {
         let reference = self.result.reference.as_deref()?;

@@ -14,6 +14,7 @@ use switchyard_gateway::abi;
 use switchyard_gateway::manifest::{Manifest, ManifestError};
 
 use super::pieces::{self, Pace};
+use super::routable;
 use crate::limits::GATEWAY_FILE_BYTES;
 
 /// What a file says about itself.
@@ -72,6 +73,8 @@ pub enum Refused {
         path: PathBuf,
         source: ManifestError,
     },
+    #[error("{path} is not accepted: {why}")]
+    Unroutable { path: PathBuf, why: String },
     #[error(
         "{path} says ABI {found} when it is loaded, and this engine has ABI {}: build it with a `switchyard-gateway` of that ABI",
         abi::ABI_MAJOR
@@ -109,6 +112,19 @@ pub(super) struct Inspected {
     pub bytes: Vec<u8>,
 }
 
+/// Inspects a file that is to be taken on: transactions can have all its methods.
+pub(super) fn inspect_new(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
+    let inspected = inspect(path, pace)?;
+    match routable::misfit_of(&inspected.inspection.manifest) {
+        None => Ok(inspected),
+        Some(why) => Err(Refused::Unroutable {
+            path: path.to_owned(),
+            why,
+        }),
+    }
+}
+
+/// Inspects any file, also one that was taken on earlier.
 pub(super) fn inspect(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
     let (bytes, sha256) = read(path, pace)?;
     let (manifest, imports) = look(path, &bytes)?;

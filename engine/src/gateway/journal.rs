@@ -46,6 +46,9 @@ pub struct Exchange {
     pub response_body: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<u64>,
+    /// What the answer meant for the attempt, where that is not plain from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<String>,
 }
 
 impl Exchange {
@@ -229,6 +232,7 @@ impl<'c> Scribe<'c> {
             response_body: None,
             error: None,
             duration_ms: None,
+            meaning: None,
         };
         if mutates {
             let Some(journal) = self.journal else {
@@ -295,11 +299,12 @@ impl<'c> Scribe<'c> {
         later.into_iter().map(|(_, exchange)| exchange).collect()
     }
 
-    /// Writes down what only read. Without any, writes nothing.
-    pub(super) async fn finish(&self) {
+    /// Writes down what only read, with what the last of it meant. Without any, writes nothing.
+    pub(super) async fn finish(&self, meaning: Option<String>) {
         let Some(journal) = self.journal else { return };
-        if self.desk().later.is_empty() {
-            return;
+        match self.desk().later.last_mut() {
+            None => return,
+            Some((_, last)) => last.meaning = meaning,
         }
         if let Err(error) = self.write(journal, None).await {
             tracing::warn!(%error, transaction.id = %journal.transaction, "exchanges that only read could not be journaled");
@@ -451,6 +456,7 @@ fn unreadable() -> Exchange {
         response_body: None,
         error: Some("this row of the journal cannot be read".into()),
         duration_ms: None,
+        meaning: None,
     }
 }
 

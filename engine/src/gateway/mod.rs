@@ -33,6 +33,7 @@ mod pieces;
 mod redact;
 mod redirect;
 mod registry;
+mod routable;
 mod turns;
 mod version;
 mod watch;
@@ -71,6 +72,7 @@ pub use self::outcome::is_shown;
 use self::pieces::Pace;
 use self::redact::Redactor;
 use self::registry::Registry;
+pub use self::routable::misfit;
 use self::turns::Turns;
 pub use self::version::{Quarantine, Version};
 use self::watch::{Ward, Watcher};
@@ -185,7 +187,7 @@ impl Gateways {
 
     /// Looks at a file without running any of it.
     pub fn inspect(&self, path: &Path) -> Result<Inspection, Refused> {
-        inspect::inspect(path, self.0.pace()).map(|inspected| inspected.inspection)
+        inspect::inspect_new(path, self.0.pace()).map(|inspected| inspected.inspection)
     }
 
     /// Takes a file on without a question, for whoever runs the engine: see [`Gateways::install`].
@@ -330,7 +332,7 @@ impl Gateways {
             drive.last(ready.state, &ready.log, &mut state);
             Ok(ready.outcome)
         });
-        scribe.finish().await;
+        let mut meaning = None;
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
                 let why = redactor.sentence(&why);
@@ -341,7 +343,9 @@ impl Gateways {
                     config_changed_at,
                     began: self.0.began,
                 };
-                self.not_found(final_after, &asked, &journal, why).await
+                let outcome = self.not_found(final_after, &asked, &journal, why).await;
+                meaning = Some(not_found::meaning(&outcome, final_after.is_some()));
+                outcome
             }
             Ok(said) => {
                 let fields_only = operation == Operation::Collect && !scribe.maybe_sent();
@@ -356,6 +360,7 @@ impl Gateways {
             }
             Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
+        scribe.finish(meaning).await;
         CallEnd { outcome, state }
     }
 

@@ -69,12 +69,47 @@ pub(super) fn judge(
     }
 }
 
+/// What *not found* meant for the attempt, in words for the timeline.
+pub(super) fn meaning(outcome: &Outcome, is_ever_final: bool) -> String {
+    match outcome {
+        Outcome::NotSent { .. } => {
+            "not found, and finally so: the attempt counts as not sent".to_owned()
+        }
+        Outcome::Unknown {
+            poll_after: Some(after),
+            ..
+        } => format!(
+            "not found, which proves nothing for another {} s: queried again then",
+            after.as_secs()
+        ),
+        _ if is_ever_final => {
+            "not found, which proves nothing for this attempt: queried again later".to_owned()
+        }
+        _ => "not found, which proves nothing, because the gateway does not state when it is \
+              final: queried again later"
+            .to_owned(),
+    }
+}
+
 /// A submission that began so long ago has ended one way or the other.
 pub(super) const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn not_found_is_told_with_what_it_means() {
+        let sent = Outcome::NotSent { why: "no".into() };
+        assert!(meaning(&sent, true).contains("counts as not sent"));
+        let soon = Outcome::Unknown {
+            why: "no".into(),
+            poll_after: Some(Duration::from_secs(42)),
+        };
+        assert!(meaning(&soon, true).contains("for another 42 s"));
+        let never = Outcome::unknown("no".to_owned());
+        assert!(meaning(&never, false).contains("does not state when"));
+    }
 
     const WAIT: Duration = Duration::from_secs(300);
 
@@ -99,6 +134,7 @@ mod tests {
             response_body: None,
             error: None,
             duration_ms: None,
+            meaning: None,
         }
     }
 

@@ -112,7 +112,7 @@ impl Bench {
             .unwrap_or_default()
             .to_owned();
         let choice = Choice {
-            method: "misbehaving_usd".to_owned(),
+            method: "card_usd".to_owned(),
             country: None,
             phone: None,
             fields: BTreeMap::new(),

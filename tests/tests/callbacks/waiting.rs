@@ -40,6 +40,42 @@ async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_whe
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_verified_outcome_that_names_nobody_is_a_fault_of_its_gateway() -> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let nameless = json!({ "status": "succeeded", "minor": 2_500 });
+    bench.send_raw(nameless.to_string(), Some(KEY)).await?;
+    let callback = bench.dealt_with(1).await?.remove(0);
+    assert_eq!(callback.state, CallbackState::Refused, "{callback:?}");
+    let note = callback.note.unwrap_or_default();
+    assert!(note.contains("a fault of the gateway"), "{note}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_says_what_it_meant_for_which_attempt() -> anyhow::Result<()> {
+    let bench = Bench::misbehaving().await?;
+    let id = bench.confirmed("pending ch_9").await?;
+    let reference = bench.transaction(id).await?.attempts[0].reference;
+    let mut notes = Vec::new();
+    for (count, status) in [(1, "succeeded"), (2, "declined")] {
+        let news = json!({ "reference": reference, "status": status, "minor": 2_500 });
+        bench.send_raw(news.to_string(), Some(KEY)).await?;
+        let callbacks = bench.dealt_with(count).await?;
+        let all = callbacks
+            .iter()
+            .filter_map(|callback| callback.note.clone());
+        notes = all.collect();
+    }
+    for meaning in [
+        "Verified: succeeded for attempt 1; the transaction is success.",
+        "Verified: declined for attempt 1;",
+    ] {
+        assert!(notes.iter().any(|note| note.contains(meaning)), "{notes:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_success_that_comes_before_the_answer_of_our_call_counts_at_once() -> anyhow::Result<()> {
     let bench = Bench::misbehaving().await?;
     let id = bench.confirmed("never").await?;

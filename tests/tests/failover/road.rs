@@ -19,7 +19,7 @@ use switchyard_tests::programmable_gateway;
 use switchyard_tests::provider::{NOWHERE, Provider};
 use tempfile::TempDir;
 
-pub const METHOD: &str = "programmable_usd";
+pub const METHOD: &str = "card_usd";
 
 pub struct Road {
     pub bench: testing::Bench,

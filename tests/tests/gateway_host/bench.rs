@@ -130,7 +130,7 @@ fn settings(folder: &Path, development: bool) -> GatewaySettings {
 /// The input of a collection of 25.00 USD.
 pub fn collection(description: &str) -> Value {
     json!({
-        "reference": REFERENCE, "transaction": "py_1", "method": "misbehaving_usd", "country": "US",
+        "reference": REFERENCE, "transaction": "py_1", "method": "card_usd", "country": "US",
         "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
         "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {}, "description": description,
         "return_url": null, "callback_url": null, "environment": "sandbox"

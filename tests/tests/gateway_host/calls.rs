@@ -89,14 +89,14 @@ async fn the_test_gateway_has_the_installations_own_demo_methods_and_serves_ever
     );
     assert!(demo.serves(Direction::Payout, "mtn_bj"));
     let misbehaving = misbehaving(&bench).await;
-    assert!(misbehaving.serves(Direction::Collect, "misbehaving_usd"));
+    assert!(misbehaving.serves(Direction::Collect, "card_usd"));
     assert!(!misbehaving.serves(Direction::Collect, "mtn_bj"));
-    assert!(!misbehaving.serves(Direction::Payout, "misbehaving_usd"));
+    assert!(!misbehaving.serves(Direction::Payout, "card_usd"));
     let usd = Currency::from_code("USD").unwrap();
     for (minor, fits) in [(99, false), (100, true), (50_000, true), (50_001, false)] {
         let amount = Amount::from_minor(minor, usd);
         assert_eq!(
-            misbehaving.takes(Direction::Collect, "misbehaving_usd", amount),
+            misbehaving.takes(Direction::Collect, "card_usd", amount),
             fits,
             "{minor}"
         );

@@ -89,7 +89,7 @@ async fn a_success_in_another_currency_opens_a_case_at_once_and_ends_nothing() {
     let access = &engine.engine.access;
     access.create_connection(connection).await.unwrap();
     let payment = payment_for(&engine, "USD", "other currency").await;
-    let choice = choice("misbehaving_usd", "4149518161");
+    let choice = choice("card_usd", "4149518161");
     let paid = engine.engine.confirm(payment.id, choice).await.unwrap();
     assert_eq!(
         paid.status(),

@@ -64,13 +64,7 @@ async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
     let (bench, provider) = (Bench::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     quarantine(&bench, &gateway).await;
-    let asked = query(
-        &bench,
-        &gateway,
-        bench.attempt(),
-        &provider.url,
-        "misbehaving_usd",
-    );
+    let asked = query(&bench, &gateway, bench.attempt(), &provider.url, "card_usd");
     let outcome = bench.gateways.call(asked).await.outcome;
     assert!(
         format!("{outcome:?}").contains("no such charge"),
@@ -95,7 +89,7 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     let access = &engine.engine.access;
     access.create_connection(connection).await.unwrap();
     let can_serve = || {
-        let (environment, method) = (Environment::Sandbox, "misbehaving_usd");
+        let (environment, method) = (Environment::Sandbox, "card_usd");
         engine
             .engine
             .can_serve(app, environment, Kind::Payment, method, None)
@@ -108,7 +102,7 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     let paid = payment(&engine, "USD").await;
     let confirmed = engine
         .engine
-        .confirm(paid.id, choice("misbehaving_usd", "4149518161"))
+        .confirm(paid.id, choice("card_usd", "4149518161"))
         .await;
     assert!(
         matches!(confirmed, Err(EngineError::Refused(_))),
@@ -149,7 +143,7 @@ async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_tha
         (sent_at.minus(Duration::from_secs(1)), false),
         (long_ago, true),
     ] {
-        let mut call = query(&bench, &gateway, of, &provider.url, "misbehaving_usd");
+        let mut call = query(&bench, &gateway, of, &provider.url, "card_usd");
         call.config_changed_at = Some(changed_at);
         let outcome = bench.gateways.call(call).await.outcome;
         let not_sent = matches!(outcome, Outcome::NotSent { .. });
@@ -167,7 +161,7 @@ async fn not_found_proves_nothing_when_a_row_of_the_journal_cannot_be_read() {
         .await;
     bench.clock.advance(Duration::from_secs(901));
     let ask = || {
-        let call = query(&bench, &gateway, of, &provider.url, "misbehaving_usd");
+        let call = query(&bench, &gateway, of, &provider.url, "card_usd");
         bench.gateways.call(call)
     };
     let rows = bench
@@ -221,7 +215,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     let made = first.engine.access.create_connection(connection).await;
     made.unwrap();
     let id = payment_for(&first, "USD", "write and never").await.id;
-    let choice = choice("misbehaving_usd", "4149518161");
+    let choice = choice("card_usd", "4149518161");
     first.engine.confirm(id, choice).await.unwrap();
     let (key, state) = eventually("its state is kept", NET, async || {
         let rows = first

@@ -230,7 +230,7 @@ async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of
         panics(&bench, &gateway).await;
     }
     let met = crate::engine::payment_for(&engine, "USD", "panic").await;
-    let chosen = choice("misbehaving_usd", "4149518161");
+    let chosen = choice("card_usd", "4149518161");
     let kept = engine.engine.confirm(met.id, chosen).await.unwrap();
     assert!(gateway.is_in_quarantine(), "the fifth panic");
     assert_eq!(kept.status(), Status::Pending, "{:?}", kept.state);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{Operation, Refused};
+use switchyard_engine::gateway::{Bare, Operation, Refused};
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::cc;
 
@@ -284,6 +284,28 @@ async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
         );
         assert!(refused.to_string().contains(sentence), "{name}: {refused}");
     }
+    // No transaction could have such a method.
+    let lies: [(&str, Lie, &str); 2] = [
+        (
+            "unknown_code",
+            |manifest| manifest["methods"][0]["code"] = json!("acme_usd"),
+            "the payment method `acme_usd` is not in the directory of methods",
+        ),
+        (
+            "other_currency",
+            |manifest| manifest["methods"][0]["currency"] = json!("EUR"),
+            "EUR in the manifest and USD in the directory of methods",
+        ),
+    ];
+    for (name, lie, sentence) in lies {
+        let path = craft(bench.folder(), name, |source| source, lie);
+        let added = bench.gateways.add(&path).await.expect_err(name);
+        assert!(added.to_string().contains(sentence), "{name}: {added}");
+        let inspected = bench.gateways.inspect(&path).expect_err(name);
+        assert_eq!(inspected.to_string(), added.to_string());
+        let checked = Bare::inspect(&path).expect_err(name);
+        assert_eq!(checked.to_string(), added.to_string());
+    }
     assert!(!bench.kept().exists(), "nothing was copied");
 }
 
@@ -298,7 +320,7 @@ pub fn craft(
     fs::create_dir_all(&folder).unwrap();
     let mut manifest = json!({
         "name": "crafted", "version": "1.0.0", "abi": 1, "title": "Crafted", "operations": ["collect", "query"],
-        "methods": [{"code": "crafted_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
+        "methods": [{"code": "card_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
     });
     lie(&mut manifest);
     fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();

@@ -129,7 +129,7 @@ impl Host {
             config_changed_at: None,
             state: Value::Null,
             input: json!({
-                "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "misbehaving_usd",
+                "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "card_usd",
                 "country": "US", "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
                 "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {"msisdn": "4149518161"}, "description": what,
                 "return_url": null, "callback_url": null, "environment": "sandbox"
@@ -249,7 +249,7 @@ pub fn nonsense(folder: &Path, number: u32) -> PathBuf {
     fs::create_dir_all(&folder).unwrap();
     let manifest = json!({
         "name": "nonsense", "version": format!("1.0.{number}"), "abi": 1, "title": "Nonsense", "operations": ["collect", "query"],
-        "methods": [{"code": "misbehaving_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
+        "methods": [{"code": "card_usd", "direction": "collect", "currency": "USD", "countries": ["US"]}]
     });
     fs::write(folder.join("gateway.json"), manifest.to_string()).unwrap();
     let source = folder.join("gateway.c");

@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use switchyard_tests::client::payment;
-use switchyard_tests::gateways::misbehaving_for_cards;
-use switchyard_tests::{Server, Setup, demo_gateway};
+use switchyard_tests::{Server, Setup, demo_gateway, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -38,7 +37,7 @@ fn gateways(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = folder.join("gateways");
     std::fs::create_dir(&folder)?;
     std::fs::copy(demo_gateway(), folder.join("demo.so"))?;
-    misbehaving_for_cards(&folder.join("misbehaving.so"))?;
+    std::fs::copy(misbehaving_gateway(), folder.join("misbehaving.so"))?;
     Ok(folder)
 }
 

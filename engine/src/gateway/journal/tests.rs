@@ -45,7 +45,7 @@ async fn calls_of_one_attempt_that_overlap_write_over_none_of_each_others_rows()
     let asking = query.begin(&request(false), now).await.unwrap();
     let telling = code.begin(&request(true), now).await.unwrap();
     query.end(asking, &answer()).await;
-    query.finish().await;
+    query.finish(None).await;
     let (transaction, attempt) = (journal.transaction, journal.attempt);
     assert_eq!(
         recover(&journal.store, transaction, attempt).await.unwrap(),
@@ -77,7 +77,7 @@ async fn two_calls_of_one_operation_at_one_moment_are_two_rows() {
     }
     for (scribe, begun) in scribes.iter().zip(asking) {
         scribe.end(begun, &answer()).await;
-        scribe.finish().await;
+        scribe.finish(None).await;
     }
     let (transaction, attempt) = (journal.transaction, journal.attempt);
     let rows = exchanges(&journal.store, transaction, attempt).await;

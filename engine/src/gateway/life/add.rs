@@ -51,7 +51,7 @@ impl Gateways {
         // without an approval.
         let task = tokio::task::spawn_blocking(move || {
             let pace = inner.pace();
-            let inspected = inspect::inspect(&path, pace)?;
+            let inspected = inspect::inspect_new(&path, pace)?;
             let (how, hosts) = gateways.granted(&inspected.inspection, &consent)?;
             let source = gateways.source(&path, &inspected.inspection.sha256);
             let now = inner.clock.now();

@@ -171,7 +171,7 @@ impl Gateways {
     async fn look_at(&self, folder: &Path, file: &str) -> Notice {
         let path = folder.join(file);
         let (looked, pace) = (path.clone(), self.0.pace());
-        let task = tokio::task::spawn_blocking(move || inspect::inspect(&looked, pace));
+        let task = tokio::task::spawn_blocking(move || inspect::inspect_new(&looked, pace));
         let inspection = match task.await {
             Ok(Ok(inspected)) => inspected.inspection,
             Ok(Err(refused)) => return refusal(file, refused.to_string()),

@@ -38,7 +38,7 @@ impl Gateways {
     /// Looks at a file without running any of it, and says what it would change.
     pub async fn propose(&self, path: &Path) -> Result<Proposal, LifeError> {
         let (looked, pace) = (path.to_owned(), self.0.pace());
-        let task = tokio::task::spawn_blocking(move || inspect::inspect(&looked, pace));
+        let task = tokio::task::spawn_blocking(move || inspect::inspect_new(&looked, pace));
         let inspection = task.await.map_err(|_| LifeError::Stopping)??.inspection;
         let source = self.source(path, &inspection.sha256);
         Ok(self.proposal(inspection, source))

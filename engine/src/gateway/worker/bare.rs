@@ -31,7 +31,7 @@ pub struct BareCall(Running);
 impl Bare {
     /// Looks at a file without running any of it.
     pub fn inspect(path: &Path) -> Result<Inspection, Refused> {
-        inspect::inspect(path, Pace::AtOnce).map(|inspected| inspected.inspection)
+        inspect::inspect_new(path, Pace::AtOnce).map(|inspected| inspected.inspection)
     }
 
     /// Loads a file that was looked at. Blocks until that is done.

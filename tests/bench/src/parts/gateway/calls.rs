@@ -79,7 +79,7 @@ async fn nanoseconds(gateways: Arc<Gateways>, gateway: Arc<Version>, calls: u64)
 
 fn input() -> Value {
     json!({
-        "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "misbehaving_usd", "country": "US",
+        "reference": "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d", "transaction": "py_1", "method": "card_usd", "country": "US",
         "amount": {"minor": 2500, "currency": "USD", "decimals": 2, "decimal": "25.00"},
         "payer": {"first_name": "Ada", "msisdn": "4149518161"}, "fields": {"msisdn": "4149518161"}, "description": "look",
         "return_url": null, "callback_url": null, "environment": "sandbox"
