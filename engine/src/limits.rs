@@ -109,6 +109,17 @@ pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);
 pub const GATEWAY_WORKER_IDLE_PAST: Duration = Duration::from_secs(5);
 /// Steps that one worker takes at the same time. They only compute: more than the machine has cores is for those that are slow.
 pub const GATEWAY_WORKER_THREADS: usize = 8;
+/// How long a list of options that a gateway answered is used without fetching it again.
+pub const OPTIONS_FRESH: Duration = Duration::from_secs(60 * 60);
+/// How long it is used while it cannot be fetched again. A bank that left the list is refused by
+/// the provider.
+pub const OPTIONS_USABLE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How long after a failed fetch the next one begins, at least.
+pub const OPTIONS_RETRY: Duration = Duration::from_secs(30);
+/// How long a page waits for a list when there is none yet.
+pub const OPTIONS_WAIT: Duration = Duration::from_secs(2);
+/// Lists that are kept.
+pub const OPTIONS_LISTS: usize = 1_000;
 /// Bytes of one frame between the engine and a worker: a configuration, a provider's longest answer with all of it escaped, twice over.
 pub const GATEWAY_FRAME_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes that may wait for a worker that does not read. Beyond it calls are refused, and the worker is about to be ended anyway.

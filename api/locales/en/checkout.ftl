@@ -81,6 +81,7 @@ error-phone-benin = Numbers in Benin have ten digits since 30 November 2024. Wri
 error-phone-country = This is not a phone number of { $country }. Begin with +{ $dial }, or write it as you dial it there.
 error-email = This does not look like an e-mail address. It has the form name@example.com.
 error-choice = Please choose one from the list.
+error-format = This does not have the form that is expected. Please check it.
 error-refused = The provider does not accept this: { $message }
 error-refused-plain = The provider does not accept this. Please correct it.
 error-long = This is too long: at most { $most } characters.

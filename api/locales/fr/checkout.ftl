@@ -81,6 +81,7 @@ error-phone-benin = Les numéros du Bénin ont dix chiffres depuis le 30 novembr
 error-phone-country = Ce numéro n’est pas de ce pays ({ $country }). Commencez par +{ $dial } ou écrivez-le comme vous le composez sur place.
 error-email = Cela ne ressemble pas à une adresse e-mail. Elle a la forme nom@exemple.com.
 error-choice = Veuillez choisir dans la liste.
+error-format = Le format n’est pas celui attendu. Veuillez vérifier.
 error-refused = Le prestataire n’accepte pas cette saisie : { $message }
 error-refused-plain = Le prestataire n’accepte pas cette saisie. Veuillez la corriger.
 error-long = C’est trop long : { $most } caractères au plus.

@@ -38,10 +38,10 @@ pub(super) fn failed(scene: &Scene) -> Option<&Attempt> {
 
 /// Response after a failed attempt: the form with the field that the provider refused, otherwise
 /// the page with the two choices. `None`: the last attempt has not failed.
-pub(super) fn after(visit: &Visit) -> Option<Response> {
+pub(super) async fn after(visit: &Visit) -> Option<Response> {
     let attempt = failed(&visit.scene)?;
     let answers = answers(&visit.scene, attempt);
-    if asks_again(visit) {
+    if asks_again(visit).await {
         return Some(visit.go_with(&corrected(visit, answers), "details"));
     }
     let Some(sealed) = visit.seal(&answers) else {
@@ -61,7 +61,7 @@ pub(super) fn corrected(visit: &Visit, answers: Answers) -> Answers {
 }
 
 /// Whether the last attempt's refused field is on the form of its method.
-pub(super) fn asks_again(visit: &Visit) -> bool {
+pub(super) async fn asks_again(visit: &Visit) -> bool {
     let Some(attempt) = failed(&visit.scene) else {
         return false;
     };
@@ -69,12 +69,11 @@ pub(super) fn asks_again(visit: &Visit) -> bool {
         return false;
     };
     let country = attempt.country.as_deref().unwrap_or_default();
-    visit
-        .chosen(&attempt.method, country)
-        .is_some_and(|chosen| {
-            let needs = needs(&visit.scene, &chosen.way, chosen.country);
-            needs.iter().any(|need| need.name == field && !need.fixed)
-        })
+    let chosen = visit.chosen(&attempt.method, country).await;
+    chosen.is_some_and(|chosen| {
+        let needs = needs(&visit.scene, &chosen.way, chosen.country);
+        needs.iter().any(|need| need.name == field && !need.fixed)
+    })
 }
 
 /// The payer's answers, as the attempt keeps them.

@@ -43,7 +43,7 @@ pub async fn get(visit: Visit) -> Response {
         Stand::Choosing => {
             let asks = ["country", "other", "notice"].map(|name| visit.query(name));
             if asks == [None; 3]
-                && let Some(after) = again::after(&visit)
+                && let Some(after) = again::after(&visit).await
             {
                 return after;
             }

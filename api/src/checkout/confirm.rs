@@ -40,7 +40,7 @@ struct Ready {
 
 /// `GET /checkout/{id}/confirm?a=…`
 pub async fn get(visit: Visit) -> Response {
-    match ready(&visit, visit.answers()) {
+    match ready(&visit, visit.answers()).await {
         Ok(ready) => {
             let agreed = Some(ready.chosen.way.price.amount);
             let answers = Answers {
@@ -64,7 +64,7 @@ pub async fn get(visit: Visit) -> Response {
 
 /// `POST /checkout/{id}/confirm`: starts the attempt, once, however often the button was pressed.
 pub async fn post(visit: Visit, form: Form) -> Response {
-    let ready = match ready(&visit, visit.open(form.get("a"))) {
+    let ready = match ready(&visit, visit.open(form.get("a"))).await {
         Ok(ready) => ready,
         Err(elsewhere) => return *elsewhere,
     };
@@ -88,11 +88,19 @@ pub async fn post(visit: Visit, form: Form) -> Response {
             let mut visit = visit;
             visit.scene.tx = tx;
             let stand = stand(&visit.scene);
-            if stand == Stand::Choosing && again::asks_again(&visit) {
+            if stand == Stand::Choosing && again::asks_again(&visit).await {
                 let answers = again::corrected(&visit, answers);
                 return visit.go_with(&answers, "details");
             }
             visit.scene.go(stand.step(), &[])
+        }
+        // The form judges by the same rules, and says so beside the field.
+        Err(EngineError::FieldRefused { .. }) => {
+            let answers = Answers {
+                sent: true,
+                ..answers
+            };
+            visit.go_with(&answers, "details")
         }
         Err(EngineError::PriceChanged) => visit.go_with_notice(&answers, "confirm", "price"),
         Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
@@ -101,7 +109,7 @@ pub async fn post(visit: Visit, form: Form) -> Response {
 }
 
 /// The answers, if they can be acted on; otherwise the page that fits.
-fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>> {
+async fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>> {
     let scene = &visit.scene;
     if stand(scene) != Stand::Choosing {
         return Err(Box::new(scene.go(stand(scene).step(), &[])));
@@ -110,7 +118,7 @@ fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>
     else {
         return Err(Box::new(scene.go("", &[("notice", "stale")])));
     };
-    let Some(chosen) = visit.chosen(&answers.method, &answers.country) else {
+    let Some(chosen) = visit.chosen(&answers.method, &answers.country).await else {
         return Err(Box::new(scene.go("", &[("notice", "method")])));
     };
     let needs = needs(scene, &chosen.way, chosen.country);

@@ -69,7 +69,8 @@ pub async fn get(visit: Visit) -> Response {
         .as_ref()
         .map(|answers| answers.country.as_str())
         .or(visit.query("country"));
-    let Some(chosen) = visit.chosen(method.unwrap_or_default(), country.unwrap_or_default()) else {
+    let (method, country) = (method.unwrap_or_default(), country.unwrap_or_default());
+    let Some(chosen) = visit.chosen(method, country).await else {
         return visit.scene.go("", &[("notice", "method")]);
     };
     let needs = needs(&visit.scene, &chosen.way, chosen.country);
@@ -85,7 +86,8 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     if stand(&visit.scene) != Stand::Choosing {
         return visit.scene.go(stand(&visit.scene).step(), &[]);
     }
-    let Some(chosen) = visit.chosen(form.get("method"), form.get("country")) else {
+    let chosen = visit.chosen(form.get("method"), form.get("country")).await;
+    let Some(chosen) = chosen else {
         return visit.scene.go("", &[("notice", "method")]);
     };
     let needs = needs(&visit.scene, &chosen.way, chosen.country);

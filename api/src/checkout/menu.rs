@@ -30,6 +30,8 @@ pub struct Asked {
     pub required: bool,
     /// The values to choose from; empty when the payer types freely.
     pub options: Vec<FieldOption>,
+    /// A regular expression that the whole value matches.
+    pub pattern: Option<String>,
 }
 
 /// What the payer can choose from.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use switchyard_engine::directory::{Country, phone};
+use switchyard_engine::engine::FieldProblem;
 use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::transaction::{Customer, Restriction, Transaction};
 
@@ -33,6 +34,8 @@ pub struct Need {
     pub masked: bool,
     /// Values to choose from, each with its label; empty when the payer types freely.
     pub options: Vec<(String, String)>,
+    /// A regular expression that the whole value matches.
+    pub pattern: Option<String>,
 }
 
 impl Need {
@@ -139,6 +142,7 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
         label_fr: None,
         required: field.required,
         options: Vec::new(),
+        pattern: None,
     });
     for asked in own.chain(way.asks.iter().cloned()) {
         let done = needs.iter().any(|need: &Need| need.name == asked.name);
@@ -215,6 +219,7 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         fixed: fixed.is_some(),
         masked: fixed.or(hidden).is_some(),
         options: Vec::new(),
+        pattern: None,
     }
 }
 
@@ -256,6 +261,7 @@ fn text(language: Language, asked: Asked) -> Need {
         fixed: false,
         masked: false,
         options: labelled(language, &asked.options),
+        pattern: asked.pattern,
         name: asked.name,
     }
 }
@@ -317,6 +323,9 @@ fn ordinary(
     let offered = |(option, _): &(String, String)| option == value;
     if !need.options.is_empty() && !need.options.iter().any(offered) {
         return Err(scene.say("error-choice"));
+    }
+    if FieldProblem::of(need.pattern.as_deref(), &[], value).is_some() {
+        return Err(scene.say("error-format"));
     }
     match need.input.kind {
         "email" if !looks_like_email(value) => Err(scene.say("error-email")),
@@ -481,6 +490,7 @@ mod tests {
             label_fr: None,
             required: true,
             options: Vec::new(),
+            pattern: None,
         };
         way.asks = ["email", "first_name", "city", "country", "tax_number"]
             .map(asked)

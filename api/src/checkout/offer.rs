@@ -28,6 +28,19 @@ pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<Wa
     })
 }
 
+/// Puts the lists that the gateway answers into the fields of a way. Waits for a moment at most.
+pub async fn with_options(engine: &Engine, tx: &Transaction, mut way: Way) -> Way {
+    if let Some(prospect) = engine.prospect(tx, &way.method.code) {
+        let mut lists = engine.field_options(tx, &prospect, &way.method.code).await;
+        for asked in &mut way.asks {
+            if let Some(list) = lists.remove(&asked.name) {
+                asked.options = list;
+            }
+        }
+    }
+    way
+}
+
 /// What the gateway asks of the payer for this method, in the order of its manifest.
 fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
     let row = prospect.gateway.method(Direction::Collect, code);
@@ -40,6 +53,7 @@ fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
             label_fr: field.label.get("fr").cloned(),
             required: field.required,
             options: field.options.clone(),
+            pattern: field.pattern.clone(),
         })
         .collect()
 }

@@ -175,14 +175,14 @@ impl Visit {
     }
 
     /// The way that was chosen, if it can work now.
-    pub fn chosen(&self, method: &str, alpha2: &str) -> Option<Chosen> {
+    pub async fn chosen(&self, method: &str, alpha2: &str) -> Option<Chosen> {
         let (engine, tx) = (self.engine(), &self.scene.tx);
         let method = engine.directory.payment_method(method)?;
         let served = offer::way(engine, tx, method).into_iter().collect();
         let menu = Menu::new(tx, served).without(&self.desk.api.settings.excluded_countries);
         let way = menu.find(&method.code, alpha2)?.clone();
         Some(Chosen {
-            way,
+            way: offer::with_options(engine, tx, way).await,
             country: country(alpha2)?,
         })
     }

@@ -71,9 +71,9 @@ pub struct Check<'c> {
 }
 
 impl Check<'_> {
-    /// Asks the provider whether the credentials work. What it says, and whether the connection may
-    /// be enabled; an error when the provider refuses them. A provider that cannot be asked is no
-    /// reason not to store them.
+    /// Queries the provider whether the credentials work. Returns its answer and whether the
+    /// connection may be enabled; an error when the provider refuses them. Credentials that cannot
+    /// be checked are stored.
     pub async fn of(&self, config: &Value) -> Result<(Value, bool), ApiError> {
         let not_checked = |why: &str| json!({ "result": "not_checked", "why": why });
         if self.skip {

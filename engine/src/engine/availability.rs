@@ -321,7 +321,7 @@ fn within_limits(
 }
 
 /// The connection that every app has to the test gateway in sandbox: it takes its id from the app's.
-fn sandbox_connection(app: AppId) -> ConnectionId {
+pub(super) fn sandbox_connection(app: AppId) -> ConnectionId {
     ConnectionId::new(app.ulid())
 }
 

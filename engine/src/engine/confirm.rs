@@ -63,6 +63,7 @@ impl Engine {
         if differs && !is_planted(Fault::RateMoved) {
             return Err(EngineError::PriceChanged);
         }
+        self.check_fields(&tx, &choice.method, &choice.fields)?;
         let step = Step {
             number: choice.phone.as_deref(),
             address: choice.context.ip.as_deref(),

@@ -1,5 +1,6 @@
 //! What the engine's callers may be told.
 
+use super::fields::FieldProblem;
 use crate::access::AccessError;
 use crate::quota::{Exceeded, QuotaError};
 use crate::records::RecordError;
@@ -17,6 +18,12 @@ pub enum EngineError {
     /// A rate moved between the page and the button.
     #[error("The price has changed since it was shown.")]
     PriceChanged,
+    /// A value that the gateway's manifest does not allow. Nothing was begun.
+    #[error("The field {field} has a value that its gateway does not take.")]
+    FieldRefused {
+        field: String,
+        problem: FieldProblem,
+    },
     /// The operator disabled the app: it begins nothing new.
     #[error("The app is disabled: it takes no payments and sends no payouts.")]
     AppDisabled,

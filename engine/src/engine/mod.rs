@@ -6,6 +6,7 @@ mod availability;
 mod confirm;
 mod connections;
 mod error;
+mod fields;
 mod initialize;
 mod lookups;
 mod operator;
@@ -29,6 +30,7 @@ use tokio::task::AbortHandle;
 
 pub use confirm::Choice;
 pub use error::EngineError;
+pub use fields::FieldProblem;
 pub use initialize::{NewPayment, NewPayout};
 pub use lookups::ProviderIds;
 pub use operator::Checked;

@@ -6,7 +6,7 @@ use super::{Engine, Purpose};
 use crate::directory::{Method, PHONE_FIELD};
 use crate::environment::Environment;
 use crate::gateway::{Direction, Version};
-use crate::ids::AppId;
+use crate::ids::{AppId, ConnectionId};
 use crate::money::Amount;
 use crate::records::Kind;
 use crate::routing::{Offer, Standing};
@@ -16,6 +16,7 @@ use crate::transaction::{Price, Transaction};
 #[derive(Clone, Debug)]
 pub struct Prospect {
     pub gateway: Arc<Version>,
+    pub connection: ConnectionId,
     pub price: Price,
     /// It is the test gateway of the sandbox: test numbers decide.
     pub is_test: bool,
@@ -29,6 +30,7 @@ impl Engine {
         let first = route.candidates.first()?;
         Some(Prospect {
             gateway: self.gateways.version(&first.gateway, &first.gateway_hash)?,
+            connection: first.connection,
             price,
             is_test: first.gateway == self.settings.sandbox_gateway,
         })

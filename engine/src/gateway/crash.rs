@@ -2,8 +2,8 @@
 //!
 //! While a thread is in such code it names the version's line. A signal that ends the process
 //! because of this thread's own fault, and an `exit` by it, append the line to a file. So a step
-//! costs two writes to a thread-local and no I/O, and a kill from outside counts against no version.
-//! The next start reads the file: see `life::deaths`.
+//! costs two writes to a thread-local and no I/O, and a kill from outside counts against no
+//! version. The next start reads the file: see `life::deaths`.
 //!
 //! Limits: memory that one version damages may crash other code later, and the kernel may kill the
 //! process for lack of memory. Neither is attributed to a version.

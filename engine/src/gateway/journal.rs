@@ -46,7 +46,7 @@ pub struct Exchange {
     pub response_body: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<u64>,
-    /// What the answer meant for the attempt, where that is not plain from it.
+    /// Meaning of the answer for the attempt, where the answer does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<String>,
 }

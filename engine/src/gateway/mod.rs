@@ -28,6 +28,7 @@ mod journal;
 mod library;
 mod life;
 mod not_found;
+mod options;
 mod outcome;
 mod pieces;
 mod redact;
@@ -47,7 +48,7 @@ use std::time::Duration;
 use serde_json::Value;
 pub use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::wire::Ready;
-pub use switchyard_gateway::{ConfigCheck, Direction, Operation, manifest};
+pub use switchyard_gateway::{ConfigCheck, Direction, Money, Operation, Options, manifest};
 
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
@@ -68,6 +69,8 @@ pub use self::life::{
     Notice, Overview, Pin, Proposal, Record, Source, State, VersionView, What, Widening,
 };
 use self::not_found::{Asked, NO_CALL_LASTS_SO_LONG};
+use self::options::OptionsCache;
+pub use self::options::OptionsCall;
 pub use self::outcome::is_shown;
 use self::pieces::Pace;
 use self::redact::Redactor;
@@ -158,6 +161,7 @@ struct Inner {
     life: Life,
     egress: Egress,
     cache: Cache,
+    options: OptionsCache,
     turns: Turns,
     watcher: Arc<Watcher>,
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
@@ -174,6 +178,7 @@ impl Gateways {
             registry: Registry::default(),
             life: Life::default(),
             cache: Cache::default(),
+            options: OptionsCache::default(),
             turns: Turns::default(),
             watcher: Arc::default(),
             #[cfg(any(feature = "simulation", feature = "fuzzing"))]
@@ -305,11 +310,7 @@ impl Gateways {
             mut state,
             input,
         } = call;
-        let typed = match is_planted(Fault::CodeKept) {
-            true => &Value::Null,
-            false => &input,
-        };
-        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed);
+        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed_in(&input));
         let asked_at = self.0.clock.now();
         let (name, verb) = (gateway.name(), operation.as_str());
         let scribe = Scribe::new(Some(&journal), &redactor, name, verb);
@@ -336,15 +337,15 @@ impl Gateways {
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
                 let why = redactor.sentence(&why);
-                let promise = gateway.manifest.capabilities.not_found_is_final_after_s;
-                let final_after = promise.filter(|_| operation == Operation::Query);
                 let asked = Asked {
                     at: asked_at,
                     config_changed_at,
                     began: self.0.began,
                 };
-                let outcome = self.not_found(final_after, &asked, &journal, why).await;
-                meaning = Some(not_found::meaning(&outcome, final_after.is_some()));
+                let promise = gateway.manifest.capabilities.not_found_is_final_after_s;
+                let promise = promise.filter(|_| operation == Operation::Query);
+                let outcome = self.not_found(promise, &asked, &journal, why).await;
+                meaning = Some(not_found::meaning(&outcome, promise.is_some()));
                 outcome
             }
             Ok(said) => {
@@ -504,6 +505,14 @@ impl Default for Gateways {
     fn default() -> Self {
         Self::new(GatewaySettings::default(), Clock::wall(), Ids::system())
             .expect("ring is compiled in, and that is all a client without files or proxies needs")
+    }
+}
+
+/// The part of an input that the payer typed.
+fn typed_in(input: &Value) -> &Value {
+    match is_planted(Fault::CodeKept) {
+        true => &Value::Null,
+        false => input,
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn judge(
     }
 }
 
-/// What *not found* meant for the attempt, in words for the timeline.
+/// Meaning of *not found* for the attempt, in words for the timeline.
 pub(super) fn meaning(outcome: &Outcome, is_ever_final: bool) -> String {
     match outcome {
         Outcome::NotSent { .. } => {

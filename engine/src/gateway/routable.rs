@@ -9,7 +9,7 @@ use switchyard_gateway::manifest::{Manifest, Method};
 
 use crate::directory::{Directory, MethodKind};
 
-/// Why no money can be routed to the first such method, if there is one.
+/// Reason for which no money can be routed to the first such method, if there is one.
 pub(super) fn misfit_of(manifest: &Manifest) -> Option<String> {
     /// The directory with the codes as manifests have them.
     static DIRECTORY: LazyLock<Directory> = LazyLock::new(|| Directory::new("{service}"));
@@ -17,7 +17,7 @@ pub(super) fn misfit_of(manifest: &Manifest) -> Option<String> {
     methods.find_map(|method| misfit(method, &DIRECTORY))
 }
 
-/// Why no money can be routed to this method, if that is so.
+/// Reason for which no money can be routed to this method, if that is so.
 pub fn misfit(method: &Method, directory: &Directory) -> Option<String> {
     let (kind, noun) = match method.direction {
         Direction::Collect => (MethodKind::Payment, "payment"),

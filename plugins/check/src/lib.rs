@@ -12,6 +12,7 @@
 mod callback;
 mod facts;
 mod imports;
+mod options;
 mod play;
 mod report;
 mod rules;
@@ -63,10 +64,10 @@ pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings)
         if !manifest.has(operation) {
             continue;
         }
-        if operation == Operation::Callback {
-            callback::check(&stage, &mut report).await;
-        } else {
-            scenario::check(&stage, operation, &mut report).await;
+        match operation {
+            Operation::Callback => callback::check(&stage, &mut report).await,
+            Operation::Options => options::check(&stage, &mut report).await,
+            _ => scenario::check(&stage, operation, &mut report).await,
         }
     }
     report

@@ -165,6 +165,9 @@ pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
         End::Ready(said) => {
             let error = match operation {
                 Operation::CheckConfig => serde_json::from_value::<ConfigCheck>(said.clone()).err(),
+                Operation::Options => {
+                    serde_json::from_value::<switchyard_gateway::OptionList>(said.clone()).err()
+                }
                 Operation::Callback => {
                     serde_json::from_value::<switchyard_gateway::CallbackResult>(said.clone()).err()
                 }

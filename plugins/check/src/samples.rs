@@ -24,6 +24,7 @@ pub struct Samples {
     pub submit_input: Sample,
     pub cancel: Sample,
     pub refund: Sample,
+    pub options: Sample,
     pub callback: Letters,
 }
 
@@ -138,6 +139,7 @@ impl Samples {
             Operation::SubmitInput => &self.submit_input,
             Operation::Cancel => &self.cancel,
             Operation::Refund => &self.refund,
+            Operation::Options => &self.options,
         }
     }
 

@@ -111,7 +111,7 @@ impl Seen {
         }
         if matches!(
             operation,
-            Operation::CheckConfig | Operation::Query | Operation::Callback
+            Operation::CheckConfig | Operation::Query | Operation::Callback | Operation::Options
         ) {
             report.judge(part, "moves no money", calls.clone(), &self.writes);
         }

@@ -20,7 +20,7 @@ pub mod xpub;
 
 use switchyard_gateway::{
     Collect, ConfigCheck, Context, DeclineReason, Fault, FaultKind, Gateway, LogLevel, Money,
-    Outcome, Query, gateway,
+    OptionList, Options, Outcome, Query, gateway,
 };
 
 use self::address::Address;
@@ -87,6 +87,14 @@ impl Gateway for CryptoEvm {
         };
         cx.set_state(&kept)?;
         Ok(waiting(&kept, &ask.amount))
+    }
+
+    /// The coins of the connection that have a price in the method's currency.
+    async fn options(&self, cx: &Context, ask: Options) -> Result<OptionList, Fault> {
+        let coins = Settings::read(cx)?.wanted(&ask.unit).into_iter();
+        Ok(OptionList::named(
+            coins.map(|coin| (coin.symbol.clone(), coin.symbol)),
+        ))
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {

@@ -5,7 +5,7 @@ use switchyard_gateway::testing::{self, Call, End, answer, no_provider, text_ans
 use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
 use switchyard_gateway::{
     Amount, ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind, Operation,
-    Outcome, PayerAction,
+    OptionList, Outcome, PayerAction,
 };
 
 use gateway_crypto_evm::CryptoEvm;
@@ -239,6 +239,16 @@ fn the_payer_may_choose_the_coin_among_those_with_a_price() {
         panic!("there is no such coin")
     };
     assert!(retryable && provider_message.unwrap().contains("USDC, ETH"));
+}
+
+#[test]
+fn the_coins_with_a_price_are_listed() {
+    let ask = testing::options("coins", "crypto_usd", "USD", 2);
+    let call = call(Operation::Options).input(&ask);
+    let end = call.run_as::<CryptoEvm, OptionList>(|_| panic!("nobody is asked"));
+    let options = end.unwrap().outcome.options;
+    let values: Vec<_> = options.iter().map(|it| it.value.as_str()).collect();
+    assert_eq!(values, ["USDC", "ETH"]);
 }
 
 #[test]

@@ -23,6 +23,17 @@ pub enum Direction {
     Payout,
 }
 
+/// The list that `options` is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// `options_from` of the field.
+    pub source: String,
+    pub method: String,
+    pub direction: Direction,
+    /// One unit of the method's currency: lists may depend on the currency, never on an amount.
+    pub unit: Money,
+}
+
 /// An amount to move, in every notation that providers ask for, so that no gateway computes with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {

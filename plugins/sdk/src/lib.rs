@@ -48,11 +48,12 @@ pub mod wire;
 pub use context::Context;
 pub use fault::{Fault, FaultKind};
 pub use input::{
-    Callback, Cancel, Collect, Direction, Environment, Fields, Money, Payer, Payout, Query, Refund,
-    SubmitInput,
+    Callback, Cancel, Collect, Direction, Environment, Fields, Money, Options, Payer, Payout,
+    Query, Refund, SubmitInput,
 };
 pub use outcome::{
-    Amount, CallbackResult, ConfigCheck, DeclineReason, Outcome, PayerAction, Prompt, Texts,
+    Amount, CallbackResult, ConfigCheck, DeclineReason, OptionList, Outcome, PayerAction, Prompt,
+    Texts,
 };
 pub use time::Moment;
 pub use wire::{LogLevel, Operation};
@@ -99,6 +100,12 @@ pub trait Gateway: Default + Send + Sync + 'static {
     /// Give money back.
     async fn refund(&self, _cx: &Context, _ask: Refund) -> Result<Outcome, Fault> {
         Err(Fault::unsupported("refund"))
+    }
+
+    /// Values of a field that names a source of options (`options_from`). The engine keeps the list
+    /// for a while.
+    async fn options(&self, _cx: &Context, _ask: Options) -> Result<OptionList, Fault> {
+        Err(Fault::unsupported("options"))
     }
 
     /// Verify and translate what the provider sent.
@@ -170,6 +177,10 @@ macro_rules! gateway {
                                 .map(Answer::from),
                             $crate::Operation::Callback => gateway
                                 .callback(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::Options => gateway
+                                .options(&cx, read(operation, input)?)
                                 .await
                                 .map(Answer::from),
                         }

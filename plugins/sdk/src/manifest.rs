@@ -15,7 +15,7 @@ use crate::wire::Operation;
 
 mod method;
 
-pub use self::method::{Field, FieldOption, Method};
+pub use self::method::{Field, FieldOption, Method, check_options};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -53,8 +53,9 @@ pub struct Manifest {
     pub config: Value,
 }
 
-/// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`.
-pub const FEATURES: [&str; 1] = ["counter"];
+/// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`;
+/// `options`, the operation of that name.
+pub const FEATURES: [&str; 2] = ["counter", "options"];
 
 /// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`, or
 /// `{config.field}`: the host of the URL that the connection's configuration has in that field.
@@ -306,6 +307,14 @@ impl Manifest {
         if !self.has(Operation::Query) {
             return refuse(
                 "does not list `query`: without it a lost answer could never be settled",
+            );
+        }
+        let mut fields = self.methods.iter().flat_map(|method| &method.fields);
+        let has_source = fields.any(|field| field.options_from.is_some());
+        if has_source != self.has(Operation::Options) {
+            return refuse(
+                "has `options` in `operations` or `options_from` in a field only: it needs both or \
+                 none",
             );
         }
         if self.has(Operation::Callback) != self.callback.is_some() {

@@ -5,6 +5,26 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::input::Money;
+use crate::manifest::FieldOption;
+
+/// Values of a field, in the order in which people see them: at most 200.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionList {
+    pub options: Vec<FieldOption>,
+}
+
+impl OptionList {
+    /// Options whose label is the same text in every language, such as the names of banks.
+    pub fn named(options: impl IntoIterator<Item = (String, String)>) -> Self {
+        let option = |(value, name): (String, String)| FieldOption {
+            value,
+            label: Texts::from([("en".to_owned(), name)]),
+        };
+        Self {
+            options: options.into_iter().map(option).collect(),
+        }
+    }
+}
 
 /// What an attempt came to, as the provider says it.
 ///

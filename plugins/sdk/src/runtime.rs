@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::abi::{self, Bytes, Sink};
 use crate::context::{Context, Desk, poll_once};
 use crate::fault::{Fault, FaultKind};
-use crate::outcome::{CallbackResult, ConfigCheck, Outcome};
+use crate::outcome::{CallbackResult, ConfigCheck, OptionList, Outcome};
 use crate::wire::{Begin, Failed, Operation, Pending, Ready, Resume};
 
 /// What `gateway!` implements for the author's type.
@@ -39,6 +39,13 @@ pub enum Answer {
     Outcome(Outcome),
     Config(ConfigCheck),
     Callback(CallbackResult),
+    Options(OptionList),
+}
+
+impl From<OptionList> for Answer {
+    fn from(list: OptionList) -> Self {
+        Self::Options(list)
+    }
 }
 
 impl From<Outcome> for Answer {

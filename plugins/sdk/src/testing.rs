@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::fault::{Fault, FaultKind};
 use crate::input::{
-    Callback, Collect, Direction, Environment, Fields, Money, Payer, Payout, Query,
+    Callback, Collect, Direction, Environment, Fields, Money, Options, Payer, Payout, Query,
 };
 use crate::manifest::Manifest;
 use crate::outcome::Outcome;
@@ -308,6 +308,17 @@ pub fn query(
     }
 }
 
+/// The question for the options of a field.
+pub fn options(source: &str, method: &str, currency: &str, decimals: u8) -> Options {
+    let minor = 10_i64.saturating_pow(u32::from(decimals));
+    Options {
+        source: source.into(),
+        method: method.into(),
+        direction: Direction::Collect,
+        unit: Money::from_minor(minor, currency, decimals),
+    }
+}
+
 /// Holds the manifest against the code: it reads, and each operation that it lists is written and no other. `gateway!` makes a
 /// test of this.
 pub fn check_manifest<G: Entry>() {
@@ -354,6 +365,7 @@ fn sample_input(operation: Operation) -> Value {
         Operation::Refund => json!({
             "reference": REFERENCE, "of": REFERENCE, "method": "sample", "amount": Money::from_minor(100, "USD", 2)
         }),
+        Operation::Options => written(serde_json::to_value(options("sample", "sample", "USD", 2))),
         Operation::Callback => json!({
             "method": "POST", "path": "/", "headers": [], "body": {"text": "{}"}
         }),

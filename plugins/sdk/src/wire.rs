@@ -24,10 +24,11 @@ pub enum Operation {
     Cancel,
     Refund,
     Callback,
+    Options,
 }
 
 impl Operation {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::CheckConfig,
         Self::Collect,
         Self::Payout,
@@ -36,6 +37,7 @@ impl Operation {
         Self::Cancel,
         Self::Refund,
         Self::Callback,
+        Self::Options,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -48,6 +50,7 @@ impl Operation {
             Self::Cancel => "cancel",
             Self::Refund => "refund",
             Self::Callback => "callback",
+            Self::Options => "options",
         }
     }
 

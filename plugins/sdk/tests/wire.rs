@@ -15,7 +15,7 @@ use switchyard_gateway::wire::{
 };
 use switchyard_gateway::{
     Amount, CallbackResult, ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind,
-    LogLevel, Operation, Outcome, PayerAction, Prompt, testing,
+    LogLevel, Operation, OptionList, Outcome, PayerAction, Prompt, testing,
 };
 
 #[test]
@@ -32,6 +32,8 @@ fn begin_reads_and_writes_as_its_golden_files() {
 
     let ask = testing::query("mtn_bj", Direction::Collect, 200, "XOF", 0);
     holds("begin.query", &begin(Operation::Query, &ask));
+    let ask = testing::options("banks", "ussd_ngn", "NGN", 2);
+    holds("begin.options", &begin(Operation::Options, &ask));
     holds(
         "begin.check_config",
         &begin(Operation::CheckConfig, &Value::Null),
@@ -169,6 +171,8 @@ fn each_end_of_a_call_reads_and_writes_as_its_golden_file() {
         field: Some("key".into()),
     };
     holds("ready.config_refused", &ready(refused));
+    let banks = [("058".to_owned(), "GTBank".to_owned())];
+    holds("ready.options", &ready(OptionList::named(banks)));
     let news = CallbackResult {
         reference: Some(testing::REFERENCE.into()),
         provider_id: Some("ch_1".into()),

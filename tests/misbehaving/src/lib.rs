@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway,
-    LogLevel, Outcome, Query, gateway,
+    LogLevel, OptionList, Options, Outcome, Query, gateway,
 };
 
 #[derive(Default)]
@@ -121,6 +121,19 @@ impl Gateway for Misbehaving {
         Ok(Outcome::NotFound {
             why: "there is no such charge".into(),
         })
+    }
+
+    /// The provider's own list, as pairs of value and name.
+    async fn options(&self, cx: &Context, ask: Options) -> Result<OptionList, Fault> {
+        let config: Config = cx.config()?;
+        let answer = cx
+            .get(format!("{}/options/{}", config.url, ask.source))
+            .send()
+            .await?;
+        if !answer.is_success() {
+            return Err(Fault::provider("there is no list"));
+        }
+        Ok(OptionList::named(answer.json::<Vec<(String, String)>>()?))
     }
 
     /// Does what `do` of the body says, then believes whoever knows the key.

@@ -7,4 +7,5 @@ mod guards;
 mod in_c;
 mod life;
 mod loading;
+mod options;
 mod provider;

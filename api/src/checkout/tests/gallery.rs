@@ -198,6 +198,7 @@ fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
             label_fr: None,
             required,
             options: Vec::new(),
+            pattern: None,
         };
         way.asks = vec![asked("city", true), asked("address", false)];
     }

@@ -143,6 +143,7 @@ pub fn bank() -> Asked {
         label_fr: Some("Votre banque".to_owned()),
         required: true,
         options: vec![option("044", "Access Bank"), option("058", "GTBank")],
+        pattern: None,
     }
 }
 

@@ -55,6 +55,10 @@ pub struct Field {
     /// The values to choose from, at most 200; empty when the payer types freely.
     #[serde(default)]
     pub options: Vec<FieldOption>,
+    /// The name of a list that the gateway's operation `options` returns, in place of `options`.
+    /// While there is no list, the payer types freely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options_from: Option<String>,
 }
 
 /// One value of a field with the text that people read.
@@ -168,32 +172,52 @@ fn check_field(field: &Field, code: &str) -> Result<(), ManifestError> {
             "has the field `{name}` on method `{code}`: use a-z, 0-9 and _"
         ));
     }
-    if field.options.len() > MAX_OPTIONS {
+    if let Some(source) = &field.options_from {
+        let quoted = shortened(source);
+        if !is_code(source) {
+            return refuse(format!(
+                "has `options_from` `{quoted}` in the field `{name}` on method `{code}`: use a-z, \
+                 0-9 and _"
+            ));
+        }
+        if !field.options.is_empty() {
+            return refuse(format!(
+                "has both `options` and `options_from` in the field `{name}` on method `{code}`: \
+                 leave one out"
+            ));
+        }
+    }
+    check_options(
+        &field.options,
+        &format!("field `{name}` on method `{code}`"),
+    )
+}
+
+/// Checks a list of options, of a manifest or from the operation `options`. `place` is where it is.
+pub fn check_options(options: &[FieldOption], place: &str) -> Result<(), ManifestError> {
+    if options.len() > MAX_OPTIONS {
         return refuse(format!(
-            "has more than {MAX_OPTIONS} options in the field `{name}` on method `{code}`"
+            "has more than {MAX_OPTIONS} options in the {place}"
         ));
     }
     let mut seen = BTreeSet::new();
-    for FieldOption { value, label } in &field.options {
+    for FieldOption { value, label } in options {
         let quoted = shortened(value);
         let characters = value.chars().count();
         if !(1..=MAX_OPTION_CHARACTERS).contains(&characters) || value.contains(char::is_control) {
             return refuse(format!(
-                "has the option `{quoted}` in the field `{name}` on method `{code}`: a value is 1 \
-                 to {MAX_OPTION_CHARACTERS} characters on one line"
+                "has the option `{quoted}` in the {place}: a value is 1 to \
+                 {MAX_OPTION_CHARACTERS} characters on one line"
             ));
         }
         if !seen.insert(value) {
-            return refuse(format!(
-                "has the option `{quoted}` twice in the field `{name}` on method `{code}`"
-            ));
+            return refuse(format!("has the option `{quoted}` twice in the {place}"));
         }
-        let place =
-            || format!("the label of option `{quoted}` in field `{name}` on method `{code}`");
+        let whose = || format!("the label of option `{quoted}` in {place}");
         if label.is_empty() {
-            return refuse(format!("lacks {}: write at least `en`", place()));
+            return refuse(format!("lacks {}: write at least `en`", whose()));
         }
-        check_texts(label, MAX_OPTION_CHARACTERS, place)?;
+        check_texts(label, MAX_OPTION_CHARACTERS, whose)?;
     }
     Ok(())
 }

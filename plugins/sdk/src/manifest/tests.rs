@@ -252,6 +252,39 @@ fn times_and_options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_source_of_options_needs_the_operation_that_answers_it() {
+    let with = |field: Value, operation: bool| {
+        let mut manifest = with_method(json!({ "fields": [field] }));
+        if operation {
+            let operations = manifest["operations"].as_array_mut().unwrap();
+            operations.push(json!("options"));
+        }
+        parsed(&manifest)
+    };
+    let field = || json!({ "name": "bank", "options_from": "banks" });
+    let manifest = with(field(), true).unwrap();
+    let bank = &manifest.methods[0].fields[0];
+    assert_eq!(bank.options_from.as_deref(), Some("banks"));
+    let both = json!({
+        "name": "bank", "options_from": "banks",
+        "options": [{ "value": "058", "label": { "en": "GTBank" } }],
+    });
+    for (field, operation, refusal) in [
+        (field(), false, "it needs both or none"),
+        (json!({ "name": "bank" }), true, "it needs both or none"),
+        (both, true, "leave one out"),
+        (
+            json!({ "name": "bank", "options_from": "All banks" }),
+            true,
+            "use a-z",
+        ),
+    ] {
+        let error = with(field, operation).expect_err(refusal).to_string();
+        assert!(error.contains(refusal), "{error}");
+    }
+}
+
+#[test]
 fn a_reason_for_successes_without_an_amount_is_a_sentence() {
     let with = |reason: Value| {
         let mut manifest = sample();
