@@ -135,11 +135,10 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         // A handler of the simple kind ignores the arguments behind the first.
         return handler(signal, info, context);
     }
-    // SAFETY: the default action takes the place of this handler, and ends the process.
-    unsafe {
-        libc::signal(signal, libc::SIG_DFL);
-        libc::raise(signal);
-    }
+    // SAFETY: the default action takes the place of this handler.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // SAFETY: it ends the process, as the signal would have done without this handler.
+    unsafe { libc::raise(signal) };
 }
 
 type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
