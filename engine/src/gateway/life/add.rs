@@ -240,6 +240,7 @@ pub(super) fn kept(
         source,
         approved_by: None,
         quarantine: None,
+        engine_deaths: Vec::new(),
     }
 }
 

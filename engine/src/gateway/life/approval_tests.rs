@@ -32,6 +32,7 @@ fn version(letter: char, hosts: &[&str], source: Source) -> Kept {
         source,
         approved_by: None,
         quarantine: None,
+        engine_deaths: Vec::new(),
     }
 }
 

@@ -71,6 +71,7 @@ impl Gateways {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            engine_deaths: Vec::new(),
         };
         let record = self.0.life.record(name);
         let record = record.unwrap_or_else(|| Record::new(name));
