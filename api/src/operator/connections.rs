@@ -132,11 +132,10 @@ pub async fn update(
     // Switching a connection off has to work without its gateway, too.
     if change.methods.is_some() || change.config.is_some() {
         let version = version(&state, &connection.gateway)?;
-        check_methods(
-            &state,
-            &version,
-            change.methods.as_ref().and_then(Option::as_deref),
-        )?;
+        // Other credentials for the methods as they are can always be stored.
+        if let Some(methods) = &change.methods {
+            check_methods(&state, &version, methods.as_deref())?;
+        }
         if let Some(given) = change.config {
             let fitted = credentials::fitted(&version.manifest.config, &given)?;
             let asked = credentials::Check {
@@ -149,6 +148,9 @@ pub async fn update(
             let (said, may_be_enabled) = asked.of(&fitted).await?;
             check = Some(said);
             config = Some(fitted);
+            if !may_be_enabled && connection.is_enabled && change.is_enabled != Some(false) {
+                return Err(credentials::unchecked(check.as_ref()));
+            }
             if !may_be_enabled {
                 is_enabled = Some(false);
             }

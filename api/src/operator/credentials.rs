@@ -112,6 +112,19 @@ impl Check<'_> {
     }
 }
 
+/// The refusal of credentials that could not be checked, for a connection in use: it goes on with
+/// those that it has.
+pub fn unchecked(check: Option<&Value>) -> ApiError {
+    let why = check
+        .and_then(|check| check["why"].as_str())
+        .unwrap_or("no reason is known");
+    let message = format!(
+        "The credentials could not be checked, so the connection keeps those that it has: {why}. Try \
+         again, or set `enable_unchecked` to store them unchecked."
+    );
+    problem("config", &message).into()
+}
+
 const DISABLED: &str = "The credentials could not be checked, so the connection is disabled. Save \
     them again to check them, or enable the connection.";
 

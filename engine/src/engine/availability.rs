@@ -12,7 +12,7 @@ use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
 use crate::records::Kind;
 use crate::routing::{Offer, Standing};
-use crate::transaction::{Attempt, Candidate, Transaction};
+use crate::transaction::{Attempt, AttemptState, Candidate, Transaction};
 
 /// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
@@ -171,25 +171,27 @@ impl Engine {
             None => None,
         };
         let mut offer = offer.ok_or("there is no such connection any more")?;
-        let Candidate {
-            gateway,
-            gateway_hash: hash,
-            ..
-        } = &offer.candidate;
-        let is_same =
-            (gateway, hash) == (&attempt.candidate.gateway, &attempt.candidate.gateway_hash);
-        if is_same
-            && offer.standing == Standing::CanServe
-            && self
-                .gateways
-                .has_died_since(gateway, hash, attempt.started_at)
-        {
+        // The attempt's own connection may go on with it: a death costs no other transaction its try.
+        let is_own = attempt.candidate.connection == planned;
+        if offer.standing == Standing::CanServe && !is_own && self.has_died(tx, &offer.candidate) {
             offer.standing = Standing::VersionDied;
         }
         if !self.may_move_money(tx.app) {
             offer.standing = Standing::AppDisabled;
         }
         offer.standing.reason().map_or(Ok(offer.candidate), Err)
+    }
+
+    /// Whether the candidate's version died since an attempt at it began that was not sent or has no
+    /// outcome: what killed it may be in this transaction.
+    fn has_died(&self, tx: &Transaction, candidate: &Candidate) -> bool {
+        let version = (&candidate.gateway, &candidate.gateway_hash);
+        tx.attempts.iter().any(|attempt| {
+            let tried = (&attempt.candidate.gateway, &attempt.candidate.gateway_hash);
+            let unsent = attempt.state == AttemptState::NotSent || attempt.state.is_open();
+            let died = |at| self.gateways.has_died_since(version.0, version.1, at);
+            tried == version && unsent && died(attempt.started_at)
+        })
     }
 
     fn offer(

@@ -23,15 +23,20 @@ impl Gateways {
             }
         };
         let records: Vec<Record> = self.0.life.book().records.values().cloned().collect();
+        let mut are_stored = true;
         for record in records {
-            self.note_deaths_of(record, &deaths).await;
+            are_stored &= self.note_deaths_of(record, &deaths).await;
+        }
+        if !are_stored {
+            return; // They are read again at the next start.
         }
         if let Err(error) = crash::forget(dir) {
             tracing::error!(%error, "failed to empty the list of deaths in gateways");
         }
     }
 
-    async fn note_deaths_of(&self, mut record: Record, deaths: &BTreeMap<String, usize>) {
+    /// Whether the record holds its deaths now.
+    async fn note_deaths_of(&self, mut record: Record, deaths: &BTreeMap<String, usize>) -> bool {
         let now = self.0.clock.now();
         let name = record.name.clone();
         let known = record.versions.iter().map(|kept| kept.sha256.clone());
@@ -53,13 +58,14 @@ impl Gateways {
             let is_too_often = record.note_engine_deaths(&sha256, *times, now);
             if let Err(error) = self.0.life.keep(record.clone()).await {
                 tracing::error!(gateway.name = name, %error, "failed to record that");
-                return;
+                return false;
             }
             if is_too_often {
                 self.quarantine_for_deaths(&name, &sha256).await;
                 record = self.0.life.record(&name).unwrap_or(record);
             }
         }
+        true
     }
 
     async fn quarantine_for_deaths(&self, name: &str, sha256: &str) {
