@@ -78,6 +78,18 @@ impl World {
         Ok(answer["data"].clone())
     }
 
+    /// The second operator approves the test gateway's file with this hash.
+    async fn approve(&self, sha256: &str) -> anyhow::Result<Value> {
+        let (path, body) = (
+            "/gateways/switchyard_demo/approve",
+            json!({ "sha256": sha256 }).to_string(),
+        );
+        let approved = self.ask_as(&self.second, "POST", path, body.into());
+        let (status, approved) = approved.await?;
+        anyhow::ensure!(status == 200, "{approved}");
+        Ok(approved["data"].clone())
+    }
+
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         let (status, answer) = self.ask("GET", path, Body::empty()).await?;
         anyhow::ensure!(status == 200, "{path}: {answer}");
@@ -131,11 +143,12 @@ async fn a_gateway_is_looked_at_consented_to_upgraded_rolled_back_drained_remove
     let (status, added) = world
         .file(&format!("/gateways?consent={sha256}&why=first"), &first)
         .await?;
-    assert_eq!(
-        (status, &added["data"]["state"]),
-        (201, &json!("serving")),
-        "{added}"
-    );
+    // Here its code would run inside the process of the engine.
+    assert_eq!(status, 202, "{added}");
+    let widens = &added["data"]["awaiting_approval"]["widens"];
+    assert_eq!(widens["in_process"], true, "{added}");
+    let added = world.approve(sha256).await?;
+    assert_eq!(added["state"], "serving", "{added}");
     a_pinned_upgrade(&world, &second).await?;
     back_and_out(&world).await?;
     quarantined(&world).await
@@ -159,21 +172,9 @@ async fn a_pinned_upgrade(world: &World, second: &Path) -> anyhow::Result<()> {
         (202, &json!("1.0.1")),
         "{waits}"
     );
-    let named = json!({ "sha256": newer }).to_string();
-    let approve = "/gateways/switchyard_demo/approve";
-    let approved = world
-        .ask_as(&world.second, "POST", approve, named.into())
-        .await?;
-    let (status, upgraded) = approved;
-    assert_eq!(
-        (status, &upgraded["data"]["version"]),
-        (200, &json!("1.0.2")),
-        "{upgraded}"
-    );
-    assert_eq!(
-        upgraded["data"]["versions"].as_array().map(Vec::len),
-        Some(2)
-    );
+    let upgraded = world.approve(newer).await?;
+    assert_eq!(upgraded["version"], "1.0.2", "{upgraded}");
+    assert_eq!(upgraded["versions"].as_array().map(Vec::len), Some(2));
     let (status, _) = world
         .ask("DELETE", &format!("/gateway-pins/{newer}"), Body::empty())
         .await?;
@@ -243,7 +244,7 @@ async fn quarantined(world: &World) -> anyhow::Result<()> {
     let shown = world.get(gateway).await?;
     assert_eq!(
         shown["changes"].as_array().map(Vec::len),
-        Some(8),
+        Some(9),
         "{}",
         shown["changes"]
     );
