@@ -149,7 +149,7 @@ pub async fn update(
             check = Some(said);
             config = Some(fitted);
             if !may_be_enabled && connection.is_enabled && change.is_enabled != Some(false) {
-                return Err(credentials::unchecked(check.as_ref()));
+                return Err(credentials::unchecked(check.as_ref()).into());
             }
             if !may_be_enabled {
                 is_enabled = Some(false);
