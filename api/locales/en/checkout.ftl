@@ -200,6 +200,11 @@ result-expired-held = This payment can no longer be paid.
 # Result
 result-success-title = Payment successful
 result-success-text = Your payment to { $merchant } was received. Thank you!
+result-review-title = This payment is being reviewed
+case-paid-twice = We have received more than one payment for this order. Please do not pay again: { $merchant } has been told and will return the extra payment.
+case-surplus = We have received more than was asked. Please do not pay again: { $merchant } has been told and will return the difference.
+case-contradicted = After your payment the provider has reported something else about it. Please do not pay again: { $merchant } has been told and will clear it up.
+case-review = This payment is being reviewed. Please do not pay again: { $merchant } has been told.
 result-failed-title = The payment did not work
 result-cancelled-title = Payment cancelled
 result-cancelled-text = This payment was cancelled.

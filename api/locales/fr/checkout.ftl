@@ -200,6 +200,11 @@ result-expired-held = Ce paiement ne peut plus être réglé.
 # Résultat
 result-success-title = Paiement réussi
 result-success-text = Votre paiement à { $merchant } a été reçu. Merci !
+result-review-title = Ce paiement est en cours de vérification
+case-paid-twice = Nous avons reçu plus d’un paiement pour cette commande. Ne payez pas à nouveau : { $merchant } en est informé et vous rendra le paiement en trop.
+case-surplus = Nous avons reçu plus que le montant demandé. Ne payez pas à nouveau : { $merchant } en est informé et vous rendra la différence.
+case-contradicted = Après votre paiement, le prestataire a annoncé autre chose à son sujet. Ne payez pas à nouveau : { $merchant } en est informé et va tirer cela au clair.
+case-review = Ce paiement est en cours de vérification. Ne payez pas à nouveau : { $merchant } en est informé.
 result-failed-title = Le paiement n’a pas abouti
 result-cancelled-title = Paiement annulé
 result-cancelled-text = Ce paiement a été annulé.

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use switchyard_engine::transaction::State;
 
-use super::result::paid_with;
+use super::result::{is_taken_back, open_cases, paid_with};
 use super::scene::{Frame, Row, Scene};
 use super::stand::stand;
 use super::visit::Visit;
@@ -13,7 +13,8 @@ use super::visit::Visit;
 #[template(path = "checkout/receipt.html")]
 struct Page {
     frame: Frame,
-    note: String,
+    /// `None`: the provider took the success back.
+    note: Option<String>,
     rows: Vec<Row>,
 }
 
@@ -35,9 +36,10 @@ pub(super) fn page(scene: &Scene) -> Response {
         rows.push(scene.row("row-date", date));
     }
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
+    let review = Some(open_cases(scene)).filter(|text| !text.is_empty());
     scene.show(&Page {
-        frame: scene.frame("receipt-title"),
-        note: scene.say_merchant("receipt-note"),
+        frame: scene.frame("receipt-title").with_notice(review),
+        note: (!is_taken_back(&scene.tx)).then(|| scene.say_merchant("receipt-note")),
         rows,
     })
 }

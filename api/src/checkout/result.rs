@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{DeclineReason, State};
+use switchyard_engine::transaction::{CaseReason, DeclineReason, State, Transaction};
 
 use super::language::Language;
 use super::leave::way_back;
@@ -30,7 +30,8 @@ struct Exit {
     url: String,
     label: String,
     explain: String,
-    /// Automatic return to the merchant, by script, unless the payer stays: only after a success.
+    /// Automatic return to the merchant, by script, unless the payer stays: only after a success
+    /// without an open case.
     leaves: Option<Leaves>,
 }
 
@@ -61,7 +62,11 @@ pub(super) fn page(scene: &Scene) -> Response {
     let language = scene.visitor.language;
     let mut detail = None;
     let (kind, text) = match &scene.tx.state {
-        State::Succeeded => ("success", scene.say_merchant("result-success-text")),
+        State::Succeeded if is_taken_back(&scene.tx) => ("review", open_cases(scene)),
+        State::Succeeded => {
+            let text = scene.say_merchant("result-success-text");
+            ("success", format!("{text} {}", open_cases(scene)))
+        }
         State::Failed(failure) => {
             // In sandbox the reader is a developer: the provider's own words say what to change.
             detail = scene
@@ -77,10 +82,11 @@ pub(super) fn page(scene: &Scene) -> Response {
         _ => ("cancelled", scene.say("result-cancelled-text")),
     };
     let text = match &scene.tx.state {
-        State::Succeeded => text,
+        State::Succeeded => text.trim_end().to_owned(),
         _ => format!("{text} {}", scene.about_money()),
     };
     let title = scene.say(&format!("result-{kind}-title"));
+    let leaves = kind == "success" && scene.tx.attention().is_none();
     scene.show(&Page {
         frame: scene.frame_titled(&title),
         kind,
@@ -92,7 +98,7 @@ pub(super) fn page(scene: &Scene) -> Response {
         exit: way_back(&scene.tx).map(|back| Exit {
             label: scene.say_merchant("leave-button"),
             explain: scene.say_with("leave-stays", &[("host", &back.host)]),
-            leaves: (kind == "success").then(|| Leaves {
+            leaves: leaves.then(|| Leaves {
                 after: LEAVES_AFTER_S,
                 // Script puts the seconds in.
                 text: scene.say_with("leave-explain", &[("host", &back.host), ("seconds", "%s")]),
@@ -100,6 +106,36 @@ pub(super) fn page(scene: &Scene) -> Response {
             url: back.url,
         }),
     })
+}
+
+/// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is open.
+pub(super) fn open_cases(scene: &Scene) -> String {
+    let open = scene.tx.cases.iter().filter(|case| case.closed.is_none());
+    let mut sentences: Vec<_> = open.map(|case| case_message(case.reason)).collect();
+    sentences.sort_unstable();
+    sentences.dedup();
+    let sentences = sentences.into_iter().map(|name| scene.say_merchant(name));
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+const fn case_message(reason: CaseReason) -> &'static str {
+    match reason {
+        CaseReason::PaidTwice | CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers => {
+            "case-paid-twice"
+        }
+        CaseReason::Surplus => "case-surplus",
+        CaseReason::ContradictingSuccess | CaseReason::SuccessContradicted => "case-contradicted",
+        CaseReason::LateSuccess
+        | CaseReason::FoundAfterNotSent
+        | CaseReason::AmbiguousProviderId
+        | CaseReason::NoFinalAnswer => "case-review",
+    }
+}
+
+/// Whether the provider took the success back, and the case about that is open.
+pub(super) fn is_taken_back(tx: &Transaction) -> bool {
+    let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
+    open.any(|case| case.reason == CaseReason::SuccessContradicted)
 }
 
 /// A new link is proposed only where nothing has been paid.

@@ -19,6 +19,7 @@ use super::brand::{self, Contact};
 use super::crypto;
 use super::headers::{self, Nonce};
 use super::language::Language;
+use super::result::is_taken_back;
 use crate::utils::MethodIcons;
 
 /// Who looks, in which language, and where they came in.
@@ -280,7 +281,7 @@ impl Scene {
         let charge = self.charge();
         let amount = charge.amount.written(self.visitor.language.written());
         let label = match self.tx.state {
-            State::Succeeded => "row-paid",
+            State::Succeeded if !is_taken_back(&self.tx) => "row-paid",
             _ => "row-amount",
         };
         let mut rows = vec![self.row(label, amount).strong()];
@@ -317,6 +318,7 @@ impl Scene {
         let written = self.visitor.language.written();
         let amount = charge.amount.written(written);
         let label = match self.tx.state {
+            State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
             _ => "amount-due",
         };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use switchyard_engine::directory::country;
-use switchyard_engine::transaction::{DeclineReason, PayerAction, State, Transaction, Translated};
+use switchyard_engine::transaction::{
+    CaseReason, DeclineReason, PayerAction, State, Transaction, Translated,
+};
 
 use super::samples;
 use crate::checkout::answers::Answers;
@@ -115,12 +117,21 @@ fn waiting_long(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)>
     let stuck = samples::waited(150, |_| {});
     let cancels = samples::waited(150, |attempt| attempt.candidate.can_cancel = true);
     let ends = samples::waited(150, |attempt| attempt.candidate.ends_after_s = Some(900));
+    let dial = || PayerAction::Dial {
+        ussd: "*126#".to_owned(),
+    };
+    let asked = samples::called_off(dial(), |attempt| attempt.candidate.can_cancel = true);
+    let awaited = samples::called_off(dial(), |attempt| {
+        attempt.candidate.ends_after_s = Some(900);
+    });
     vec![
         show("wait-late", samples::waited(70, |_| {}), wake),
         show("wait-stuck", stuck, None),
         show("wait-out", cancels, wake),
         show("wait-out-ends", ends, wake),
         show("wait-given-up", samples::given_up(), None),
+        show("wait-called-off", asked, None),
+        show("wait-called-off-ends", awaited, None),
     ]
 }
 
@@ -174,6 +185,12 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
             result::page(&scene(samples::expired())),
         ),
     ];
+    for reason in CaseReason::ALL {
+        let scene = scene(samples::with_case(samples::ended(State::Succeeded), reason));
+        let name = reason.as_str();
+        pages.push((format!("reviewed-result-{name}"), result::page(&scene)));
+        pages.push((format!("reviewed-receipt-{name}"), receipt::page(&scene)));
+    }
     for trouble in [
         Trouble::Missing,
         Trouble::Unavailable,
@@ -236,14 +253,6 @@ fn steps() -> Vec<Translated> {
 fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
     let owned = str::to_owned;
     let phone = |auto, steps, ussd| Some(PayerAction::ConfirmOnPhone { auto, steps, ussd });
-    let transfer = PayerAction::Transfer {
-        bank: owned("Wema Bank"),
-        account: owned("7821 0045 19"),
-        name: owned("Café Zola / Switchyard"),
-        amount: owned("NGN 12,500.00"),
-        reference: owned("SWY-8F2K-11"),
-        expires: Some(owned("2026-11-20 11:30 UTC")),
-    };
     let qr = owned("00020101021226580011NG.NIBSS.QR0113SWY8F2K11998520441115303566");
     vec![
         ("plain", None),
@@ -275,7 +284,11 @@ fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
                 ussd: owned("*737*000*8271#"),
             }),
         ),
-        ("transfer", Some(transfer)),
+        ("transfer", Some(samples::transfer("2026-11-20 11:30 UTC"))),
+        (
+            "transfer-late",
+            Some(samples::transfer("2026-11-20 09:59 UTC")),
+        ),
         (
             "qr",
             Some(PayerAction::ShowQr {

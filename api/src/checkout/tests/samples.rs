@@ -161,6 +161,18 @@ pub fn crypto(expires: Option<&str>) -> PayerAction {
     }
 }
 
+/// A bank transfer until `expires`.
+pub fn transfer(expires: &str) -> PayerAction {
+    PayerAction::Transfer {
+        bank: "Wema Bank".to_owned(),
+        account: "7821 0045 19".to_owned(),
+        name: "Café Zola / Switchyard".to_owned(),
+        amount: "XOF 12,600".to_owned(),
+        reference: "SWY-8F2K-11".to_owned(),
+        expires: Some(expires.to_owned()),
+    }
+}
+
 /// A prompt that came so many seconds ago.
 pub fn waited(seconds: u64, change: impl FnOnce(&mut Attempt)) -> Transaction {
     let mut tx = waiting(Some(PayerAction::ConfirmOnPhone {
@@ -215,6 +227,36 @@ pub fn partly_paid(state: State) -> Transaction {
         provider_id: None,
         closed: None,
     });
+    tx
+}
+
+/// The same with an open case about its attempt.
+pub fn with_case(mut tx: Transaction, reason: CaseReason) -> Transaction {
+    let (reference, amount) = (tx.attempts[0].reference, tx.attempts[0].amount);
+    tx.attempts[0].captured = Some(amount);
+    tx.cases.push(Case {
+        id: CaseId::new(Ids::seeded(12).ulid(NOW)),
+        opened_at: NOW,
+        reason,
+        reference,
+        detail: String::new(),
+        amount: None,
+        provider_id: None,
+        closed: None,
+    });
+    tx
+}
+
+/// A payment that its customer cancelled while the provider had it.
+pub fn called_off(action: PayerAction, change: impl FnOnce(&mut Attempt)) -> Transaction {
+    let mut tx = waiting(Some(action));
+    let attempt = &mut tx.attempts[0];
+    attempt.call_off = Some(CallOff {
+        by: CancelledBy::Customer,
+        asked_at: NOW,
+        then: AfterCallOff::Cancel,
+    });
+    change(attempt);
     tx
 }
 

@@ -1,0 +1,59 @@
+//! Statements of the pages about open cases, cancellations and transfers.
+
+use switchyard_engine::transaction::{CaseReason, State};
+
+use super::samples;
+use crate::checkout::language::Language;
+use crate::checkout::{receipt, result};
+
+async fn html(page: axum::response::Response) -> String {
+    let body = axum::body::to_bytes(page.into_body(), usize::MAX)
+        .await
+        .unwrap();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_itself() {
+    let twice = "We have received more than one payment";
+    let more = "We have received more than was asked";
+    let contradicted = "the provider has reported something else about it";
+    for (reason, sentence) in [
+        (CaseReason::PaidTwice, twice),
+        (CaseReason::MoneyAfterTheEnd, twice),
+        (CaseReason::AmountDiffers, twice),
+        (CaseReason::Surplus, more),
+        (CaseReason::ContradictingSuccess, contradicted),
+        (CaseReason::SuccessContradicted, contradicted),
+        (CaseReason::AmbiguousProviderId, "is being reviewed"),
+        (CaseReason::LateSuccess, "is being reviewed"),
+        (CaseReason::FoundAfterNotSent, "is being reviewed"),
+        (CaseReason::NoFinalAnswer, "is being reviewed"),
+    ] {
+        let tx = samples::with_case(samples::ended(State::Succeeded), reason);
+        let scene = samples::scene(tx, Language::English);
+        let result = html(result::page(&scene)).await;
+        let receipt = html(receipt::page(&scene)).await;
+        for page in [&result, &receipt] {
+            assert!(page.contains(sentence), "{reason:?}: {sentence}");
+            assert!(page.contains("do not pay again") && page.contains("Café Zola"));
+        }
+        assert!(!result.contains("data-leave="), "{reason:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_success_that_was_taken_back_is_no_receipt_of_money() {
+    let tx = samples::with_case(
+        samples::ended(State::Succeeded),
+        CaseReason::SuccessContradicted,
+    );
+    let scene = samples::scene(tx, Language::English);
+    let result = html(result::page(&scene)).await;
+    assert!(!result.contains("Payment successful") && !result.contains("was received. Thank you"));
+    let receipt = html(receipt::page(&scene)).await;
+    assert!(!receipt.contains("has received your payment"));
+    for page in [result, receipt] {
+        assert!(!page.contains("Amount paid"), "{page}");
+    }
+}
