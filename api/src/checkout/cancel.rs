@@ -32,8 +32,8 @@ pub async fn get(visit: Visit) -> Response {
 /// `POST /checkout/{id}/cancel`: twice is as good as once.
 pub async fn post(visit: Visit) -> Response {
     match visit.engine().cancel(visit.scene.tx.id).await {
-        // Only the provider's word makes it cancelled.
-        Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[("notice", "call-off")]),
+        // The page says what is awaited before it is cancelled.
+        Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[]),
         Ok(_) | Err(EngineError::Refused(Refusal::AlreadyEnded(_))) => {
             visit.scene.go("result", &[])
         }

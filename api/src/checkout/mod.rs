@@ -42,7 +42,7 @@ mod scene;
 mod stand;
 mod streams;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trouble;
 mod visit;
 mod wait;

@@ -50,10 +50,10 @@ fn waited_for(scene: &Scene) -> Option<&Attempt> {
     (at_provider && !scene.tx.is_held()).then_some(attempt)
 }
 
-/// Whether the payer gave the open attempt up.
-pub fn is_given_up(tx: &Transaction) -> bool {
-    let call_off = tx.current_attempt().and_then(|attempt| attempt.call_off);
-    call_off.is_some_and(|asked| asked.then == AfterCallOff::ChooseAgain)
+/// Next step after the open attempt, once it has ended without money. `None`: it was not called off.
+pub fn called_off(tx: &Transaction) -> Option<AfterCallOff> {
+    let attempt = tx.current_attempt().filter(|_| tx.has_open_attempt())?;
+    attempt.call_off.map(|asked| asked.then)
 }
 
 /// The manifest's text on how to call the prompt up again.
@@ -69,7 +69,7 @@ pub fn wake(visit: &Visit) -> Option<String> {
 
 /// Words and ways out of an open attempt. `wake`: its manifest's own text.
 pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
-    let attempt = waited_for(scene).filter(|_| !is_given_up(&scene.tx))?;
+    let attempt = waited_for(scene).filter(|_| called_off(&scene.tx).is_none())?;
     let doubled = attempt.may_be_given_up_at().since(attempt.started_at);
     let usual = doubled / 2;
     let elapsed = scene.now.since(attempt.started_at);
@@ -184,21 +184,30 @@ pub fn stuck(scene: &Scene) -> String {
     scene.say_with("time-stuck", &values)
 }
 
-/// Title and text of the waiting page after the payer gave the attempt up.
-pub fn given_up(scene: &Scene) -> (String, String) {
+/// Title and text of the waiting page while a called-off attempt ends. A gateway that can cancel
+/// was asked to; otherwise the attempt's own end is awaited.
+pub fn ending(scene: &Scene, then: AfterCallOff) -> (String, String) {
+    let (title, ends, cancels) = match then {
+        AfterCallOff::ChooseAgain => ("given-up-title", "given-up-ends", "given-up-cancels"),
+        AfterCallOff::Cancel => (
+            "calling-off-title",
+            "calling-off-ends",
+            "calling-off-cancels",
+        ),
+    };
     let attempt = scene.tx.current_attempt();
     let ends_at = attempt
         .filter(|attempt| !attempt.candidate.can_cancel)
         .and_then(Attempt::ends_at);
     let text = match ends_at {
-        Some(end) => scene.say_with("given-up-ends", &[("minutes", &minutes_until(scene, end))]),
-        None => scene.say("given-up-cancels"),
+        Some(end) => scene.say_with(ends, &[("minutes", &minutes_until(scene, end))]),
+        None => scene.say(cancels),
     };
     let text = match attempt.is_some_and(is_unusable) {
         true => format!("{} {text}", scene.say("unusable-page")),
         false => text,
     };
-    (scene.say("given-up-title"), text)
+    (scene.say(title), text)
 }
 
 const NO_MESSAGE: &str = "no_message";

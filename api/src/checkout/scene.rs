@@ -19,6 +19,7 @@ use super::brand::{self, Contact};
 use super::crypto;
 use super::headers::{self, Nonce};
 use super::language::Language;
+use super::patience::called_off;
 use super::result::is_taken_back;
 use crate::utils::MethodIcons;
 
@@ -320,6 +321,7 @@ impl Scene {
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
+            _ if called_off(&self.tx).is_some() => "row-amount",
             _ => "amount-due",
         };
         let conversion = charge.rate(written).map(|rate| {

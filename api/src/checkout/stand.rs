@@ -59,7 +59,9 @@ pub fn mark(tx: &Transaction) -> String {
     if let Some(attempt) = tx.current_attempt() {
         hash.update(attempt.codes.to_be_bytes());
         hash.update([u8::from(attempt.code_away_since.is_some())]);
-        hash.update([u8::from(attempt.call_off.is_some())]);
+        let called_off = attempt.call_off.map(|asked| asked.then);
+        // Like the payer's action: it always becomes JSON.
+        hash.update(serde_json::to_vec(&called_off).unwrap_or_default());
     }
     if let Some(action) = tx
         .current_attempt()

@@ -72,29 +72,30 @@ pub async fn get(mut visit: Visit) -> Response {
 /// `wake`: the manifest's text on how to call the prompt up again.
 pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) -> Response {
     let attempt = scene.tx.current_attempt();
-    let given_up = patience::is_given_up(&scene.tx);
+    let called_off = patience::called_off(&scene.tx).is_some();
     let action = attempt
         .and_then(|attempt| attempt.payer_action.as_ref())
         .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.tx.is_held())
-        .filter(|_| !given_up);
+        .filter(|_| !called_off);
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let action = action.filter(|_| !code_is_away);
     let (title, text) = headline(scene, action, code_is_away);
     let mut rows = scene.money_rows();
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
-    let code = code::form(scene, notice).filter(|_| !given_up);
+    let code = code::form(scene, notice).filter(|_| !called_off);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
     let notice = match notice {
         Some("under-way") => Some(scene.say("notice-under-way")),
-        Some("call-off") => Some(scene.say("notice-call-off")),
-        _ if code.is_none() && scene.tx.asks_for_code().is_some() => {
+        _ if code.is_none() && !called_off && scene.tx.asks_for_code().is_some() => {
             Some(scene.say("code-used-up"))
         }
         _ => None,
     };
     let explain = if code.is_some() {
         "code-leave"
+    } else if called_off {
+        "wait-leave-ending"
     } else {
         "wait-leave-text"
     };
@@ -132,6 +133,10 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
 
 /// Title and text by the state of the payment.
 fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
+    let called_off = patience::called_off(&scene.tx).filter(|_| !scene.tx.is_held());
+    if let Some(then) = called_off {
+        return patience::ending(scene, then);
+    }
     match (&scene.tx.state, action) {
         // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
         // asks for.
@@ -141,9 +146,6 @@ fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> 
                 None => "wait-doubt-title",
             };
             (scene.say(title), scene.about_money())
-        }
-        (State::AwaitingProvider | State::InDoubt, _) if patience::is_given_up(&scene.tx) => {
-            patience::given_up(scene)
         }
         (State::AwaitingProvider, _) if code_is_away => (
             scene.say("wait-code-away-title"),

@@ -10,7 +10,7 @@ use switchyard_engine::access::Operator;
 use switchyard_engine::ids::{AttemptId, TransactionId};
 use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{self, Resolution, Transaction, Verdict};
+use switchyard_engine::transaction::{self, Attempt, Resolution, Transaction, Verdict};
 
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, ok};
@@ -109,11 +109,22 @@ async fn cancel(
         .engine
         .cancel_by_hand(id, signature(operator), note)
         .await?;
-    let message = match after.state.is_final() {
-        true => "Transaction ended successfully",
-        false => "The provider was asked to call it off, and has not confirmed that yet",
-    };
-    ok(message, &told(&state, id).await?)
+    ok(cancelled(&after), &told(&state, id).await?)
+}
+
+/// Message about the cancellation of a transaction, by its state afterwards.
+fn cancelled(after: &Transaction) -> &'static str {
+    let can_cancel = |attempt: &Attempt| attempt.candidate.can_cancel;
+    if after.state.is_final() {
+        return "Transaction ended successfully";
+    }
+    match after.current_attempt().is_some_and(can_cancel) {
+        true => "The provider was asked to cancel the attempt, and has not confirmed that yet",
+        false => {
+            "The gateway cannot cancel the attempt: the transaction is cancelled once the attempt \
+             has ended without money"
+        }
+    }
 }
 
 /// Who stands on the timeline.
@@ -198,5 +209,26 @@ fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, Ap
             format!("{field} has 1 to {GATEWAY_TEXT_BYTES} bytes"),
         )),
         given => Ok(given),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::transaction::{PayerAction, State};
+
+    use super::cancelled;
+    use crate::checkout::tests::samples;
+
+    #[test]
+    fn only_a_provider_whose_gateway_can_cancel_is_said_to_have_been_asked() {
+        let ussd = "*126#".to_owned();
+        let called_off = |can_cancel| {
+            let action = PayerAction::Dial { ussd: ussd.clone() };
+            samples::called_off(action, |attempt| attempt.candidate.can_cancel = can_cancel)
+        };
+        assert!(cancelled(&called_off(true)).starts_with("The provider was asked"));
+        assert!(cancelled(&called_off(false)).starts_with("The gateway cannot cancel"));
+        let ended = samples::ended(State::Cancelled);
+        assert_eq!(cancelled(&ended), "Transaction ended successfully");
     }
 }

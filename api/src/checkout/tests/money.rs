@@ -1,16 +1,25 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
-use switchyard_engine::transaction::{CaseReason, State};
+use switchyard_engine::transaction::{CaseReason, PayerAction, State, Transaction};
 
-use super::samples;
+use super::{gallery, samples};
 use crate::checkout::language::Language;
-use crate::checkout::{receipt, result};
+use crate::checkout::{receipt, result, wait};
 
 async fn html(page: axum::response::Response) -> String {
     let body = axum::body::to_bytes(page.into_body(), usize::MAX)
         .await
         .unwrap();
     String::from_utf8(body.to_vec()).unwrap()
+}
+
+async fn waiting(tx: Transaction) -> String {
+    html(wait::page(
+        &samples::scene(tx, Language::English),
+        None,
+        None,
+    ))
+    .await
 }
 
 #[tokio::test]
@@ -56,4 +65,28 @@ async fn a_success_that_was_taken_back_is_no_receipt_of_money() {
     for page in [result, receipt] {
         assert!(!page.contains("Amount paid"), "{page}");
     }
+}
+
+#[tokio::test]
+async fn a_cancelled_attempt_asks_for_no_payment_and_names_what_was_done_about_it() {
+    for (name, done) in [
+        ("wait-called-off", "We have asked the provider to cancel it"),
+        (
+            "wait-called-off-ends",
+            "The provider cannot cancel this attempt; it ends in about 16 min",
+        ),
+    ] {
+        let pages = gallery::pages(Language::English, &|_| {}).await;
+        let page = &pages.iter().find(|(shown, _)| shown == name).unwrap().1;
+        assert!(page.contains("We are cancelling this payment") && page.contains(done));
+        for asking in ["*126#", "tel:", "Amount to pay", "Dial this code"] {
+            assert!(!page.contains(asking), "{name}: {asking}");
+        }
+    }
+    let action = samples::transfer("2026-11-20 11:30 UTC");
+    let page = waiting(samples::called_off(action, |_| {})).await;
+    assert!(!page.contains("7821 0045 19"));
+    let url = "https://cards.example/pay/8f2k".to_owned();
+    let page = waiting(samples::called_off(PayerAction::Redirect { url }, |_| {})).await;
+    assert!(!page.contains("cards.example"));
 }
