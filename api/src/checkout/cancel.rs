@@ -21,11 +21,18 @@ struct Page {
 
 /// `GET /checkout/{id}/cancel`
 pub async fn get(visit: Visit) -> Response {
-    match stand(&visit.scene) {
-        Stand::Choosing => page(&visit.scene),
-        Stand::Waiting if visit.scene.tx.can_call_off() => page(&visit.scene),
-        Stand::Waiting => under_way(&visit.scene),
-        Stand::Ended => visit.scene.go("result", &[]),
+    asked(&visit.scene)
+}
+
+/// The question, where the payment can be cancelled; otherwise the page that fits.
+pub(super) fn asked(scene: &Scene) -> Response {
+    match stand(scene) {
+        Stand::Choosing => page(scene),
+        // Money that came is not cancelled: the page says what is known about it.
+        Stand::Waiting if scene.tx.is_held() => scene.go("wait", &[]),
+        Stand::Waiting if scene.tx.can_call_off() => page(scene),
+        Stand::Waiting => under_way(scene),
+        Stand::Ended => scene.go("result", &[]),
     }
 }
 
@@ -34,11 +41,19 @@ pub async fn post(visit: Visit) -> Response {
     match visit.engine().cancel(visit.scene.tx.id).await {
         // The page says what is awaited before it is cancelled.
         Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[]),
-        Ok(_) | Err(EngineError::Refused(Refusal::AlreadyEnded(_))) => {
-            visit.scene.go("result", &[])
-        }
-        Err(EngineError::Refused(Refusal::AttemptUnderWay)) => under_way(&visit.scene),
+        Ok(_) => visit.scene.go("result", &[]),
+        Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
         Err(error) => visit.trouble(&error),
+    }
+}
+
+/// To the page that says why the payment is not cancelled.
+pub(super) fn refused(scene: &Scene, refusal: &Refusal) -> Response {
+    match refusal {
+        Refusal::AlreadyEnded(_) => scene.go("result", &[]),
+        Refusal::AttemptUnderWay => under_way(scene),
+        // Money may have come since the question was shown: the page says what can be done.
+        _ => scene.go("wait", &[]),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
-use switchyard_engine::transaction::{CaseReason, PayerAction, State, Transaction};
+use switchyard_engine::transaction::{CaseReason, PayerAction, Refusal, State, Transaction};
 
 use super::{gallery, samples};
 use crate::checkout::language::Language;
-use crate::checkout::{receipt, result, wait};
+use crate::checkout::{cancel, receipt, result, wait};
 
 async fn html(page: axum::response::Response) -> String {
     let body = axum::body::to_bytes(page.into_body(), usize::MAX)
@@ -89,4 +89,29 @@ async fn a_cancelled_attempt_asks_for_no_payment_and_names_what_was_done_about_i
     let url = "https://cards.example/pay/8f2k".to_owned();
     let page = waiting(samples::called_off(PayerAction::Redirect { url }, |_| {})).await;
     assert!(!page.contains("cards.example"));
+}
+
+#[test]
+fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
+    let location = |response: axum::response::Response| {
+        let location = response.headers()["location"].to_str().unwrap();
+        location.split_once('?').unwrap().0.to_owned()
+    };
+    for state in [State::OnHold, State::AwaitingProvider] {
+        let mut held = samples::partly_paid(state);
+        held.attempts[0].candidate.can_cancel = true;
+        let held = samples::scene(held, Language::English);
+        let wait = format!("/checkout/{}/wait", held.tx.id);
+        let question = cancel::asked(&held);
+        assert!(!question.status().is_success(), "it cannot be cancelled");
+        assert_eq!(location(question), wait);
+        for refusal in [
+            Refusal::Held,
+            Refusal::AttemptUnderWay,
+            Refusal::CannotCallOff,
+            Refusal::NothingOpen,
+        ] {
+            assert_eq!(location(cancel::refused(&held, &refusal)), wait);
+        }
+    }
 }
