@@ -1,5 +1,6 @@
 //! What the payer has to do before the provider can finish, made into things to read, press, copy or scan.
 
+use switchyard_engine::clock::Timestamp;
 use switchyard_engine::transaction::{PayerAction, Translated};
 use url::Url;
 
@@ -36,15 +37,30 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
         PayerAction::UnusablePage { .. } => "unusable",
         PayerAction::EnterCode { .. } => "code",
         PayerAction::Dial { .. } => "dial",
+        _ if is_late(scene, action) => "late",
         PayerAction::Transfer { .. } => "transfer",
         PayerAction::ShowQr { .. } => "qr",
-        PayerAction::SendCrypto { .. } if crypto::is_late(scene, action) => "crypto-late",
         PayerAction::SendCrypto { .. } => "crypto",
     };
     (
         scene.say(&format!("wait-{word}-title")),
         scene.say(&format!("wait-{word}-text")),
     )
+}
+
+/// When the payer may send no more money. `None`: the action states no such moment.
+pub fn sends_until(action: &PayerAction) -> Option<Timestamp> {
+    match action {
+        PayerAction::Transfer { expires, .. } | PayerAction::SendCrypto { expires, .. } => {
+            crypto::moment(expires.as_deref()?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the time to send is over.
+pub fn is_late(scene: &Scene, action: &PayerAction) -> bool {
+    sends_until(action).is_some_and(|until| until <= scene.now)
 }
 
 fn phone_words(scene: &Scene, auto: bool) -> (String, String) {
@@ -96,6 +112,7 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             ..ActionView::default()
         },
         PayerAction::UnusablePage { .. } => ActionView::default(),
+        PayerAction::Transfer { .. } if is_late(scene, action) => ActionView::default(),
         PayerAction::Transfer { .. } => transfer(scene, action),
         PayerAction::SendCrypto { .. } => ActionView {
             crypto: crypto::view(scene, action),

@@ -4,7 +4,7 @@
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::transaction::PayerAction;
 
-use super::action::{Link, Qr, drawn, is_wallet_address};
+use super::action::{Link, Qr, drawn, is_late, is_wallet_address, sends_until};
 use super::scene::{Scene, TimeLeft};
 
 pub struct CryptoView {
@@ -47,8 +47,8 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         return None;
     };
     let (unit, contract) = coin(token.as_deref().unwrap_or_default());
-    let ends_at = expires.as_deref().and_then(moment);
-    let is_late = ends_at.is_some_and(|at| at <= scene.now);
+    let ends_at = sends_until(action);
+    let is_late = is_late(scene, action);
     let whole = format!("{amount} {unit}");
     let values = [("amount", whole.trim_end()), ("chain", chain.as_str())];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
@@ -83,11 +83,6 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         unit: unit.to_owned(),
         contract: contract.map(str::to_owned),
     })
-}
-
-/// Whether the time to send is over.
-pub fn is_late(scene: &Scene, action: &PayerAction) -> bool {
-    view(scene, action).is_some_and(|view| view.is_late)
 }
 
 /// Symbol and contract of `USDC (0x…)`.

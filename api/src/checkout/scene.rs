@@ -19,8 +19,8 @@ use super::brand::{self, Contact};
 use super::crypto;
 use super::headers::{self, Nonce};
 use super::language::Language;
-use super::patience::called_off;
 use super::result::is_taken_back;
+use super::wait::asks_for_payment;
 use crate::utils::MethodIcons;
 
 /// Who looks, in which language, and where they came in.
@@ -321,8 +321,8 @@ impl Scene {
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
-            _ if called_off(&self.tx).is_some() => "row-amount",
-            _ => "amount-due",
+            _ if asks_for_payment(self) => "amount-due",
+            _ => "row-amount",
         };
         let conversion = charge.rate(written).map(|rate| {
             let asked = charge.asked.written(written);

@@ -102,7 +102,8 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held();
     let updates = code.is_none() && !still;
     let patience = patience::view(scene, wake);
-    let changes_in = patience.as_ref().and_then(|patience| patience.changes_in);
+    let words_change = patience.as_ref().and_then(|patience| patience.changes_in);
+    let changes_in = words_change.into_iter().chain(late_in(scene)).min();
     scene.show(&Page {
         frame: scene
             .frame_titled(&title)
@@ -129,6 +130,24 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
             explain: scene.say(explain),
         }),
     })
+}
+
+/// Whether the payer may still pay. Not so once money came, the attempt was called off, the time to
+/// send is over or the payment has ended.
+pub(super) fn asks_for_payment(scene: &Scene) -> bool {
+    let attempt = scene.tx.current_attempt();
+    let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
+    !scene.tx.state.is_final()
+        && !scene.tx.is_held()
+        && patience::called_off(&scene.tx).is_none()
+        && !action.is_some_and(|action| action::is_late(scene, action))
+}
+
+/// Seconds until the time to send is over, rounded up so that the page then shows that.
+fn late_in(scene: &Scene) -> Option<u64> {
+    let action = scene.tx.current_attempt()?.payer_action.as_ref()?;
+    let until = action::sends_until(action).filter(|until| *until > scene.now)?;
+    Some(until.since(scene.now).as_secs() + 1)
 }
 
 /// Title and text by the state of the payment.

@@ -115,3 +115,18 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_expired_account_takes_no_transfer_any_more() {
+    let page = waiting(samples::waiting(Some(samples::transfer(
+        "2026-11-20 10:00 UTC",
+    ))))
+    .await;
+    assert!(page.contains("Do not send anything any more. We keep checking"));
+    for asking in ["7821 0045 19", "Wema Bank", "12,600", "Amount to pay"] {
+        assert!(!page.contains(asking), "{asking}");
+    }
+    let transfer = samples::transfer("2026-11-20T10:00:30Z");
+    let page = waiting(samples::waiting(Some(transfer))).await;
+    assert!(page.contains("7821 0045 19") && page.contains("data-changes=\"31\""));
+}
