@@ -133,13 +133,18 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
     else {
         return ActionView::default();
     };
-    let mut rows = vec![
-        scene.row("row-amount", amount).strong(),
+    let written = scene.visitor.language.written();
+    let mut rows = vec![scene.row("row-transfer", amount.written(written)).strong()];
+    let attempt = scene.tx.current_attempt();
+    let fee = attempt.and_then(|attempt| amount.checked_sub(attempt.amount));
+    let fee = fee.filter(|fee| fee.minor() > 0);
+    rows.extend(fee.map(|fee| scene.row("row-fee", fee.written(written))));
+    rows.extend([
         scene.row("row-bank", bank),
         scene.row("row-account", account).strong(),
         scene.row("row-name", name),
         scene.row("row-reference", reference).strong(),
-    ];
+    ]);
     rows.extend(expires.as_deref().map(|until| scene.until(until)));
     ActionView {
         rows,

@@ -80,7 +80,11 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let action = action.filter(|_| !code_is_away);
     let (title, text) = headline(scene, action, code_is_away);
-    let mut rows = scene.money_rows();
+    // The action names the amount of a transfer, which may contain a fee.
+    let mut rows = match action {
+        Some(PayerAction::Transfer { .. }) => scene.conversion_rows(&scene.charge()),
+        _ => scene.money_rows(),
+    };
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
     let code = code::form(scene, notice).filter(|_| !called_off);

@@ -261,7 +261,7 @@ fn action(
             bank,
             account,
             name,
-            amount: amounts::transfer(&amount, fees.as_deref(), asked?)?.format(),
+            amount: amounts::transfer(&amount, fees.as_deref(), asked?)?,
             reference: reference.unwrap_or_default(),
             expires,
         },

@@ -162,7 +162,8 @@ pub enum PayerAction {
         bank: String,
         account: String,
         name: String,
-        amount: String,
+        /// Amount of the attempt and the fee that the provider adds to it.
+        amount: Amount,
         reference: String,
         expires: Option<String>,
     },

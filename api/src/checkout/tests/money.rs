@@ -1,5 +1,6 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
+use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{CaseReason, PayerAction, Refusal, State, Transaction};
 
 use super::{gallery, samples};
@@ -129,4 +130,39 @@ async fn an_expired_account_takes_no_transfer_any_more() {
     let transfer = samples::transfer("2026-11-20T10:00:30Z");
     let page = waiting(samples::waiting(Some(transfer))).await;
     assert!(page.contains("7821 0045 19") && page.contains("data-changes=\"31\""));
+}
+
+#[tokio::test]
+async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader() {
+    for (language, amount, fee, label, asked) in [
+        (
+            Language::English,
+            "XOF\u{a0}12,600",
+            "XOF\u{a0}100",
+            "Provider’s fee, included",
+            "XOF\u{a0}12,500",
+        ),
+        (
+            Language::French,
+            "12\u{202f}600\u{a0}F CFA",
+            "100\u{a0}F CFA",
+            "Frais du prestataire, inclus",
+            "12\u{202f}500\u{a0}F CFA",
+        ),
+    ] {
+        let action = samples::transfer("2026-11-20 11:30 UTC");
+        let scene = samples::scene(samples::waiting(Some(action)), language);
+        let page = html(wait::page(&scene, None, None)).await;
+        assert_eq!(page.matches(amount).count(), 1, "{amount}: {page}");
+        assert!(page.contains(fee) && page.contains(label), "{fee}");
+        assert_eq!(page.matches(asked).count(), 1, "only in the header");
+    }
+    let mut scene = samples::scene(
+        samples::waiting(Some(samples::transfer("2026-11-20 11:30 UTC"))),
+        Language::English,
+    );
+    let tx = std::sync::Arc::make_mut(&mut scene.tx);
+    tx.attempts[0].amount = Amount::from_minor(12_600, tx.amount.currency());
+    let page = html(wait::page(&scene, None, None)).await;
+    assert!(!page.contains("Provider’s fee"), "there is none");
 }

@@ -161,13 +161,13 @@ pub fn crypto(expires: Option<&str>) -> PayerAction {
     }
 }
 
-/// A bank transfer until `expires`.
+/// A bank transfer of 12,500 XOF and a fee of 100 XOF until `expires`.
 pub fn transfer(expires: &str) -> PayerAction {
     PayerAction::Transfer {
         bank: "Wema Bank".to_owned(),
         account: "7821 0045 19".to_owned(),
         name: "Café Zola / Switchyard".to_owned(),
-        amount: "XOF 12,600".to_owned(),
+        amount: Amount::from_minor(12_600, Currency::from_code("XOF").unwrap()),
         reference: "SWY-8F2K-11".to_owned(),
         expires: Some(expires.to_owned()),
     }
