@@ -94,6 +94,6 @@ const COLUMNS: &[Column] = &[
     ("transaction", "transaction.id"),
     ("status", "transaction.status"),
     ("amount", "transaction.amount_formatted"),
-    ("gateway", "transaction.gateway"),
+    ("gateway", "gateway"),
     ("detail", "detail"),
 ];

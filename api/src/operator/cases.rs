@@ -112,8 +112,34 @@ fn view(found: &CaseFound, now: Timestamp) -> Value {
     // Of a closed one: how long it was open.
     let until = found.case.closed.as_ref().map_or(now, |closed| closed.at);
     case["age_seconds"] = json!(until.since(found.case.opened_at).as_secs());
+    let attempt = found.transaction.attempt_of(&found.case);
+    case["gateway"] = json!(attempt.map(|attempt| &attempt.candidate.gateway));
     case["transaction"] = summary(&found.transaction);
     case
 }
 
 const PER_PAGE: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchyard_engine::transaction::{AttemptState, State as Stage};
+
+    use super::*;
+    use crate::checkout::tests::samples::{NOW, twice_tried};
+
+    #[test]
+    fn a_case_names_the_gateway_of_its_own_attempt() {
+        let mut transaction = twice_tried(AttemptState::Declined, CaseReason::PaidTwice);
+        transaction.attempts[1].state = AttemptState::Succeeded;
+        transaction.state = Stage::Succeeded;
+        let found = CaseFound {
+            case: transaction.cases[0].clone(),
+            transaction: Arc::new(transaction),
+        };
+        let view = view(&found, NOW);
+        assert_eq!(view["gateway"], "first", "it has the money to return");
+        assert_eq!(view["transaction"]["gateway"], "second");
+    }
+}

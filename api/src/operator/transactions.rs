@@ -164,7 +164,7 @@ pub fn made(message: &str, transaction: &Transaction) -> Answer {
 }
 
 pub fn summary(transaction: &Transaction) -> Value {
-    let (attempt, received) = (transaction.current_attempt(), transaction.received());
+    let (attempt, received) = (transaction.telling_attempt(), transaction.received());
     let failure = match &transaction.state {
         Stage::Failed(failure) => Some(failure),
         _ => None,
@@ -225,3 +225,27 @@ fn whole(transaction: &Transaction, timeline: Vec<Value>) -> Value {
 }
 
 const PER_PAGE: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::transaction::AttemptState;
+
+    use super::*;
+    use crate::checkout::tests::samples::twice_tried;
+
+    #[test]
+    fn a_transaction_names_the_gateway_that_has_its_money() {
+        let late = AttemptState::Declined;
+        let mut held = twice_tried(late, CaseReason::MoneyAfterTheEnd);
+        held.state = Stage::OnHold;
+        let mut paid = twice_tried(AttemptState::Succeeded, CaseReason::LateSuccess);
+        paid.state = Stage::Succeeded;
+        for transaction in [held, paid] {
+            let view = summary(&transaction);
+            assert_eq!(
+                (&view["gateway"], &view["method"]),
+                (&json!("first"), &json!("moov_bj"))
+            );
+        }
+    }
+}

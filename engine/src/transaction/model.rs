@@ -271,11 +271,14 @@ impl Transaction {
         self.attempts.last()
     }
 
-    /// The attempt that tells what became of the transaction: the one that succeeded, else the last.
+    /// The attempt that decides the transaction's outcome: the one that succeeded, on hold the one
+    /// that holds it, else the last.
     pub fn telling_attempt(&self) -> Option<&Attempt> {
         let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
+        let on_hold = matches!(self.state, State::OnHold);
         let done = self.attempts.iter().find(succeeded);
-        done.or_else(|| self.current_attempt())
+        let held = || self.held_attempt().filter(|_| on_hold);
+        done.or_else(held).or_else(|| self.current_attempt())
     }
 
     pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {

@@ -145,7 +145,8 @@ impl Transaction {
         })
     }
 
-    pub(super) fn attempt_of(&self, case: &Case) -> Option<&Attempt> {
+    /// The attempt that the case is about.
+    pub fn attempt_of(&self, case: &Case) -> Option<&Attempt> {
         self.attempts
             .iter()
             .find(|attempt| attempt.reference == case.reference)

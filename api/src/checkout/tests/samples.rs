@@ -247,6 +247,21 @@ pub fn with_case(mut tx: Transaction, reason: CaseReason) -> Transaction {
     tx
 }
 
+/// A payment of two attempts, by the gateways `first` and `second`: the first one is `state`, the
+/// second one declined. An open case is about the first one.
+pub fn twice_tried(state: AttemptState, reason: CaseReason) -> Transaction {
+    let mut tx = with_case(waiting(None), reason);
+    tx.attempts.push(attempt(&tx, None));
+    tx.attempts[1].id = AttemptId::new(Ids::seeded(10).ulid(NOW));
+    tx.attempts[1].reference = Ids::seeded(10).uuid();
+    tx.attempts[0].candidate.gateway = "first".to_owned();
+    tx.attempts[0].state = state;
+    tx.attempts[0].method = "moov_bj".to_owned();
+    tx.attempts[1].candidate.gateway = "second".to_owned();
+    tx.attempts[1].state = AttemptState::Declined;
+    tx
+}
+
 /// A payment that its customer cancelled while the provider had it.
 pub fn called_off(action: PayerAction, change: impl FnOnce(&mut Attempt)) -> Transaction {
     let mut tx = waiting(Some(action));
