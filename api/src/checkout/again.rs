@@ -8,7 +8,7 @@ use switchyard_engine::transaction::{Attempt, AttemptState, DeclineReason};
 use super::answers::Answers;
 use super::leave::way_back;
 use super::menu::PHONE;
-use super::needs::needs;
+use super::needs::{given_by_merchant, needs};
 use super::result::{paid_with, reason};
 use super::scene::{Frame, Row, Scene};
 use super::visit::Visit;
@@ -76,10 +76,13 @@ pub(super) async fn asks_again(visit: &Visit) -> bool {
     })
 }
 
-/// The payer's answers, as the attempt keeps them.
+/// The payer's answers, as the attempt keeps them. A number that the merchant gave is left out: an
+/// empty field means it, and the form would show it.
 fn answers(scene: &Scene, attempt: &Attempt) -> Answers {
     let mut given = attempt.fields.clone();
-    if let Some(phone) = &attempt.phone {
+    given.remove(PHONE);
+    let typed = |phone: &&String| !given_by_merchant(&scene.tx, phone);
+    if let Some(phone) = attempt.phone.as_ref().filter(typed) {
         given.insert(PHONE.to_owned(), phone.clone());
     }
     Answers {
@@ -141,4 +144,35 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
         other: scene.link("", &[("country", country), ("other", "1")]),
         back: way_back(&scene.tx).map(|back| (back.url, scene.say_merchant("leave-button"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::needs::check;
+    use crate::checkout::tests::samples;
+    use switchyard_engine::directory::country;
+
+    #[test]
+    fn answers_after_an_attempt_hold_no_number_of_the_merchant_and_pay_with_it() {
+        let merchants = "+2290197000000";
+        for (number, sealed) in [
+            (merchants, None),
+            ("+2290196111111", Some("+2290196111111")),
+        ] {
+            let mut tx = samples::declined_once();
+            tx.customer.phone = Some(merchants.to_owned());
+            tx.attempts[0].phone = Some(number.to_owned());
+            tx.attempts[0].fields = [(PHONE.to_owned(), number.to_owned())].into();
+            let scene = samples::scene(tx, Language::English);
+            let answers = answers(&scene, failed(&scene).unwrap());
+            assert_eq!(answers.given.get(PHONE).map(String::as_str), sealed);
+            let way = samples::way("mtn_bj", false);
+            let benin = country("BJ").unwrap();
+            let needs = needs(&scene, &way, benin);
+            let checked = check(&scene, &way, benin, &needs, &answers.given);
+            assert_eq!(checked.values.get(PHONE).map(String::as_str), Some(number));
+        }
+    }
 }

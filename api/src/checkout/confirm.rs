@@ -12,7 +12,7 @@ use super::again;
 use super::answers::Answers;
 use super::form::Form;
 use super::menu::{PHONE, Way, country_name};
-use super::needs::{Checked, check, given_by_merchant, needs, of_customer};
+use super::needs::{Checked, check, needs, of_customer};
 use super::scene::{Frame, Row, Scene};
 use super::stand::{Stand, stand};
 use super::visit::{Chosen, Visit};
@@ -162,18 +162,19 @@ pub(super) fn page(
     for row in scene.conversion_rows(&charge).into_iter().rev() {
         rows.insert(1, row);
     }
+    // The page may be opened by anybody who has the link, and may not confirm a guess of the number
+    // that the merchant gave: every number is masked.
     if let Some(number) = checked.values.get(PHONE) {
-        rows.push(
-            scene
-                .row("confirm-number", shown_number(scene, number))
-                .strong(),
-        );
+        rows.push(scene.row("confirm-number", masked(number)).strong());
     }
     for need in needs(scene, &chosen.way, chosen.country) {
         let given = checked.values.get(&need.name);
         if let Some(value) = given.filter(|_| need.name != PHONE) {
             rows.push(Row {
-                value: need.shown(value).to_owned(),
+                value: match need.input.kind {
+                    "tel" => masked(value),
+                    _ => need.shown(value).to_owned(),
+                },
                 name: need.label,
                 look: "",
                 time: None,
@@ -196,15 +197,6 @@ pub(super) fn page(
         pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
         back: back(scene, chosen, checked, sealed),
     })
-}
-
-/// The number that the payer typed is shown for them to check. One that the merchant gave is masked:
-/// the page may be opened by anybody who has the link.
-fn shown_number(scene: &Scene, number: &str) -> String {
-    match given_by_merchant(&scene.tx, number) {
-        true => masked(number),
-        false => number.to_owned(),
-    }
 }
 
 /// To the details; where nothing was asked there are none, and only the method can be changed.

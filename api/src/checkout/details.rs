@@ -61,6 +61,13 @@ pub async fn get(visit: Visit) -> Response {
         return visit.scene.go(stand(&visit.scene).step(), &[]);
     }
     let answers = visit.answers();
+    let attempts = visit.scene.tx.attempts.len();
+    if answers
+        .as_ref()
+        .is_some_and(|answers| answers.attempts != attempts)
+    {
+        return visit.scene.go("", &[("notice", "stale")]);
+    }
     let method = answers
         .as_ref()
         .map(|answers| answers.method.as_str())
@@ -171,10 +178,10 @@ fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, Stri
 }
 
 /// Content of the field: what the payer typed, otherwise the known value. A number that the merchant
-/// gave is not shown in full, also not when an earlier attempt used it.
+/// gave is not shown in full, and answers contain it only where the payer typed it: a form that
+/// hid it then would confirm a guess.
 fn value(need: &Need, typed: Option<&String>) -> String {
     match (typed, need.known.as_deref()) {
-        (Some(typed), Some(known)) if need.masked && typed == known => String::new(),
         (Some(typed), _) => typed.clone(),
         (None, Some(known)) if need.fixed => masked(known),
         (None, Some(known)) if !need.masked => known.to_owned(),
@@ -219,12 +226,15 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_the_merchant_is_never_in_the_field_and_a_typed_one_stays() {
-        for typed in [None, Some("+2290197000000"), Some("")] {
+    fn a_number_of_the_merchant_is_not_in_the_field_and_a_typed_one_stays_whichever_it_is() {
+        for typed in [None, Some("")] {
             let (value, hint) = shown(typed);
             assert_eq!(value, "", "{typed:?}");
             assert!(hint.contains("•••• 0000"), "{hint}");
         }
-        assert_eq!(shown(Some("0196111111")).0, "0196111111");
+        // A guess of the merchant's number is treated like any other number.
+        for typed in ["0196111111", "+2290196111111", "+2290197000000"] {
+            assert_eq!(shown(Some(typed)).0, typed);
+        }
     }
 }

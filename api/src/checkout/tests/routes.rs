@@ -13,6 +13,7 @@ use switchyard_engine::testing::{Bench, Wanted, amount, customer};
 use switchyard_engine::transaction::{ClientContext, Status};
 use tower::ServiceExt;
 
+use crate::checkout::answers::Answers;
 use crate::operations::Draining;
 use crate::state::{ApiState, HttpSettings};
 
@@ -381,4 +382,29 @@ async fn a_service_below_a_path_links_to_itself_there() {
         page.body
             .contains(&format!("href=\"/pay/checkout/{id}?lang=fr\""))
     );
+}
+
+#[tokio::test]
+async fn answers_from_before_the_last_attempt_open_no_form() {
+    let house = House::new().await;
+    let id = house.payment().await;
+    let access = &house.bench.engine.access;
+    let sealed = |attempts| {
+        let answers = Answers {
+            payment: id,
+            method: "mtn_bj".to_owned(),
+            country: "BJ".to_owned(),
+            given: [("msisdn".to_owned(), "+2290197000000".to_owned())].into(),
+            attempts,
+            sent: false,
+            agreed: None,
+        };
+        let account = house.bench.caller().app.account;
+        answers.seal(access.vault(), account).unwrap()
+    };
+    for (attempts, notice) in [(1, "stale"), (0, "method")] {
+        let path = format!("/checkout/{id}/details?a={}", sealed(attempts));
+        let answer = house.get(&path).await;
+        assert_eq!(answer.leads_to(), format!("/checkout/{id}?notice={notice}"));
+    }
 }

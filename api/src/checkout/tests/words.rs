@@ -58,12 +58,16 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
         amount.as_str(),
         "Café Zola",
         "MTN MoMo",
-        "+14149518161",
+        "•••• 8161",
         "Order 1047: two blue teapots",
         "a•••@example.com",
     ] {
         assert!(html.contains(said), "{said}");
     }
+    assert!(
+        !html.contains("4149518161"),
+        "a guess of the merchant's number looks like any other"
+    );
 }
 
 #[tokio::test]
