@@ -1,22 +1,21 @@
 //! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature `testing`.
 
+mod values;
+
 use std::sync::Arc;
 
+pub use self::values::{START, amount};
 use crate::access::{
     Access, AppChange, AppSettings, Caller, DevelopmentKeys, MasterKey, Options, Vault,
 };
-use crate::clock::{Clock, Timestamp};
+use crate::clock::Clock;
 use crate::directory::Directory;
 use crate::engine::{Engine, EngineSettings, Equipment};
 use crate::exchange::{Exchange, FeedSettings};
 use crate::gateway::Gateways;
 use crate::ids::Ids;
-use crate::money::{Amount, Currency};
 use crate::records::NewCustomer;
 use crate::store::Store;
-
-/// When a test's clock starts: 2026-11-20 10:00 UTC.
-pub const START: Timestamp = Timestamp::from_seconds(1_795_168_800);
 
 /// A running engine and what a merchant has.
 pub struct Bench {
@@ -127,15 +126,6 @@ impl Bench {
             .authenticate(self.keys.sandbox_secret_key.expose())
             .unwrap()
     }
-}
-
-/// An amount in the smallest unit of `currency`.
-///
-/// # Panics
-/// When there is no such currency.
-#[allow(clippy::unwrap_used)]
-pub fn amount(minor: i64, currency: &str) -> Amount {
-    Amount::from_minor(minor, Currency::from_code(currency).unwrap())
 }
 
 /// A customer with the least that a request must give.

@@ -65,7 +65,10 @@ pub fn apply(world: &World, scope: &Scope, step: Step) -> Option<Taken> {
             Some(says(&mut after, scope, at, names, said, &mut news)?)
         }
         Step::CodeBack(at, said, _) => {
-            hear(&mut after, scope, at.into(), at.into(), said, &mut news);
+            // That a code was not sent says nothing of the attempt.
+            if said.what != What::NotSent {
+                hear(&mut after, scope, at.into(), at.into(), said, &mut news);
+            }
             Some(Command::CodeAnswer {
                 attempt: attempt_id(at.into()),
                 outcome: outcome(said),

@@ -29,9 +29,19 @@ pub mod money;
 #[path = "../../../engine/src/planted.rs"]
 #[allow(dead_code, reason = "most faults are planted outside the core")]
 pub mod planted;
+#[path = "../../../engine/src/routing/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "for its unit tests, under mutation"
+)]
+mod routing;
 #[path = "../../../engine/src/secret.rs"]
 #[allow(dead_code, reason = "the model reads no secret")]
 pub mod secret;
+#[cfg(test)]
+#[path = "../../../engine/src/testing/values.rs"]
+mod testing;
 #[path = "../../../engine/src/transaction/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "some of it is for the shells")]
 pub mod transaction;
@@ -46,6 +56,7 @@ pub mod every;
 pub mod key;
 pub mod names;
 pub mod promises;
+pub mod reduce;
 pub mod rules;
 pub mod search;
 pub mod simulation;

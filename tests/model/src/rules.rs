@@ -60,14 +60,6 @@ impl Rules {
         results.insert(result)
     }
 
-    /// Adds what another exploration reached.
-    pub fn add(&mut self, other: Self) {
-        for (place, results) in other.seen {
-            self.seen.entry(place).or_default().extend(results);
-        }
-        self.refusals.extend(other.refusals);
-    }
-
     /// The list: a line for each command and result, and the states in which it was seen.
     pub fn list(&self) -> String {
         let mut places: BTreeMap<(&str, &str), BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
@@ -127,6 +119,8 @@ fn fingerprint(
 }
 
 impl Observer for Rules {
+    const SEES_TRANSACTIONS: bool = true;
+
     fn step(&mut self, before: &World, _: Step, taken: &Taken) {
         if let Some((command, decided)) = &taken.decided {
             self.note(&before.tx, command, decided);
@@ -135,6 +129,13 @@ impl Observer for Rules {
 
     fn transaction(&mut self, world: &World) -> Option<Promise> {
         ask_all(&world.tx, self)
+    }
+
+    fn add(&mut self, other: Self) {
+        for (place, results) in other.seen {
+            self.seen.entry(place).or_default().extend(results);
+        }
+        self.refusals.extend(other.refusals);
     }
 }
 

@@ -3,18 +3,34 @@
 //! A state is kept as a fingerprint of 128 bits of its key. The keys themselves are kept for two
 //! levels only. With 100 million states two of them share a fingerprint with a probability of
 //! 10^-23.
+//!
+//! All threads expand states of one level. What they found is added in the order of the states, so
+//! that numbers and histories do not depend on the number of threads.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod seen;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use self::seen::Seen;
 use crate::apply::{Taken, apply};
 use crate::key::{decode, encode, encode_transaction};
 use crate::promises::{Promise, broken, is_at_rest};
+use crate::reduce::reduce;
+use crate::simulation::{plant, planted};
 use crate::steps::{Step, steps};
 use crate::world::{Scope, World};
+
+/// Bounds of a search.
+#[derive(Clone, Copy)]
+pub struct Bounds {
+    /// The search ends after this many states.
+    pub states: usize,
+    pub threads: usize,
+}
 
 /// Result of a search.
 pub struct Explored {
@@ -25,8 +41,10 @@ pub struct Explored {
     pub depth: usize,
     /// Histories that ended because one more attempt began than the scope has.
     pub cut: u64,
-    /// Different transactions, whatever is around them.
+    /// Different transactions, whatever is around them. Counted for an observer that asks for them.
     pub transactions: usize,
+    /// Whether all states were found.
+    pub is_closed: bool,
     pub seconds: f64,
     /// The first violation of each promise.
     pub violations: Vec<Violation>,
@@ -38,52 +56,36 @@ pub struct Violation {
     pub history: Vec<Step>,
 }
 
-/// Fingerprints are their own hashes.
-#[derive(Default)]
-struct Fingerprint(u64);
-
-impl Hasher for Fingerprint {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let low: [u8; 8] = std::array::from_fn(|place| bytes.get(place).copied().unwrap_or(0));
-        self.0 = u64::from_le_bytes(low);
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
-}
-
-type Seen<V> = HashMap<u128, V, BuildHasherDefault<Fingerprint>>;
-
-/// Called for each step that is taken, with the world before it.
-pub trait Observer {
+/// Called for each step that is taken, with the world before it. Each thread has its own.
+pub trait Observer: Default + Send {
+    /// Whether it is shown each different transaction.
+    const SEES_TRANSACTIONS: bool;
     fn step(&mut self, before: &World, step: Step, taken: &Taken);
-    /// Called once for each different transaction. Returns the promise that it breaks.
+    /// Called at least once for each different transaction. Returns the promise that it breaks.
     fn transaction(&mut self, world: &World) -> Option<Promise>;
+    /// Adds what another thread observed.
+    fn add(&mut self, other: Self);
 }
 
 /// Observes nothing.
 impl Observer for () {
+    const SEES_TRANSACTIONS: bool = false;
+
     fn step(&mut self, _: &World, _: Step, _: &Taken) {}
 
     fn transaction(&mut self, _: &World) -> Option<Promise> {
         None
     }
+
+    fn add(&mut self, (): Self) {}
 }
 
-struct Search<'s, O> {
+struct Search<'s> {
     scope: &'s Scope,
     template: World,
-    observer: &'s mut O,
-    seen: Seen<u32>,
-    transactions: Seen<()>,
+    seen: Seen,
     /// The state and the number of the step that first led to each state.
     origins: Vec<(u32, u16)>,
-    /// Keys of the next level, one behind another, and their ends.
     next: Level,
     /// For each state, where its steps that happen by themselves begin in `leads`.
     begins: Vec<usize>,
@@ -92,6 +94,7 @@ struct Search<'s, O> {
     explored: Explored,
 }
 
+/// Keys of the states of a level, one behind another, and their ends.
 #[derive(Default)]
 struct Level {
     bytes: Vec<u8>,
@@ -104,112 +107,246 @@ impl Level {
         self.ends.push(self.bytes.len());
     }
 
-    fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins
-            .zip(&self.ends)
-            .map(|(begin, end)| &self.bytes[begin..*end])
+    fn key(&self, place: usize) -> &[u8] {
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[begin..self.ends[place]]
     }
 }
 
-/// Explores `scope` completely, or until `most` states have been found.
+/// What a thread keeps between the parts of the levels that it expands.
+#[derive(Default)]
+struct Worker<O> {
+    observer: O,
+    transactions: Seen,
+}
+
+/// What was found in a part of a level.
+#[derive(Default)]
+struct Part {
+    /// For each state, the end of what it leads to in `found`, and whether it is at rest.
+    states: Vec<(usize, bool)>,
+    found: Vec<Found>,
+    /// Keys of those that were not known.
+    keys: Level,
+    transitions: u64,
+    cut: u64,
+    violations: Vec<(Promise, u32, Option<Step>)>,
+}
+
+struct Found {
+    step: u16,
+    by_itself: bool,
+    /// `None`: it was not known before this level. Its key is the next one of the part.
+    known: Option<u32>,
+}
+
+/// States that a thread takes at once, and states after which what was found is added.
+const PART: usize = 256;
+const BLOCK: usize = 128 * PART;
+
+/// Explores `scope` completely, or until the bound of states.
 #[expect(clippy::disallowed_methods, reason = "the time is only printed")]
-pub fn explore<O: Observer>(scope: &Scope, most: usize, observer: &mut O) -> Explored {
+pub fn explore<O: Observer>(scope: &Scope, bounds: Bounds, observer: &mut O) -> Explored {
     let began = Instant::now();
-    let template = World::new(scope);
-    let mut search = Search {
-        scope,
-        observer,
-        seen: Seen::default(),
-        transactions: Seen::default(),
-        origins: Vec::new(),
-        next: Level::default(),
-        begins: Vec::new(),
-        leads: Vec::new(),
-        rests: Vec::new(),
-        explored: Explored {
-            scope: *scope,
-            states: 0,
-            transitions: 0,
-            depth: 0,
-            cut: 0,
-            transactions: 0,
-            seconds: 0.0,
-            violations: Vec::new(),
-        },
-        template,
-    };
-    let mut key = Vec::new();
-    encode(&search.template.clone(), &mut key);
-    search.add(&key, (0, 0));
+    let mut search = Search::new(scope);
+    let mut workers: Vec<Worker<O>> = Vec::new();
+    workers.resize_with(bounds.threads.max(1), Worker::default);
     let mut first = 0_u32;
-    while !search.next.ends.is_empty() && search.origins.len() < most {
+    while !search.next.ends.is_empty() && search.origins.len() < bounds.states {
         let level = std::mem::take(&mut search.next);
-        for key in level.keys() {
-            search.expand(first, key);
-            first += 1;
-        }
+        search.expand(first, &level, &mut workers);
+        first += u32::try_from(level.ends.len()).expect("fewer than 2^32 states");
         search.explored.depth += 1;
     }
-    if search.origins.len() < most {
+    let is_closed = search.next.ends.is_empty();
+    if is_closed {
         search.find_dead_ends();
     }
-    let mut explored = search.explored;
-    explored.states = search.origins.len();
-    explored.transactions = search.transactions.len();
-    explored.seconds = began.elapsed().as_secs_f64();
-    explored
+    let mut transactions = Seen::default();
+    for worker in workers {
+        worker.transactions.add_to(&mut transactions);
+        observer.add(worker.observer);
+    }
+    Explored {
+        states: search.origins.len(),
+        transactions: transactions.len(),
+        is_closed,
+        seconds: began.elapsed().as_secs_f64(),
+        ..search.explored
+    }
 }
 
-impl<O: Observer> Search<'_, O> {
+impl<'s> Search<'s> {
+    fn new(scope: &'s Scope) -> Self {
+        let mut search = Search {
+            scope,
+            seen: Seen::default(),
+            origins: Vec::new(),
+            next: Level::default(),
+            begins: Vec::new(),
+            leads: Vec::new(),
+            rests: Vec::new(),
+            explored: Explored {
+                scope: *scope,
+                states: 0,
+                transitions: 0,
+                depth: 0,
+                cut: 0,
+                transactions: 0,
+                is_closed: false,
+                seconds: 0.0,
+                violations: Vec::new(),
+            },
+            template: World::new(scope),
+        };
+        let mut key = Vec::new();
+        encode(&search.template, &mut key);
+        search.add(&key, (0, 0));
+        search
+    }
+
     /// Returns the number of the state, which may be new.
     fn add(&mut self, key: &[u8], origin: (u32, u16)) -> u32 {
-        let number = u32::try_from(self.origins.len()).expect("fewer than 2^32 states");
-        let known = *self.seen.entry(xxh3_128(key)).or_insert(number);
-        if known == number {
+        let (number, is_new) = self.seen.add(xxh3_128(key));
+        if is_new {
             self.origins.push(origin);
             self.next.push(key);
         }
-        known
+        number
     }
 
-    fn expand(&mut self, number: u32, key: &[u8]) {
+    /// Expands a level, whose first state has the number `first`.
+    fn expand<O: Observer>(&mut self, first: u32, level: &Level, workers: &mut [Worker<O>]) {
+        let states = level.ends.len();
+        for begin in (0..states).step_by(BLOCK) {
+            let end = states.min(begin + BLOCK);
+            for (at, part) in self.parts(first, level, begin..end, workers) {
+                self.merge(number_of(first, at), &part);
+            }
+        }
+    }
+
+    /// Expands the states of `block`, and returns what was found in each part of it, in order.
+    fn parts<O: Observer>(
+        &self,
+        first: u32,
+        level: &Level,
+        block: Range<usize>,
+        workers: &mut [Worker<O>],
+    ) -> Vec<(usize, Part)> {
+        let next = AtomicUsize::new(block.start);
+        let fault = planted();
+        let work = |worker: &mut Worker<O>| {
+            plant(fault);
+            let mut parts = Vec::new();
+            loop {
+                let begin = next.fetch_add(PART, Ordering::Relaxed);
+                if begin >= block.end {
+                    return parts;
+                }
+                let end = block.end.min(begin + PART);
+                let mut part = Part::default();
+                for place in begin..end {
+                    let number = number_of(first, place);
+                    self.expand_state(number, level.key(place), worker, &mut part);
+                }
+                parts.push((begin, part));
+            }
+        };
+        if block.len() <= PART {
+            return workers.first_mut().map(work).unwrap_or_default();
+        }
+        let mut parts: Vec<(usize, Part)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = workers
+                .iter_mut()
+                .map(|worker| scope.spawn(|| work(worker)))
+                .collect();
+            let parts = threads.into_iter();
+            let parts = parts.flat_map(|thread| thread.join().expect("no thread panicked"));
+            parts.collect()
+        });
+        parts.sort_unstable_by_key(|(begin, _)| *begin);
+        parts
+    }
+
+    fn expand_state<O: Observer>(
+        &self,
+        number: u32,
+        key: &[u8],
+        worker: &mut Worker<O>,
+        part: &mut Part,
+    ) {
         let world = decode(key, &self.template);
-        self.begins.push(self.leads.len());
-        self.rests.push(is_at_rest(&world));
+        let mut rests = is_at_rest(&world);
         let mut bytes = Vec::with_capacity(key.len() + 32);
-        encode_transaction(&world.tx, &mut bytes);
-        if self.transactions.insert(xxh3_128(&bytes), ()).is_none()
-            && let Some(promise) = self.observer.transaction(&world)
-        {
-            self.violated(promise, number, None);
+        if O::SEES_TRANSACTIONS {
+            encode_transaction(&world.tx, &mut bytes);
+            if worker.transactions.add(xxh3_128(&bytes)).1
+                && let Some(promise) = worker.observer.transaction(&world)
+            {
+                part.violations.push((promise, number, None));
+            }
         }
         let mut possible = Vec::new();
         steps(&world, self.scope, &mut possible);
         for (place, step) in (0_u16..).zip(possible) {
-            let Some(taken) = apply(&world, self.scope, step) else {
+            let Some(mut taken) = apply(&world, self.scope, step) else {
                 continue;
             };
-            self.explored.transitions += 1;
-            self.observer.step(&world, step, &taken);
+            part.transitions += 1;
+            worker.observer.step(&world, step, &taken);
             if let Some(promise) = broken(&world, self.scope, step, &taken) {
-                self.violated(promise, number, Some(step));
-                self.rests[number as usize] = true;
+                part.violations.push((promise, number, Some(step)));
+                rests = true;
                 continue;
             }
             if taken.after.sides.len() > self.scope.attempts {
-                self.explored.cut += 1;
-                self.rests[number as usize] = true;
+                part.cut += 1;
+                rests = true;
                 continue;
             }
+            reduce(&mut taken.after, self.scope);
             encode(&taken.after, &mut bytes);
             if bytes == key {
                 continue;
             }
-            let to = self.add(&bytes, (number, place));
-            if step.is_by_itself() {
-                self.leads.push(to);
+            let known = self.seen.find(xxh3_128(&bytes));
+            if known.is_none() {
+                part.keys.push(&bytes);
             }
+            part.found.push(Found {
+                step: place,
+                by_itself: step.is_by_itself(),
+                known,
+            });
+        }
+        part.states.push((part.found.len(), rests));
+    }
+
+    /// Adds what was found in a part, whose first state has the number `first`.
+    fn merge(&mut self, first: u32, part: &Part) {
+        let (mut begin, mut key) = (0, 0);
+        for (number, (end, rests)) in (first..).zip(&part.states) {
+            self.begins.push(self.leads.len());
+            self.rests.push(*rests);
+            for found in &part.found[begin..*end] {
+                let to = match found.known {
+                    Some(known) => known,
+                    None => {
+                        key += 1;
+                        self.add(part.keys.key(key - 1), (number, found.step))
+                    }
+                };
+                if found.by_itself {
+                    self.leads.push(to);
+                }
+            }
+            begin = *end;
+        }
+        self.explored.transitions += part.transitions;
+        self.explored.cut += part.cut;
+        for (promise, at, step) in &part.violations {
+            self.violated(*promise, *at, *step);
         }
     }
 
@@ -236,6 +373,7 @@ impl<O: Observer> Search<'_, O> {
         let mut world = self.template.clone();
         let (mut key, mut possible, mut history) = (Vec::new(), Vec::new(), Vec::new());
         for place in places.into_iter().rev() {
+            reduce(&mut world, self.scope);
             encode(&world, &mut key);
             world = decode(&key, &self.template);
             steps(&world, self.scope, &mut possible);
@@ -268,4 +406,8 @@ impl<O: Observer> Search<'_, O> {
             self.violated(Promise::EndIsReachable, dead, None);
         }
     }
+}
+
+fn number_of(first: u32, place: usize) -> u32 {
+    first + u32::try_from(place).expect("fewer than 2^32 states")
 }

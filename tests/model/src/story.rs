@@ -6,6 +6,7 @@ use crate::apply::{Taken, apply};
 use crate::base::Sum;
 use crate::key::{decode, encode};
 use crate::names;
+use crate::reduce::reduce;
 use crate::steps::{Names, Ordered, Said, Standing, Step, Turn, What};
 use crate::transaction::{Command, Kind, Order, Outcome, Verdict};
 use crate::world::{Scope, World};
@@ -22,6 +23,7 @@ pub fn tell(scope: &Scope, history: &[Step]) -> String {
     };
     let _ = writeln!(story, "    let mut world = {start};");
     for (number, step) in (1..).zip(history) {
+        reduce(&mut world, scope);
         encode(&world, &mut key);
         world = decode(&key, &template);
         let _ = writeln!(story, "    // {number}. {}", sentence(*step));

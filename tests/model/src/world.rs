@@ -121,6 +121,8 @@ pub struct Scope {
     pub ends: bool,
     /// Whether three days may pass without an answer.
     pub ages: bool,
+    /// Whether facts that can never matter again are left out: see [`crate::reduce`].
+    pub reduced: bool,
 }
 
 impl Scope {

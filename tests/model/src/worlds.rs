@@ -1,10 +1,7 @@
 //! Scopes that are explored: a short list for the tests, and longer ones by hand.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use crate::rules::Rules;
-use crate::search::{Explored, explore};
+use crate::search::{Bounds, Explored, explore};
 use crate::transaction::Kind;
 use crate::world::{Lie, Scope};
 
@@ -22,46 +19,77 @@ const fn plain(kind: Kind, lie: Lie) -> Scope {
         call_off: false,
         ends: false,
         ages: false,
+        reduced: false,
     }
 }
 
-/// Two attempts: honest providers with each feature, and every lie.
+/// Two attempts: honest providers with all features, and every lie.
 pub fn short() -> Vec<Scope> {
     let mut scopes = Vec::new();
     for kind in KINDS {
-        let honest = plain(kind, Lie::Honest);
-        scopes.push(Scope {
-            operator: true,
-            ages: true,
-            deaths: 2,
-            ..honest
-        });
-        if kind == Kind::Payment {
-            scopes.push(Scope {
-                codes: true,
-                ..honest
-            });
-            scopes.push(Scope {
-                call_off: true,
-                operator: true,
-                ..honest
-            });
-            scopes.push(Scope {
-                ends: true,
-                operator: true,
-                ..honest
-            });
-        }
-        let lies = Lie::ALL.into_iter().filter(|lie| *lie != Lie::Honest);
-        scopes.extend(lies.map(|lie| Scope {
-            operator: lie != Lie::IdOfAnother,
-            deaths: u8::from(lie != Lie::PaidAfterItsEnd),
-            ends: lie == Lie::PaidAfterItsEnd,
-            call_off: kind == Kind::Payment && lie == Lie::DeclinedThenPaid,
-            ..plain(kind, lie)
+        scopes.extend(Lie::ALL.map(|lie| match lie {
+            Lie::Honest => everything(kind, 2),
+            _ => Scope {
+                operator: lie != Lie::IdOfAnother,
+                deaths: u8::from(lie != Lie::PaidAfterItsEnd),
+                ends: lie == Lie::PaidAfterItsEnd,
+                call_off: kind == Kind::Payment && lie == Lie::DeclinedThenPaid,
+                reduced: true,
+                ..plain(kind, lie)
+            },
         }));
     }
     scopes
+}
+
+/// Honest providers with all features at once.
+fn everything(kind: Kind, attempts: usize) -> Scope {
+    Scope {
+        attempts,
+        connections: attempts,
+        deaths: 2,
+        operator: true,
+        codes: kind == Kind::Payment,
+        call_off: kind == Kind::Payment,
+        ends: true,
+        ages: true,
+        reduced: true,
+        ..plain(kind, Lie::Honest)
+    }
+}
+
+/// Two attempts and few features, for comparing what is reached with and without reduction.
+pub fn small() -> Vec<Scope> {
+    let [payment, payout] = KINDS.map(|kind| plain(kind, Lie::Honest));
+    vec![
+        Scope {
+            codes: true,
+            ..payment
+        },
+        Scope {
+            call_off: true,
+            operator: true,
+            ..payment
+        },
+        Scope {
+            operator: true,
+            ages: true,
+            ..payout
+        },
+        Scope {
+            operator: true,
+            ends: true,
+            ..payout
+        },
+        Scope {
+            operator: true,
+            ..plain(Kind::Payout, Lie::DeclinedThenPaid)
+        },
+        Scope {
+            operator: true,
+            ..plain(Kind::Payout, Lie::NotFoundThenPaid)
+        },
+    ]
 }
 
 /// Small scopes in which every command is asked in every transaction.
@@ -94,61 +122,41 @@ pub fn asked() -> Vec<Scope> {
     scopes
 }
 
-/// All features at once, with `attempts` attempts over as many connections.
+/// `attempts` attempts over as many connections: all features with honest providers, and every lie.
 pub fn long(attempts: usize) -> Vec<Scope> {
     let mut scopes = Vec::new();
     for kind in KINDS {
-        for lie in Lie::ALL {
-            scopes.push(Scope {
+        scopes.extend(Lie::ALL.map(|lie| match lie {
+            Lie::Honest => everything(kind, attempts),
+            _ => Scope {
                 attempts,
                 connections: attempts,
                 operator: true,
-                ages: lie == Lie::Honest,
-                codes: kind == Kind::Payment && lie == Lie::Honest,
-                call_off: kind == Kind::Payment && lie == Lie::Honest,
+                ends: lie == Lie::PaidAfterItsEnd,
+                reduced: true,
                 ..plain(kind, lie)
-            });
-        }
+            },
+        }));
     }
     scopes
 }
 
-/// Explores `scopes` on `threads` threads. Results come in the order of `scopes`; `done` is called
-/// with each when it is there. `with_rules`: every command is asked in every transaction.
+/// Explores `scopes`. Calls `done` with each result. `with_rules`: every command is asked in every
+/// transaction.
 pub fn explore_all(
     scopes: &[Scope],
-    most: usize,
-    threads: usize,
+    bounds: Bounds,
     with_rules: bool,
-    done: impl Fn(&Explored) + Sync,
+    done: impl Fn(&Explored),
 ) -> (Vec<Explored>, Rules) {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new((Vec::new(), Rules::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(scope) = scopes.get(place) else {
-                        return;
-                    };
-                    let mut rules = Rules::default();
-                    let explored = match with_rules {
-                        true => explore(scope, most, &mut rules),
-                        false => explore(scope, most, &mut ()),
-                    };
-                    done(&explored);
-                    let mut results = results.lock().expect("no explorer panicked");
-                    results.0.push((place, explored));
-                    results.1.add(rules);
-                }
-            });
-        }
+    let mut rules = Rules::default();
+    let explored = scopes.iter().map(|scope| {
+        let explored = match with_rules {
+            true => explore(scope, bounds, &mut rules),
+            false => explore(scope, bounds, &mut ()),
+        };
+        done(&explored);
+        explored
     });
-    let (mut explored, rules) = results.into_inner().expect("no explorer panicked");
-    explored.sort_by_key(|(place, _)| *place);
-    (
-        explored.into_iter().map(|(_, explored)| explored).collect(),
-        rules,
-    )
+    (explored.collect(), rules)
 }
