@@ -25,6 +25,7 @@ use switchyard_gateway::wire::{
     Body, EffectError, EffectErrorKind, HttpRequest, HttpResponse, Sent,
 };
 
+use super::journal::rules::Failure;
 use crate::egress::{Names, is_public};
 use crate::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
 
@@ -356,29 +357,32 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, EffectError> {
     Ok(headers)
 }
 
-/// What an error of the client proves. Only a failure to connect (name, route, TLS) proves that nothing left.
+/// What an error of the client proves. Only a failure to connect (name, route, TLS) proves that
+/// nothing left.
 fn failure(error: &reqwest::Error, host: &str) -> EffectError {
-    if error.is_connect() {
-        return EffectError {
-            sent: Sent::No,
-            kind: EffectErrorKind::Connect,
-            message: format!("{host} cannot be reached: {}", reason(error)),
-        };
-    }
-    if error.is_builder() {
-        return refused(reason(error));
-    }
-    if error.is_timeout() {
-        return EffectError {
-            sent: Sent::Maybe,
-            kind: EffectErrorKind::Timeout,
-            message: format!("{host} did not answer in time"),
-        };
-    }
+    let (failure, kind, message) = if error.is_connect() {
+        let message = format!("{host} cannot be reached: {}", reason(error));
+        (Failure::Connect, EffectErrorKind::Connect, message)
+    } else if error.is_builder() {
+        (Failure::Refused, EffectErrorKind::Refused, reason(error))
+    } else if error.is_timeout() {
+        let message = format!("{host} did not answer in time");
+        (Failure::Timeout, EffectErrorKind::Timeout, message)
+    } else {
+        let message = format!("the connection with {host} broke: {}", reason(error));
+        (Failure::Broken, EffectErrorKind::Broken, message)
+    };
     EffectError {
-        sent: Sent::Maybe,
-        kind: EffectErrorKind::Broken,
-        message: format!("the connection with {host} broke: {}", reason(error)),
+        sent: sent(failure),
+        kind,
+        message,
+    }
+}
+
+const fn sent(failure: Failure) -> Sent {
+    match failure.may_have_left() {
+        true => Sent::Maybe,
+        false => Sent::No,
     }
 }
 
@@ -395,7 +399,7 @@ fn reason(error: &reqwest::Error) -> String {
 
 fn refused(message: String) -> EffectError {
     EffectError {
-        sent: Sent::No,
+        sent: sent(Failure::Refused),
         kind: EffectErrorKind::Refused,
         message,
     }

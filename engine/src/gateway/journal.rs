@@ -7,12 +7,16 @@
 //! Calls of one attempt overlap: a query and a callback, say, or two queries at one moment. Each counts its exchanges by itself, so a row's
 //! key says besides its number when the exchange began, of which operation and of which call, and no call writes over another's rows.
 
+pub(crate) mod rules;
+
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse, Sent};
 
+pub use self::rules::{Recovered, Stage};
+use self::rules::{Row, Tally};
 use super::redact::Redactor;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, TransactionId};
@@ -52,30 +56,15 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// It stands for a row that cannot be read: when it left, and whether, is not known.
-    pub(super) fn is_unreadable(&self) -> bool {
-        self.operation.is_empty()
+    /// What the rules read of it. One without an operation stands for a row that cannot be read.
+    pub(super) fn row(&self) -> Row {
+        Row {
+            at: self.at,
+            mutates: self.mutates,
+            stage: self.stage,
+            is_readable: !self.operation.is_empty(),
+        }
     }
-}
-
-/// How far an exchange has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// It may have left, and no answer is written down.
-    MaybeSent,
-    Answered,
-    /// It surely did not leave.
-    NotSent,
-}
-
-/// What an attempt's rows prove after a crash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recovered {
-    /// No request that could move money left.
-    NothingSent,
-    /// One may have, whether or not its answer was written down: ask the provider.
-    MaybeSent,
 }
 
 /// Reads the journal of an attempt whose call did not come to its end.
@@ -85,14 +74,7 @@ pub async fn recover(
     attempt: AttemptId,
 ) -> Result<Recovered, StoreError> {
     let rows = exchanges(store, transaction, attempt).await?;
-    let maybe = rows
-        .iter()
-        .any(|row| row.mutates && row.stage != Stage::NotSent);
-    Ok(if maybe {
-        Recovered::MaybeSent
-    } else {
-        Recovered::NothingSent
-    })
+    Ok(rules::recovered(rows.iter().map(Exchange::row)))
 }
 
 /// The attempt's state as it was when its last request that could move money left; `None` when the journal has none.
@@ -151,10 +133,7 @@ struct Desk {
     next: Option<u32>,
     /// Tells this call's rows from those of another one at the same moment.
     call: u32,
-    /// Requests that can have moved money and are not proven to have stayed.
-    maybe_sent: usize,
-    /// Those of them that are being sent now.
-    out: usize,
+    tally: Tally,
     /// Exchanges that are written down at the next occasion.
     later: Vec<(u32, Exchange)>,
     /// A state of the attempt that is not durable yet.
@@ -191,12 +170,12 @@ impl<'c> Scribe<'c> {
     }
 
     pub(super) fn maybe_sent(&self) -> bool {
-        self.desk().maybe_sent > 0
+        self.desk().tally.may_have_left()
     }
 
     /// Is a request that can move money being sent now?
     pub(super) fn is_out(&self) -> bool {
-        self.desk().out > 0
+        self.desk().tally.is_out()
     }
 
     /// Says which call this is, by anything that another one of the attempt has not.
@@ -238,14 +217,14 @@ impl<'c> Scribe<'c> {
             let Some(journal) = self.journal else {
                 return Err(JournalError::NoJournal);
             };
-            self.desk().maybe_sent += 1;
+            self.desk().tally.announce();
             if is_planted(Fault::JournalSkipped) {
                 // Nothing is written down.
             } else if let Err(error) = self.write(journal, Some((number, &exchange))).await {
-                self.desk().maybe_sent -= 1;
+                self.desk().tally.withdraw();
                 return Err(error.into());
             }
-            self.desk().out += 1;
+            self.desk().tally.leave();
         }
         Ok(Begun {
             number,
@@ -264,26 +243,21 @@ impl<'c> Scribe<'c> {
         exchange.duration_ms = u64::try_from(since.elapsed().as_millis()).ok();
         match result {
             Ok(answer) => {
-                exchange.stage = Stage::Answered;
                 exchange.status = Some(answer.status);
                 exchange.response_headers = self.redactor.headers(&answer.headers);
                 exchange.response_body = Some(self.redactor.body(&answer.body));
             }
             Err(error) => {
                 exchange.error = Some(self.redactor.sentence(&error.message));
-                if error.sent == Sent::No {
-                    exchange.stage = Stage::NotSent;
-                }
             }
         }
+        let may_have_left = result.as_ref().err().map(|error| error.sent) != Some(Sent::No);
+        exchange.stage = rules::stage(result.is_ok(), may_have_left);
         let Some(journal) = self.journal.filter(|_| exchange.mutates) else {
             self.desk().later.push((number, exchange));
             return;
         };
-        if exchange.stage == Stage::NotSent {
-            self.desk().maybe_sent -= 1;
-        }
-        self.desk().out -= 1;
+        self.desk().tally.end(exchange.stage);
         if is_planted(Fault::JournalSkipped) || is_planted(Fault::AnswerUnwritten) {
             return;
         }

@@ -60,6 +60,7 @@ pub use self::home::Isolation;
 use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::Scribe;
+use self::journal::rules::Asked;
 pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
 use self::life::Life;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
@@ -68,7 +69,6 @@ pub use self::life::{
     Awaiting, By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError,
     Notice, Overview, Pin, Proposal, Record, Source, State, VersionView, What, Widening,
 };
-use self::not_found::{Asked, NO_CALL_LASTS_SO_LONG};
 use self::options::OptionsCache;
 pub use self::options::OptionsCall;
 pub use self::outcome::is_shown;
@@ -438,8 +438,8 @@ impl Gateways {
         };
         match exchanges(&journal.store, journal.transaction, journal.attempt).await {
             Ok(rows) => {
-                let wait = Duration::from_secs(seconds).max(NO_CALL_LASTS_SO_LONG);
-                not_found::judge(&rows, wait, asked, self.0.clock.now(), why)
+                let promised = Duration::from_secs(seconds);
+                not_found::judge(&rows, promised, asked, self.0.clock.now(), why)
             }
             Err(_) => Outcome::unknown(why),
         }

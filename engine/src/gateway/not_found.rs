@@ -1,71 +1,39 @@
-//! Decides what *not found* proves. Pure.
+//! Words and time of the next query for a provider that does not know our reference. What it proves
+//! is decided by [`super::journal::rules`].
 
 use std::time::Duration;
 
-use super::journal::{Exchange, Stage};
+use super::journal::Exchange;
+use super::journal::rules::{self, Asked, NotFound};
 use crate::clock::Timestamp;
-use crate::limits::{GATEWAY_CALL, GATEWAY_POLL_SOONEST};
+use crate::limits::GATEWAY_POLL_SOONEST;
 use crate::transaction::Outcome;
 
-/// A query, as its answer is judged.
-pub(super) struct Asked {
-    /// Before its first request left.
-    pub at: Timestamp,
-    pub config_changed_at: Option<Timestamp>,
-    /// Start of this process.
-    pub began: Timestamp,
-}
-
-/// Judges that a provider does not know our reference. That proves that it never got the request
-/// when `wait` has passed since the *last* request that may have left. Until then the outcome is
-/// unknown, and is queried again at the moment at which it becomes final.
-///
-/// Without such a request in the journal nothing is proven: the submission may be about to send its
-/// first one. Nor is it when the configuration may have been another when the first request left:
-/// another account never knew it. Only the time of the query counts, not that of its answer, which
-/// the request may have overtaken.
+/// Judges that a provider does not know our reference. Until that is final the outcome is unknown,
+/// and is queried again at the moment at which it becomes final.
 pub(super) fn judge(
     rows: &[Exchange],
-    wait: Duration,
+    promised: Duration,
     asked: &Asked,
     now: Timestamp,
     why: String,
 ) -> Outcome {
-    if rows.iter().any(Exchange::is_unreadable) {
-        return Outcome::unknown(format!(
+    let rows: Vec<_> = rows.iter().map(Exchange::row).collect();
+    match rules::not_found(&rows, promised, asked) {
+        NotFound::Final => Outcome::NotSent { why },
+        NotFound::NotBefore(at) => Outcome::Unknown {
+            why,
+            poll_after: Some(at.since(now).max(GATEWAY_POLL_SOONEST)),
+        },
+        NotFound::Unreadable => Outcome::unknown(format!(
             "{why} (but a row of the attempt's journal cannot be read, so it is not known when \
              something left)"
-        ));
-    }
-    let sent = rows
-        .iter()
-        .filter(|row| row.mutates && row.stage != Stage::NotSent)
-        .map(|row| row.at);
-    // A call has its configuration from its beginning, which is before its first request.
-    let is_another_account = |first: Timestamp| {
-        asked
-            .config_changed_at
-            .is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
-    };
-    if sent.clone().min().is_some_and(is_another_account) {
-        return Outcome::unknown(format!(
+        )),
+        NotFound::AnotherAccount => Outcome::unknown(format!(
             "{why} (but the connection's credentials are about as new as the request, or newer: \
              ask the account it was sent with)"
-        ));
-    }
-    let Some(last) = sent.max() else {
-        return Outcome::unknown(why);
-    };
-    // The clock may have been set between two processes: a request of an earlier one surely left
-    // before this one began, and no more is known.
-    let final_at = last.max(asked.began).plus(wait);
-    if asked.at >= final_at {
-        return Outcome::NotSent { why };
-    }
-    let left = final_at.since(now).max(GATEWAY_POLL_SOONEST);
-    Outcome::Unknown {
-        why,
-        poll_after: Some(left),
+        )),
+        NotFound::NothingLeft => Outcome::unknown(why),
     }
 }
 
@@ -91,12 +59,11 @@ pub(super) fn meaning(outcome: &Outcome, is_ever_final: bool) -> String {
     }
 }
 
-/// A submission that began so long ago has ended one way or the other.
-pub(super) const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gateway::journal::Stage;
+    use crate::limits::GATEWAY_CALL;
 
     #[test]
     fn not_found_is_told_with_what_it_means() {
@@ -164,33 +131,43 @@ mod tests {
     fn it_is_final_when_its_time_has_passed_and_is_asked_again_at_that_moment() {
         let rows = [write(0)];
         for (asked, wanted) in [
-            (0, Err(Some(300))),
-            (69, Err(Some(231))),
-            (294, Err(Some(6))),
-            (299, Err(Some(5))),
-            (300, Ok(())),
+            (0, Err(Some(420))),
+            (69, Err(Some(351))),
+            (414, Err(Some(6))),
+            (419, Err(Some(5))),
+            (420, Ok(())),
             (9_000, Ok(())),
         ] {
             assert_eq!(judged(&rows, asked), wanted, "{asked}");
         }
     }
 
+    /// Its row may have waited for the disk, and its connection for the network.
+    #[test]
+    fn a_request_that_left_late_in_its_call_has_all_of_its_time() {
+        let call = i64::try_from(GATEWAY_CALL.as_secs()).unwrap();
+        let promised = i64::try_from(WAIT.as_secs()).unwrap();
+        // It left just before its call ended, and may arrive until its time has passed since then.
+        assert!(judged(&[write(0)], promised).is_err());
+        assert!(judged(&[write(0)], call + promised - 1).is_err());
+    }
+
     #[test]
     fn its_time_begins_with_the_last_request_that_may_have_left() {
         let rows = [write(0), write(250)];
-        for (asked, wanted) in [(300, Err(Some(250))), (549, Err(Some(5))), (550, Ok(()))] {
+        for (asked, wanted) in [(300, Err(Some(370))), (669, Err(Some(5))), (670, Ok(()))] {
             assert_eq!(judged(&rows, asked), wanted, "{asked}");
         }
         // The order of the rows changes nothing.
-        assert_eq!(judged(&[write(250), write(0)], 300), Err(Some(250)));
+        assert_eq!(judged(&[write(250), write(0)], 300), Err(Some(370)));
         // An answered write counts: the provider may still be working on it.
         let answered = [write(0), with(Stage::Answered, true, 250)];
-        assert_eq!(judged(&answered, 300), Err(Some(250)));
+        assert_eq!(judged(&answered, 300), Err(Some(370)));
         for harmless in [
             with(Stage::NotSent, true, 250),
             with(Stage::Answered, false, 250),
         ] {
-            assert_eq!(judged(&[write(0), harmless], 300), Ok(()));
+            assert_eq!(judged(&[write(0), harmless], 420), Ok(()));
         }
     }
 

@@ -11,6 +11,7 @@ use switchyard_gateway::{
     PayerAction as WireAction, Prompt,
 };
 
+use super::journal::rules;
 use super::redact::Redactor;
 use super::{amounts, redirect};
 use crate::environment::Environment;
@@ -33,7 +34,8 @@ pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: Strin
             field: None,
         });
     }
-    if operation.submits() && (!maybe_sent || is_planted(Fault::UnknownRetried)) {
+    let is_not_sent = rules::is_not_sent(operation.submits(), maybe_sent);
+    if is_not_sent || (operation.submits() && is_planted(Fault::UnknownRetried)) {
         Outcome::NotSent { why }
     } else {
         Outcome::unknown(why)

@@ -171,7 +171,19 @@ mod tests {
         assert!(CURRENCIES.is_sorted_by(|a, b| a.code < b.code));
         for currency in Currency::all() {
             assert_eq!(Currency::from_code(currency.code()), Some(currency));
+            assert_eq!(Currency::known(currency.code()), currency);
         }
+    }
+
+    #[test]
+    fn currencies_have_hashes_of_their_own() {
+        use std::hash::BuildHasher as _;
+
+        let hasher = std::hash::RandomState::new();
+        let hashes: std::collections::BTreeSet<u64> = Currency::all()
+            .map(|currency| hasher.hash_one(currency))
+            .collect();
+        assert_eq!(hashes.len(), CURRENCIES.len());
     }
 
     #[test]

@@ -226,6 +226,22 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_differs_when_it_is_further_away_than_so_many_percent() {
+        for (one, expected, percent, differs) in [
+            ("100", "100", 0, false),
+            ("105", "100", 5, false),
+            ("95", "100", 5, false),
+            ("105.01", "100", 5, true),
+            ("94.99", "100", 5, true),
+            ("655.957", "600", 10, false),
+            ("655.957", "600", 9, true),
+        ] {
+            let found = rate(one).differs_from(rate(expected), percent);
+            assert_eq!(found, differs, "{one} {expected} {percent}");
+        }
+    }
+
+    #[test]
     fn an_amount_is_converted_exactly_and_rounded_up_once() {
         for (given, from, at, to, decimals, made) in [
             ("10.00", "EUR", "655.957", "XOF", 2, "6560"),

@@ -84,6 +84,12 @@ mod tests {
     }
 
     #[test]
+    fn nothing_has_no_sign_and_a_debt_has_one() {
+        assert_eq!(amount(0, "USD").written(Language::En), "$0.00");
+        assert_eq!(amount(-5, "USD").written(Language::En), "-$0.05");
+    }
+
+    #[test]
     fn an_amount_is_written_as_its_readers_language_writes_it() {
         let table = [
             (2_500, "USD", "$25.00", "25,00\u{a0}$"),

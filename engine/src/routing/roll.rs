@@ -33,3 +33,23 @@ const fn mixed(seed: u64) -> u64 {
 }
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of the published generator with the seed 0.
+    #[test]
+    fn draws_are_those_of_splitmix64() {
+        let first = [0_u64, 1, 2].map(|turn| mixed(turn.wrapping_mul(GOLDEN)));
+        let published = [
+            0xe220_a839_7b1d_cdaf,
+            0x6e78_9e6a_a1b9_65f4,
+            0x06c4_5d18_8009_454f,
+        ];
+        assert_eq!(first, published);
+        assert_eq!(Roll::of(0).shown(), 8_833);
+        assert_eq!(Roll::of(0).below(1, 100), 43);
+        assert_eq!(Roll::of(0).below(0, 0), 0);
+    }
+}

@@ -18,6 +18,8 @@ pub mod environment;
 #[path = "../../../engine/src/ids.rs"]
 #[allow(dead_code, reason = "the model numbers its ids")]
 pub mod ids;
+#[path = "../../../engine/src/gateway/journal/rules.rs"]
+pub mod journal;
 #[path = "../../../engine/src/language.rs"]
 #[allow(dead_code, reason = "the model writes no amounts for people")]
 pub mod language;
@@ -51,8 +53,10 @@ mod word;
 
 pub mod apply;
 pub mod base;
+pub mod call;
 pub mod codes;
 pub mod every;
+pub mod history;
 pub mod key;
 pub mod names;
 pub mod promises;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use switchyard_model::search::{Bounds, Explored};
+use switchyard_model::call;
+use switchyard_model::search::{Bounds, Found};
 use switchyard_model::story::tell;
 use switchyard_model::worlds::{asked, explore_all, long, short};
 
@@ -46,30 +47,29 @@ fn main() -> anyhow::Result<ExitCode> {
         scope.reduced &= !arguments.unreduced;
     }
     println!(
-        "{:<44} {:>10} {:>12} {:>5} {:>9} {:>7}  violations",
+        "{:<58} {:>10} {:>12} {:>5} {:>9} {:>7}  violations",
         "scope", "states", "transitions", "depth", "cut", "seconds"
     );
-    let (explored, rules) = explore_all(
-        &scopes,
-        Bounds {
-            states: arguments.states,
-            threads: arguments.threads,
-        },
-        arguments.rules,
-        print_row,
-    );
-    if let Some(peak) = peak_memory() {
-        println!("peak memory {} MB", peak / 1_000_000);
-    }
+    let bounds = Bounds {
+        states: arguments.states,
+        threads: arguments.threads,
+    };
+    let (explored, rules) = explore_all(&scopes, bounds, arguments.rules, |explored| {
+        print_row(&explored.scope.name(), &explored.found);
+    });
+    let mut is_kept = true;
     for explored in &explored {
-        for violation in &explored.violations {
-            println!(
-                "\n{:?} is broken in {}:",
-                violation.promise,
-                explored.scope.name()
-            );
+        is_kept &= explored.found.is_closed;
+        for violation in &explored.found.violations {
+            is_kept = false;
+            let name = explored.scope.name();
+            println!("\n{:?} is broken in {name}:", violation.promise);
             print!("{}", tell(&explored.scope, &violation.history));
         }
+    }
+    is_kept &= explore_calls(arguments.only.as_deref(), bounds);
+    if let Some(peak) = peak_memory() {
+        println!("peak memory {} MB", peak / 1_000_000);
     }
     if arguments.rules {
         println!("\n{} rules", rules.list().lines().count());
@@ -80,26 +80,43 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(file) = arguments.write_rules {
         std::fs::write(&file, rules.list())?;
     }
-    let is_kept = explored
-        .iter()
-        .all(|explored| explored.violations.is_empty() && explored.is_closed);
     Ok(match is_kept {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
 }
 
-fn print_row(explored: &Explored) {
+/// The calls of gateways. Returns whether every promise is kept.
+fn explore_calls(only: Option<&str>, bounds: Bounds) -> bool {
+    let mut is_kept = true;
+    for scope in call::scopes() {
+        let name = scope.name();
+        if only.is_some_and(|only| !name.contains(only)) {
+            continue;
+        }
+        let found = call::explore(scope, call::AsTheyAre, bounds).found;
+        print_row(&name, &found);
+        is_kept &= found.is_closed && found.violations.is_empty();
+        for violation in &found.violations {
+            println!("\n{:?} is broken in {name}:", violation.promise);
+            for (number, step) in (1..).zip(&violation.history) {
+                println!("    {number}. {step:?}");
+            }
+        }
+    }
+    is_kept
+}
+
+fn print_row<S, P>(name: &str, found: &Found<S, P>) {
     println!(
-        "{:<44} {:>10} {:>12} {:>5} {:>9} {:>7.1}  {}{}",
-        explored.scope.name(),
-        explored.states,
-        explored.transitions,
-        explored.depth,
-        explored.cut,
-        explored.seconds,
-        explored.violations.len(),
-        match explored.is_closed {
+        "{name:<58} {:>10} {:>12} {:>5} {:>9} {:>7.1}  {}{}",
+        found.states,
+        found.transitions,
+        found.depth,
+        found.cut,
+        found.seconds,
+        found.violations.len(),
+        match found.is_closed {
             true => "",
             false => " NOT CLOSED",
         }

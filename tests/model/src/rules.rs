@@ -8,9 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::apply::Taken;
 use crate::every::ask_all;
+use crate::history::Observer;
 use crate::names;
 use crate::promises::Promise;
-use crate::search::Observer;
 use crate::steps::Step;
 use crate::transaction::{Command, Details, Event, Refusal, Transaction};
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! Breadth-first search of all histories of a scope, with the shortest history of each violation.
+//! Breadth-first search of all histories of a model, with the shortest history of each violation.
 //!
 //! A state is kept as a fingerprint of 128 bits of its key. The keys themselves are kept for two
 //! levels only. With 100 million states two of them share a fingerprint with a probability of
@@ -15,14 +15,53 @@ use std::time::Instant;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::seen::Seen;
-use crate::apply::{Taken, apply};
-use crate::key::{decode, encode, encode_transaction};
-use crate::promises::{Promise, broken, is_at_rest};
-use crate::reduce::reduce;
+pub use self::seen::Seen;
 use crate::simulation::{plant, planted};
-use crate::steps::{Step, steps};
-use crate::world::{Scope, World};
+
+/// Something whose histories are explored.
+pub trait Model: Sync {
+    type World;
+    type Step: Copy + Send + Sync;
+    type Promise: Copy + PartialEq + Send + Sync;
+    /// What a thread observes.
+    type Notes: Default + Send;
+
+    /// The world at the beginning.
+    fn start(&self) -> Self::World;
+    /// Writes the bytes that tell two worlds apart.
+    fn encode(&self, world: &Self::World, key: &mut Vec<u8>);
+    /// Returns the world of a key.
+    fn decode(&self, key: &[u8]) -> Self::World;
+    /// All steps that `world` can take, in a fixed order.
+    fn steps(&self, world: &Self::World, steps: &mut Vec<Self::Step>);
+    /// Takes a step. What is left out of the key may be left out of the next world.
+    fn take(
+        &self,
+        world: &Self::World,
+        step: Self::Step,
+        notes: &mut Self::Notes,
+    ) -> Next<Self::World, Self::Promise>;
+    /// Called once for each state. Returns the promise that it breaks.
+    fn look(&self, _: &Self::World, _: &mut Self::Notes) -> Option<Self::Promise> {
+        None
+    }
+    /// Whether nothing has to happen any more by itself.
+    fn is_at_rest(&self, world: &Self::World) -> bool;
+    /// Whether a step happens by itself. Progress may only rely on these.
+    fn is_by_itself(step: Self::Step) -> bool;
+    /// The promise that a state breaks from which no rest can be reached by itself.
+    const REST_IS_REACHABLE: Self::Promise;
+}
+
+/// Where a step leads.
+pub enum Next<World, Promise> {
+    /// It cannot be taken, or nothing happens.
+    Nothing,
+    To(World),
+    Broken(Promise),
+    /// Out of the model's bounds.
+    Cut,
+}
 
 /// Bounds of a search.
 #[derive(Clone, Copy)]
@@ -33,56 +72,28 @@ pub struct Bounds {
 }
 
 /// Result of a search.
-pub struct Explored {
-    pub scope: Scope,
+pub struct Found<Step, Promise> {
     pub states: usize,
     pub transitions: u64,
     /// Steps in the longest shortest history.
     pub depth: usize,
-    /// Histories that ended because one more attempt began than the scope has.
+    /// Histories that ended at the model's bounds.
     pub cut: u64,
-    /// Different transactions, whatever is around them. Counted for an observer that asks for them.
-    pub transactions: usize,
     /// Whether all states were found.
     pub is_closed: bool,
     pub seconds: f64,
     /// The first violation of each promise.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<Violation<Step, Promise>>,
 }
 
 /// A history that breaks a promise.
-pub struct Violation {
+pub struct Violation<Step, Promise> {
     pub promise: Promise,
     pub history: Vec<Step>,
 }
 
-/// Called for each step that is taken, with the world before it. Each thread has its own.
-pub trait Observer: Default + Send {
-    /// Whether it is shown each different transaction.
-    const SEES_TRANSACTIONS: bool;
-    fn step(&mut self, before: &World, step: Step, taken: &Taken);
-    /// Called at least once for each different transaction. Returns the promise that it breaks.
-    fn transaction(&mut self, world: &World) -> Option<Promise>;
-    /// Adds what another thread observed.
-    fn add(&mut self, other: Self);
-}
-
-/// Observes nothing.
-impl Observer for () {
-    const SEES_TRANSACTIONS: bool = false;
-
-    fn step(&mut self, _: &World, _: Step, _: &Taken) {}
-
-    fn transaction(&mut self, _: &World) -> Option<Promise> {
-        None
-    }
-
-    fn add(&mut self, (): Self) {}
-}
-
-struct Search<'s> {
-    scope: &'s Scope,
-    template: World,
+struct Search<'m, M: Model> {
+    model: &'m M,
     seen: Seen,
     /// The state and the number of the step that first led to each state.
     origins: Vec<(u32, u16)>,
@@ -91,7 +102,7 @@ struct Search<'s> {
     begins: Vec<usize>,
     leads: Vec<u32>,
     rests: Vec<bool>,
-    explored: Explored,
+    found: Found<M::Step, M::Promise>,
 }
 
 /// Keys of the states of a level, one behind another, and their ends.
@@ -113,27 +124,33 @@ impl Level {
     }
 }
 
-/// What a thread keeps between the parts of the levels that it expands.
-#[derive(Default)]
-struct Worker<O> {
-    observer: O,
-    transactions: Seen,
-}
-
 /// What was found in a part of a level.
-#[derive(Default)]
-struct Part {
-    /// For each state, the end of what it leads to in `found`, and whether it is at rest.
+struct Part<M: Model> {
+    /// For each state, the end of what it leads to in `leads`, and whether it is at rest.
     states: Vec<(usize, bool)>,
-    found: Vec<Found>,
+    leads: Vec<Lead>,
     /// Keys of those that were not known.
     keys: Level,
     transitions: u64,
     cut: u64,
-    violations: Vec<(Promise, u32, Option<Step>)>,
+    violations: Vec<(M::Promise, u32, Option<M::Step>)>,
 }
 
-struct Found {
+impl<M: Model> Part<M> {
+    fn new() -> Self {
+        Self {
+            states: Vec::new(),
+            leads: Vec::new(),
+            keys: Level::default(),
+            transitions: 0,
+            cut: 0,
+            violations: Vec::new(),
+        }
+    }
+}
+
+/// A step from one state to another.
+struct Lead {
     step: u16,
     by_itself: bool,
     /// `None`: it was not known before this level. Its key is the next one of the part.
@@ -144,63 +161,55 @@ struct Found {
 const PART: usize = 256;
 const BLOCK: usize = 128 * PART;
 
-/// Explores `scope` completely, or until the bound of states.
+/// Explores `model` completely, or until the bound of states. Returns what each thread noted, too.
 #[expect(clippy::disallowed_methods, reason = "the time is only printed")]
-pub fn explore<O: Observer>(scope: &Scope, bounds: Bounds, observer: &mut O) -> Explored {
+pub fn explore<M: Model>(model: &M, bounds: Bounds) -> (Found<M::Step, M::Promise>, Vec<M::Notes>) {
     let began = Instant::now();
-    let mut search = Search::new(scope);
-    let mut workers: Vec<Worker<O>> = Vec::new();
-    workers.resize_with(bounds.threads.max(1), Worker::default);
+    let mut search = Search::new(model);
+    let mut notes: Vec<M::Notes> = Vec::new();
+    notes.resize_with(bounds.threads.max(1), M::Notes::default);
     let mut first = 0_u32;
     while !search.next.ends.is_empty() && search.origins.len() < bounds.states {
         let level = std::mem::take(&mut search.next);
-        search.expand(first, &level, &mut workers);
+        search.expand(first, &level, &mut notes);
         first += u32::try_from(level.ends.len()).expect("fewer than 2^32 states");
-        search.explored.depth += 1;
+        search.found.depth += 1;
     }
     let is_closed = search.next.ends.is_empty();
     if is_closed {
         search.find_dead_ends();
     }
-    let mut transactions = Seen::default();
-    for worker in workers {
-        worker.transactions.add_to(&mut transactions);
-        observer.add(worker.observer);
-    }
-    Explored {
+    let found = Found {
         states: search.origins.len(),
-        transactions: transactions.len(),
         is_closed,
         seconds: began.elapsed().as_secs_f64(),
-        ..search.explored
-    }
+        ..search.found
+    };
+    (found, notes)
 }
 
-impl<'s> Search<'s> {
-    fn new(scope: &'s Scope) -> Self {
+impl<'m, M: Model> Search<'m, M> {
+    fn new(model: &'m M) -> Self {
         let mut search = Search {
-            scope,
+            model,
             seen: Seen::default(),
             origins: Vec::new(),
             next: Level::default(),
             begins: Vec::new(),
             leads: Vec::new(),
             rests: Vec::new(),
-            explored: Explored {
-                scope: *scope,
+            found: Found {
                 states: 0,
                 transitions: 0,
                 depth: 0,
                 cut: 0,
-                transactions: 0,
                 is_closed: false,
                 seconds: 0.0,
                 violations: Vec::new(),
             },
-            template: World::new(scope),
         };
         let mut key = Vec::new();
-        encode(&search.template, &mut key);
+        model.encode(&model.start(), &mut key);
         search.add(&key, (0, 0));
         search
     }
@@ -216,27 +225,27 @@ impl<'s> Search<'s> {
     }
 
     /// Expands a level, whose first state has the number `first`.
-    fn expand<O: Observer>(&mut self, first: u32, level: &Level, workers: &mut [Worker<O>]) {
+    fn expand(&mut self, first: u32, level: &Level, notes: &mut [M::Notes]) {
         let states = level.ends.len();
         for begin in (0..states).step_by(BLOCK) {
             let end = states.min(begin + BLOCK);
-            for (at, part) in self.parts(first, level, begin..end, workers) {
+            for (at, part) in self.parts(first, level, begin..end, notes) {
                 self.merge(number_of(first, at), &part);
             }
         }
     }
 
     /// Expands the states of `block`, and returns what was found in each part of it, in order.
-    fn parts<O: Observer>(
+    fn parts(
         &self,
         first: u32,
         level: &Level,
         block: Range<usize>,
-        workers: &mut [Worker<O>],
-    ) -> Vec<(usize, Part)> {
+        notes: &mut [M::Notes],
+    ) -> Vec<(usize, Part<M>)> {
         let next = AtomicUsize::new(block.start);
         let fault = planted();
-        let work = |worker: &mut Worker<O>| {
+        let work = |notes: &mut M::Notes| {
             plant(fault);
             let mut parts = Vec::new();
             loop {
@@ -245,21 +254,21 @@ impl<'s> Search<'s> {
                     return parts;
                 }
                 let end = block.end.min(begin + PART);
-                let mut part = Part::default();
+                let mut part = Part::new();
                 for place in begin..end {
                     let number = number_of(first, place);
-                    self.expand_state(number, level.key(place), worker, &mut part);
+                    self.expand_state(number, level.key(place), notes, &mut part);
                 }
                 parts.push((begin, part));
             }
         };
         if block.len() <= PART {
-            return workers.first_mut().map(work).unwrap_or_default();
+            return notes.first_mut().map(work).unwrap_or_default();
         }
-        let mut parts: Vec<(usize, Part)> = std::thread::scope(|scope| {
-            let threads: Vec<_> = workers
+        let mut parts: Vec<(usize, Part<M>)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = notes
                 .iter_mut()
-                .map(|worker| scope.spawn(|| work(worker)))
+                .map(|notes| scope.spawn(|| work(notes)))
                 .collect();
             let parts = threads.into_iter();
             let parts = parts.flat_map(|thread| thread.join().expect("no thread panicked"));
@@ -269,44 +278,33 @@ impl<'s> Search<'s> {
         parts
     }
 
-    fn expand_state<O: Observer>(
-        &self,
-        number: u32,
-        key: &[u8],
-        worker: &mut Worker<O>,
-        part: &mut Part,
-    ) {
-        let world = decode(key, &self.template);
-        let mut rests = is_at_rest(&world);
-        let mut bytes = Vec::with_capacity(key.len() + 32);
-        if O::SEES_TRANSACTIONS {
-            encode_transaction(&world.tx, &mut bytes);
-            if worker.transactions.add(xxh3_128(&bytes)).1
-                && let Some(promise) = worker.observer.transaction(&world)
-            {
-                part.violations.push((promise, number, None));
-            }
+    fn expand_state(&self, number: u32, key: &[u8], notes: &mut M::Notes, part: &mut Part<M>) {
+        let world = self.model.decode(key);
+        let mut rests = self.model.is_at_rest(&world);
+        if let Some(promise) = self.model.look(&world, notes) {
+            part.violations.push((promise, number, None));
         }
+        let mut bytes = Vec::with_capacity(key.len() + 32);
         let mut possible = Vec::new();
-        steps(&world, self.scope, &mut possible);
+        self.model.steps(&world, &mut possible);
         for (place, step) in (0_u16..).zip(possible) {
-            let Some(mut taken) = apply(&world, self.scope, step) else {
-                continue;
+            let next = self.model.take(&world, step, notes);
+            part.transitions += u64::from(!matches!(next, Next::Nothing));
+            let after = match next {
+                Next::Nothing => continue,
+                Next::To(after) => after,
+                Next::Broken(promise) => {
+                    part.violations.push((promise, number, Some(step)));
+                    rests = true;
+                    continue;
+                }
+                Next::Cut => {
+                    part.cut += 1;
+                    rests = true;
+                    continue;
+                }
             };
-            part.transitions += 1;
-            worker.observer.step(&world, step, &taken);
-            if let Some(promise) = broken(&world, self.scope, step, &taken) {
-                part.violations.push((promise, number, Some(step)));
-                rests = true;
-                continue;
-            }
-            if taken.after.sides.len() > self.scope.attempts {
-                part.cut += 1;
-                rests = true;
-                continue;
-            }
-            reduce(&mut taken.after, self.scope);
-            encode(&taken.after, &mut bytes);
+            self.model.encode(&after, &mut bytes);
             if bytes == key {
                 continue;
             }
@@ -314,73 +312,70 @@ impl<'s> Search<'s> {
             if known.is_none() {
                 part.keys.push(&bytes);
             }
-            part.found.push(Found {
+            part.leads.push(Lead {
                 step: place,
-                by_itself: step.is_by_itself(),
+                by_itself: M::is_by_itself(step),
                 known,
             });
         }
-        part.states.push((part.found.len(), rests));
+        part.states.push((part.leads.len(), rests));
     }
 
     /// Adds what was found in a part, whose first state has the number `first`.
-    fn merge(&mut self, first: u32, part: &Part) {
+    fn merge(&mut self, first: u32, part: &Part<M>) {
         let (mut begin, mut key) = (0, 0);
         for (number, (end, rests)) in (first..).zip(&part.states) {
             self.begins.push(self.leads.len());
             self.rests.push(*rests);
-            for found in &part.found[begin..*end] {
-                let to = match found.known {
+            for lead in &part.leads[begin..*end] {
+                let to = match lead.known {
                     Some(known) => known,
                     None => {
                         key += 1;
-                        self.add(part.keys.key(key - 1), (number, found.step))
+                        self.add(part.keys.key(key - 1), (number, lead.step))
                     }
                 };
-                if found.by_itself {
+                if lead.by_itself {
                     self.leads.push(to);
                 }
             }
             begin = *end;
         }
-        self.explored.transitions += part.transitions;
-        self.explored.cut += part.cut;
+        self.found.transitions += part.transitions;
+        self.found.cut += part.cut;
         for (promise, at, step) in &part.violations {
             self.violated(*promise, *at, *step);
         }
     }
 
-    fn violated(&mut self, promise: Promise, at: u32, step: Option<Step>) {
-        let known = &self.explored.violations;
+    fn violated(&mut self, promise: M::Promise, at: u32, step: Option<M::Step>) {
+        let known = &self.found.violations;
         if known.iter().any(|violation| violation.promise == promise) {
             return;
         }
         let mut history = self.history(at);
         history.extend(step);
-        self.explored
-            .violations
-            .push(Violation { promise, history });
+        self.found.violations.push(Violation { promise, history });
     }
 
     /// The steps that first led to a state.
-    fn history(&self, mut at: u32) -> Vec<Step> {
+    fn history(&self, mut at: u32) -> Vec<M::Step> {
         let mut places = Vec::new();
         while at != 0 {
             let (from, place) = self.origins[at as usize];
             places.push(place);
             at = from;
         }
-        let mut world = self.template.clone();
+        let mut world = self.model.start();
         let (mut key, mut possible, mut history) = (Vec::new(), Vec::new(), Vec::new());
         for place in places.into_iter().rev() {
-            reduce(&mut world, self.scope);
-            encode(&world, &mut key);
-            world = decode(&key, &self.template);
-            steps(&world, self.scope, &mut possible);
+            self.model.encode(&world, &mut key);
+            world = self.model.decode(&key);
+            self.model.steps(&world, &mut possible);
             let step = possible[usize::from(place)];
             history.push(step);
-            if let Some(taken) = apply(&world, self.scope, step) {
-                world = taken.after;
+            if let Next::To(after) = self.model.take(&world, step, &mut M::Notes::default()) {
+                world = after;
             }
         }
         history
@@ -403,7 +398,7 @@ impl<'s> Search<'s> {
         }
         if let Some(dead) = self.rests.iter().position(|rests| !rests) {
             let dead = u32::try_from(dead).expect("fewer than 2^32 states");
-            self.violated(Promise::EndIsReachable, dead, None);
+            self.violated(M::REST_IS_REACHABLE, dead, None);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Scopes that are explored: a short list for the tests, and longer ones by hand.
 
+use crate::history::{Explored, explore};
 use crate::rules::Rules;
-use crate::search::{Bounds, Explored, explore};
+use crate::search::Bounds;
 use crate::transaction::Kind;
 use crate::world::{Lie, Scope};
 

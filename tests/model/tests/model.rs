@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use switchyard_model::apply::Taken;
 use switchyard_model::base::Sum;
+use switchyard_model::history::{Observer, explore};
 use switchyard_model::key::{decode, encode};
 use switchyard_model::names;
 use switchyard_model::planted::Fault;
 use switchyard_model::promises::Promise;
 use switchyard_model::rules::UNREACHED;
-use switchyard_model::search::{Bounds, Explored, Observer, explore};
+use switchyard_model::search::Bounds;
 use switchyard_model::simulation::plant;
 use switchyard_model::steps::Step;
 use switchyard_model::story::tell;
@@ -29,8 +30,8 @@ fn every_history_of_two_attempts_keeps_the_promises() {
     let mut broken = Vec::new();
     for explored in &explored {
         let name = explored.scope.name();
-        assert!(explored.is_closed, "{name} is not closed");
-        for violation in &explored.violations {
+        assert!(explored.found.is_closed, "{name} is not closed");
+        for violation in &explored.found.violations {
             println!("{:?} is broken in {name}:", violation.promise);
             println!("{}", tell(&explored.scope, &violation.history));
             broken.push((name.clone(), violation.promise));
@@ -49,7 +50,7 @@ fn every_command_is_answered_in_every_transaction_and_each_rule_is_listed() {
         Promise::WaitingHasAWakeUp,
     ];
     for explored in &explored {
-        for violation in &explored.violations {
+        for violation in &explored.found.violations {
             let story = tell(&explored.scope, &violation.history);
             assert!(
                 !in_core.contains(&violation.promise),
@@ -105,7 +106,7 @@ fn scope(lie: Lie) -> Scope {
 
 fn breaks(fault: Fault, scope: &Scope) -> Vec<Promise> {
     plant(Some(fault));
-    let Explored { violations, .. } = explore(scope, BOUNDS, &mut ());
+    let violations = explore(scope, BOUNDS, &mut ()).found.violations;
     plant(None);
     violations
         .iter()
@@ -191,7 +192,7 @@ impl Observer for Decided {
 /// Promises that are broken, with the length of the shortest history, and what was decided.
 fn reached(scope: &Scope) -> (BTreeSet<(Promise, usize)>, Decided) {
     let mut decided = Decided::default();
-    let Explored { violations, .. } = explore(scope, BOUNDS, &mut decided);
+    let violations = explore(scope, BOUNDS, &mut decided).found.violations;
     let broken = violations.iter();
     let broken = broken.map(|violation| (violation.promise, violation.history.len()));
     (broken.collect(), decided)

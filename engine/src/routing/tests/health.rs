@@ -260,3 +260,52 @@ proptest! {
         prop_assert!(road.sent_while_open * 20 <= road.plans_while_open);
     }
 }
+
+#[test]
+fn faults_are_one_row_while_no_more_than_ten_minutes_lie_between_them() {
+    for (pause, opens) in [(600_000, true), (600_001, false)] {
+        let mut health = Health::new(1);
+        for _ in 0..4 {
+            health.note(&key(), verdict(false), START, START);
+        }
+        health.note(&key(), verdict(false), START, at(pause));
+        let numbers = health.heard(&key(), at(pause)).numbers;
+        assert_eq!(numbers.open, opens, "{pause}");
+    }
+}
+
+#[test]
+fn only_calls_that_began_before_the_breaker_opened_tell_nothing_of_healing() {
+    for (began, closes) in [(999, false), (1_000, true)] {
+        let mut health = Health::new(1);
+        for _ in 0..5 {
+            health.note(&key(), verdict(false), START, at(1_000));
+        }
+        assert!(health.heard(&key(), at(1_000)).numbers.open);
+        for _ in 0..10 {
+            health.note(&key(), verdict(true), at(began), at(2_000));
+        }
+        let numbers = health.heard(&key(), at(2_000)).numbers;
+        assert_eq!(!numbers.open, closes, "{began}");
+    }
+}
+
+#[test]
+fn shares_are_of_a_thousand_and_a_rate_that_was_seen_twenty_times_is_half_a_guess() {
+    use super::super::breaker::per_mille;
+    use super::super::order::rate_per_mille;
+
+    let shares = [(0, 0), (1, 2), (1, 3), (20, 20)].map(|(part, whole)| per_mille(part, whole));
+    assert_eq!(shares, [0, 500, 333, 1_000]);
+    let rate = |ended, succeeded| {
+        rate_per_mille(Heard {
+            numbers: HealthNumbers {
+                ended,
+                succeeded,
+                ..HealthNumbers::default()
+            },
+            faults_per_mille: 0,
+        })
+    };
+    assert_eq!([rate(19, 0), rate(20, 0), rate(20, 20)], [800, 400, 900]);
+}

@@ -2,6 +2,7 @@
 
 mod calling_off;
 mod codes;
+mod edges;
 pub(crate) mod fixtures;
 mod histories;
 mod late_money;

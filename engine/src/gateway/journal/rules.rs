@@ -1,0 +1,193 @@
+//! Rules of the journal: what the requests of an attempt prove. Pure: the host and the model checker
+//! both call them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::limits::GATEWAY_CALL;
+
+/// How far an exchange has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// It may have left, and no answer is written down.
+    MaybeSent,
+    Answered,
+    /// It surely did not leave.
+    NotSent,
+}
+
+/// What an attempt's rows prove after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// No request that could move money left.
+    NothingSent,
+    /// One may have, whether or not its answer was written down: ask the provider.
+    MaybeSent,
+}
+
+/// What counts of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Before the row was written, and the request left.
+    pub at: Timestamp,
+    /// Whether the request can move money.
+    pub mutates: bool,
+    pub stage: Stage,
+    pub is_readable: bool,
+}
+
+impl Row {
+    const fn may_have_left(&self) -> bool {
+        self.mutates && !matches!(self.stage, Stage::NotSent)
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The engine refused it.
+    Refused,
+    /// No connection was made: name, route, TLS.
+    Connect,
+    Timeout,
+    /// The connection broke, or the answer never came whole.
+    Broken,
+}
+
+impl Failure {
+    /// Whether a byte of the request may have left.
+    pub const fn may_have_left(self) -> bool {
+        match self {
+            Self::Refused | Self::Connect => false,
+            Self::Timeout | Self::Broken => true,
+        }
+    }
+}
+
+/// The stage of an exchange that has ended. An answer of any status proves that the request left.
+pub const fn stage(is_answered: bool, may_have_left: bool) -> Stage {
+    match (is_answered, may_have_left) {
+        (true, _) => Stage::Answered,
+        (false, true) => Stage::MaybeSent,
+        (false, false) => Stage::NotSent,
+    }
+}
+
+/// What the rows of an attempt prove when its call did not come to its end.
+pub fn recovered(rows: impl IntoIterator<Item = Row>) -> Recovered {
+    match rows.into_iter().any(|row| row.may_have_left()) {
+        true => Recovered::MaybeSent,
+        false => Recovered::NothingSent,
+    }
+}
+
+/// Requests of one call that can move money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that are not proven to have stayed.
+    pub maybe_sent: usize,
+    /// Those of them that are being sent now.
+    pub out: usize,
+}
+
+impl Tally {
+    /// A row is being written for a request.
+    pub fn announce(&mut self) {
+        self.maybe_sent += 1;
+    }
+
+    /// The row could not be written, so the request does not leave.
+    pub fn withdraw(&mut self) {
+        self.maybe_sent -= 1;
+    }
+
+    /// The row is durable, and the request leaves.
+    pub fn leave(&mut self) {
+        self.out += 1;
+    }
+
+    pub fn end(&mut self, stage: Stage) {
+        self.out -= 1;
+        if stage == Stage::NotSent {
+            self.maybe_sent -= 1;
+        }
+    }
+
+    pub const fn may_have_left(&self) -> bool {
+        self.maybe_sent > 0
+    }
+
+    /// Whether a request is being sent now. The call's outcome cannot know what comes of it.
+    pub const fn is_out(&self) -> bool {
+        self.out > 0
+    }
+}
+
+/// Whether a call without an outcome counts as not sent. Only a submission can: another call is about
+/// an attempt that its provider may have already.
+pub const fn is_not_sent(submits: bool, may_have_left: bool) -> bool {
+    submits && !may_have_left
+}
+
+/// A query, as its answer is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Before its first request left.
+    pub at: Timestamp,
+    pub config_changed_at: Option<Timestamp>,
+    /// Start of this process.
+    pub began: Timestamp,
+}
+
+/// What it proves that a provider does not know our reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFound {
+    /// The provider never got the request.
+    Final,
+    /// Nothing before this time.
+    NotBefore(Timestamp),
+    /// Nothing: a row of the journal cannot be read.
+    Unreadable,
+    /// Nothing: another account may have been asked than the one that was sent to.
+    AnotherAccount,
+    /// Nothing: no request is known to have left, and the submission may be about to send its first.
+    NothingLeft,
+}
+
+/// Judges that a provider does not know our reference. That proves that it never got the request when
+/// `promised`, which the provider promises, has passed since the *last* request that may have left. A
+/// request leaves after its row was written, at the latest when its call ends. Only the time of the
+/// query counts, not that of its answer, which the request may have overtaken.
+pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+    if rows.iter().any(|row| !row.is_readable) {
+        return NotFound::Unreadable;
+    }
+    let sent = rows.iter().filter(|row| row.may_have_left());
+    let sent = sent.map(|row| row.at);
+    // A call has its configuration from its beginning, which is before its first request.
+    let is_another_account = |first: Timestamp| {
+        asked
+            .config_changed_at
+            .is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
+    };
+    if sent.clone().min().is_some_and(is_another_account) {
+        return NotFound::AnotherAccount;
+    }
+    let Some(last) = sent.max() else {
+        return NotFound::NothingLeft;
+    };
+    // The clock may have been set between two processes: a request of an earlier one surely left
+    // before this one began, and no more is known.
+    let left = last.plus(NO_CALL_LASTS_SO_LONG).max(asked.began);
+    let final_at = left.plus(promised);
+    match asked.at >= final_at {
+        true => NotFound::Final,
+        false => NotFound::NotBefore(final_at),
+    }
+}
+
+/// A submission that began so long ago has ended one way or the other.
+const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);

@@ -1,0 +1,248 @@
+//! Times at which something just happens or just does not, and words that others read.
+
+use super::fixtures::*;
+use crate::transaction::schedule::CALL_OFF_AGAIN;
+use crate::transaction::*;
+
+fn call_offs(world: &World) -> usize {
+    let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
+    world.actions.iter().filter(is_call_off).count()
+}
+
+#[test]
+fn a_wake_up_becomes_what_the_transaction_waits_for() {
+    let mut world = World::payout();
+    assert_eq!(due(&world.tx, false, world.now), Due::Dispatch);
+    let before = world.now.minus(std::time::Duration::from_secs(1));
+    assert_eq!(due(&world.tx, false, before), Due::Nothing);
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    assert_eq!(due(&world.tx, true, world.now), Due::Nothing, "in flight");
+    let current = world.current();
+    assert_eq!(due(&world.tx, false, world.now), Due::Recover(current));
+    assert!(may_recover(&world.tx, true, world.now), "it may have left");
+    assert!(!may_recover(&world.tx, false, world.now), "not due");
+    world.wait(5);
+    assert!(may_recover(&world.tx, false, world.now));
+    world.answer(unknown()).unwrap();
+    assert_eq!(due(&world.tx, false, world.now), Due::Wake);
+}
+
+#[test]
+fn only_what_may_end_an_open_attempt_has_candidates_after_it() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(2))).unwrap();
+    let attempt = world.current();
+    let lost = |maybe_sent| recovery(attempt, maybe_sent, None);
+    assert_eq!(next_candidates(&world.tx, &lost(true)).len(), 2);
+    let withheld = Command::Withhold {
+        attempt,
+        why: String::new(),
+    };
+    assert_eq!(next_candidates(&world.tx, &withheld).len(), 1);
+    assert!(next_candidates(&world.tx, &Command::Wake).is_empty());
+    world.answer(succeeded()).unwrap();
+    assert!(next_candidates(&world.tx, &withheld).is_empty());
+}
+
+#[test]
+fn stored_words_and_shown_words_of_a_reason_are_the_same() {
+    for reason in CaseReason::ALL {
+        let stored = serde_json::to_value(reason).unwrap();
+        assert_eq!(stored, reason.as_str());
+    }
+    let decline = |word: &str| -> DeclineReason { serde_json::from_value(word.into()).unwrap() };
+    for (word, fault_of) in [
+        ("insufficient_funds", "payer"),
+        ("payer_declined", "payer"),
+        ("payer_timeout", "payer"),
+        ("payer_busy", "payer"),
+        ("expired", "payer"),
+        ("invalid_account", "request"),
+        ("limit_exceeded", "request"),
+        ("amount_out_of_range", "request"),
+        ("not_permitted", "request"),
+        ("merchant_funds", "merchant"),
+        ("misconfigured", "merchant"),
+        ("provider_unavailable", "provider"),
+        ("other", "provider"),
+    ] {
+        let reason = decline(word);
+        assert_eq!((reason.as_str(), reason.fault_of()), (word, fault_of));
+    }
+}
+
+#[test]
+fn the_attempt_that_succeeded_tells_of_the_transaction_and_otherwise_the_last_one() {
+    let mut world = World::payment_with(3);
+    assert_eq!(world.tx.telling_attempt(), None);
+    for _ in 0..2 {
+        world.apply(confirm(1)).unwrap();
+        world.answer(not_sent()).unwrap();
+    }
+    let [first, second] = [0, 1].map(|number: usize| world.tx.attempts[number].id);
+    let telling = |world: &World| world.tx.telling_attempt().map(|attempt| attempt.id);
+    assert_eq!(telling(&world), Some(second));
+    world.answer_about(first, succeeded()).unwrap();
+    assert_eq!(telling(&world), Some(first));
+}
+
+#[test]
+fn that_nothing_was_taken_is_said_only_when_it_is_certain() {
+    let mut world = World::payment_with(3);
+    assert!(world.tx.surely_moved_no_money());
+    world.apply(confirm(1)).unwrap();
+    assert!(!world.tx.surely_moved_no_money(), "it is being sent");
+    world.answer(declined(false)).unwrap();
+    assert!(world.tx.surely_moved_no_money());
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded()).unwrap();
+    assert!(!world.tx.surely_moved_no_money());
+}
+
+#[test]
+fn only_a_held_transaction_has_an_attempt_that_holds_it() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(pending()).unwrap();
+    // Three days without an answer: that case holds nothing.
+    world.wait(3 * 24 * 3_600);
+    world.apply(Command::Wake).unwrap();
+    assert_eq!(world.tx.cases.len(), 1);
+    assert_eq!(world.tx.held_attempt(), None);
+    world.answer(succeeded_with(1_000)).unwrap();
+    let held = world.tx.held_attempt().map(|attempt| attempt.id);
+    assert_eq!(held, Some(world.current()));
+}
+
+#[test]
+fn the_same_news_of_a_pending_attempt_is_not_written_again_and_other_news_is() {
+    let news = |id: &str, status: &str, ussd: &str| Outcome::Pending {
+        provider_id: Some(id.to_owned()),
+        payer_action: Some(PayerAction::Dial {
+            ussd: ussd.to_owned(),
+        }),
+        poll_after: None,
+        provider_status: Some(status.to_owned()),
+    };
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(news("P1", "sent", "*1#")).unwrap();
+    assert_eq!(world.answer(news("P1", "sent", "*1#")), Ok(0));
+    for other in [
+        news("P2", "sent", "*1#"),
+        news("P2", "seen", "*1#"),
+        news("P2", "seen", "*2#"),
+    ] {
+        assert_eq!(world.answer(other), Ok(1));
+    }
+}
+
+#[test]
+fn doubt_brings_the_next_query_forward_and_never_puts_it_off() {
+    let doubt = |seconds| Outcome::Unknown {
+        why: String::new(),
+        poll_after: Some(std::time::Duration::from_secs(seconds)),
+    };
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(unknown()).unwrap();
+    let planned = |world: &World| {
+        let at = world.tx.wake_at().unwrap();
+        at.since(world.now).as_secs()
+    };
+    assert_eq!(planned(&world), 5);
+    for (wanted, events, left) in [(6, 0, 5), (5, 0, 5), (4, 1, 4)] {
+        assert_eq!(world.answer(doubt(wanted)), Ok(events), "{wanted}");
+        assert_eq!(planned(&world), left, "{wanted}");
+    }
+}
+
+#[test]
+fn a_person_who_checks_a_held_transaction_has_it_queried_every_two_seconds_at_most() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(not_sent()).unwrap();
+    world
+        .answer_about(world.current(), succeeded_with(1_000))
+        .unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let check = || by_operator(Order::Check);
+    assert_eq!(world.apply(check()), Ok(2));
+    for (seconds, events) in [(1, 0), (1, 2), (3, 2)] {
+        world.wait(seconds);
+        assert_eq!(world.apply(check()), Ok(events), "{seconds}");
+    }
+}
+
+#[test]
+fn an_attempt_is_asked_again_to_be_called_off_after_ten_seconds_or_for_another_end() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world.answer(pending()).unwrap();
+    world.wait(120);
+    world.apply(Command::GiveUp).unwrap();
+    assert_eq!(call_offs(&world), 1);
+    let nearly = CALL_OFF_AGAIN.as_secs() - 1;
+    world.wait(nearly);
+    assert_eq!(world.apply(Command::GiveUp), Ok(0));
+    world.apply(Command::Cancel(CancelledBy::Customer)).unwrap();
+    assert_eq!(call_offs(&world), 2, "now the payment is to be cancelled");
+    world.wait(nearly + 1);
+    world.apply(Command::Cancel(CancelledBy::Customer)).unwrap();
+    assert_eq!(call_offs(&world), 3);
+}
+
+#[test]
+fn a_payout_waits_for_a_gateway_for_less_than_half_an_hour() {
+    for (seconds, waits) in [(1_799, true), (1_800, false)] {
+        let mut world = World::payout();
+        world.apply(Command::Dispatch(route(1))).unwrap();
+        world.wait(seconds);
+        world.answer(not_sent()).unwrap();
+        let is_waiting = world.tx.state == State::AwaitingDispatch;
+        assert_eq!(is_waiting, waits, "{seconds}");
+    }
+}
+
+#[test]
+fn only_money_that_is_still_there_is_refunded_when_another_attempt_succeeds() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(2)).unwrap();
+    let first = world.current();
+    world.answer(not_sent()).unwrap();
+    world.answer(pending()).unwrap();
+    let second = world.current();
+    // A query finds the first one pending: it may move money, and no amount is known.
+    world.answer_about(first, pending()).unwrap();
+    world.answer_about(second, succeeded()).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    let reasons: Vec<_> = world.tx.cases.iter().map(|case| case.reason).collect();
+    assert_eq!(reasons, [CaseReason::MoneyAfterTheEnd]);
+}
+
+#[test]
+fn a_rate_is_shown_for_one_unit_of_the_transactions_currency() {
+    let currency = |code| crate::money::Currency::from_code(code).unwrap();
+    let conversion = Conversion {
+        rate: crate::money::Rate::parse("655.957").unwrap(),
+        correction: None,
+        way: vec![currency("EUR"), currency("XOF")],
+        as_of: None,
+    };
+    assert_eq!(conversion.formatted(currency("EUR")), "1 EUR = 655.957 XOF");
+}
+
+#[test]
+fn a_call_off_that_was_stored_without_a_place_was_at_the_provider() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world.answer(pending()).unwrap();
+    world.wait(120);
+    world.apply(Command::GiveUp).unwrap();
+    let event = world.events.last().unwrap();
+    let mut stored = serde_json::to_value(event).unwrap();
+    let fields = stored.as_object_mut().unwrap();
+    assert_eq!(fields.remove("at_provider"), Some(true.into()));
+    let read: Event = serde_json::from_value(stored).unwrap();
+    assert_eq!(&read, event);
+}
