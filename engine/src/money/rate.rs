@@ -226,6 +226,14 @@ mod tests {
     }
 
     #[test]
+    fn a_stored_rate_reads_back() {
+        let stored = serde_json::to_string(&rate("655.957")).unwrap();
+        assert_eq!(stored, r#""655.957""#);
+        let read: Rate = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, rate("655.957"));
+    }
+
+    #[test]
     fn a_rate_differs_when_it_is_further_away_than_so_many_percent() {
         for (one, expected, percent, differs) in [
             ("100", "100", 0, false),

@@ -325,3 +325,22 @@ async fn when_all_is_purged_no_count_is_left() {
     assert_eq!(purge_sandbox(&lives.store, app(), end).await.unwrap(), 3);
     assert_eq!(rows().await.unwrap(), []);
 }
+
+/// A store may commit and answer that it did not.
+#[tokio::test]
+async fn a_transaction_that_is_stored_is_not_created_a_second_time() {
+    let store = Store::memory();
+    let tx = begun(Kind::Payout, Environment::Live, EPOCH, 1);
+    let create = || {
+        let mut batch = Batch::new();
+        let step = Step {
+            before: None,
+            after: &tx,
+            events: &[],
+        };
+        write(&mut batch, &step).unwrap();
+        store.commit(batch)
+    };
+    assert_eq!(create().await, Ok(()));
+    assert_eq!(create().await, Err(CommitError::Conflict));
+}

@@ -309,3 +309,17 @@ fn shares_are_of_a_thousand_and_a_rate_that_was_seen_twenty_times_is_half_a_gues
     };
     assert_eq!([rate(19, 0), rate(20, 0), rate(20, 20)], [800, 400, 900]);
 }
+
+#[test]
+fn the_health_of_every_connection_is_shown_in_order() {
+    let mut health = Health::new(2);
+    let keys = [2, 1].map(|number| Key {
+        connection: id(number),
+        ..key()
+    });
+    for key in &keys {
+        health.note(key, verdict(true), START, START);
+    }
+    let shown = health.all(START).into_iter().map(|(key, _)| key.connection);
+    assert_eq!(shown.collect::<Vec<_>>(), [id(1), id(2)]);
+}

@@ -161,3 +161,39 @@ fn rules_read_back_as_they_were_written() {
     let unknown = text.replace("\"name\"", "\"nmae\"");
     assert!(serde_json::from_str::<RuleSet>(&unknown.replace("con1", &id(1).to_string())).is_err());
 }
+
+#[test]
+fn connections_are_named_with_the_path_where_they_stand() {
+    let set = rules(
+        r#"{"rules": [
+            {"strategy": {"type": "priority", "connections": ["con1", "con2"]}}
+        ]}"#
+        .to_owned(),
+    );
+    let named = set.connections();
+    let paths: Vec<&str> = named.iter().map(|(path, _)| path.as_str()).collect();
+    let expected = [
+        "rules.0.strategy.connections.0",
+        "rules.0.strategy.connections.1",
+    ];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn a_pattern_is_a_methods_code_or_its_beginning() {
+    let long = "m".repeat(1_000);
+    for (pattern, fits) in [
+        ("mtn_bj", true),
+        ("mtn_*", true),
+        ("*", true),
+        ("", false),
+        ("MTN", false),
+        ("m*n", false),
+        (long.as_str(), false),
+    ] {
+        let set = one_rule(&format!(
+            r#"{{"match": {{"methods": ["{pattern}"]}}, "strategy": {{"type": "cheapest"}}}}"#
+        ));
+        assert_eq!(set.check().is_ok(), fits, "{pattern}");
+    }
+}

@@ -246,3 +246,64 @@ fn a_call_off_that_was_stored_without_a_place_was_at_the_provider() {
     let read: Event = serde_json::from_value(stored).unwrap();
     assert_eq!(&read, event);
 }
+
+#[test]
+fn a_query_at_the_very_end_of_an_attempt_confirms_its_end() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(ending(route(1), 600))).unwrap();
+    world.answer(pending_for(3_600)).unwrap();
+    let end = world.tx.attempts[0].ends_at().unwrap();
+    assert_eq!(world.tx.wake_at(), Some(end));
+    world.now = end;
+    assert_eq!(world.apply(Command::Wake), Ok(1));
+    assert!(world.tx.wake_at().unwrap() > end);
+}
+
+#[test]
+fn a_gateways_state_is_written_when_it_changes() {
+    let keep = |world: &mut World, state: u8| {
+        let attempt = world.current();
+        world.apply(Command::Answer {
+            attempt,
+            outcome: pending(),
+            gateway_state: Some(state.into()),
+            asked_at: None,
+        })
+    };
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    for (state, events) in [(1, 1), (1, 0), (2, 1), (2, 0)] {
+        assert_eq!(keep(&mut world, state), Ok(events), "{state}");
+    }
+}
+
+#[test]
+fn the_word_of_a_status_reads_back() {
+    for status in Status::ALL {
+        assert_eq!(Status::parse(status.as_str()), Some(status));
+    }
+    assert_eq!(Status::parse("paid"), None);
+}
+
+#[test]
+fn an_open_case_needs_attention_and_one_about_money_first() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(pending()).unwrap();
+    assert_eq!(world.tx.attention(), None);
+    world.wait(3 * 24 * 3_600);
+    world.apply(Command::Wake).unwrap();
+    assert_eq!(world.tx.attention(), Some(CaseReason::NoFinalAnswer));
+    world.answer(succeeded_with(1_000)).unwrap();
+    assert_eq!(world.tx.attention(), Some(CaseReason::AmountDiffers));
+}
+
+#[test]
+fn the_method_is_that_of_the_attempt_and_before_it_the_payouts_own() {
+    let mut payment = World::payment();
+    assert_eq!(payment.tx.method(), None);
+    payment.apply(confirm(1)).unwrap();
+    let chosen = payment.tx.attempts[0].method.clone();
+    assert_eq!(payment.tx.method(), Some(chosen.as_str()));
+    assert_eq!(World::payout().tx.method(), Some("mtn_bj"));
+}
