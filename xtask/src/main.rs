@@ -4,6 +4,7 @@
 //! - `test` installs what the tests need and runs every test there is;
 //! - `simulate` runs the engine in a world that loses, lies and kills, by seed;
 //! - `model` explores every history of one payment or payout, up to a bound;
+//! - `mutants` changes the core's rules one at a time, and counts what the tests find;
 //! - `bench` measures speed and size;
 //! - `sweep` kills the real program under load, and counts what is lost and doubled;
 //! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
@@ -16,6 +17,7 @@ mod fuzz;
 mod gateway;
 mod memory;
 mod model;
+mod mutants;
 mod run;
 mod sbom;
 mod serve;
@@ -36,6 +38,7 @@ enum Task {
     #[command(subcommand)]
     Gateway(gateway::Gateway),
     Model(model::Model),
+    Mutants(mutants::Mutants),
     Sbom(sbom::Sbom),
     Serve(serve::Serve),
     Simulate(simulate::Simulate),
@@ -50,6 +53,7 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz(fuzz) => fuzz.run(),
         Task::Gateway(gateway) => gateway.run(),
         Task::Model(model) => model.run(),
+        Task::Mutants(mutants) => mutants.run(),
         Task::Sbom(sbom) => sbom.run(),
         Task::Serve(serve) => serve.run(),
         Task::Simulate(simulate) => simulate.run(),

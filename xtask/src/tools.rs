@@ -16,6 +16,7 @@ const CHROMIUM: &[&str] = &[
 ];
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_FUZZ: &str = "0.13.2";
+const CARGO_MUTANTS: &str = "27.1.0";
 
 /// A Chromium to drive: `$SWITCHYARD_CHROMIUM`, the system's, or Debian's package.
 pub fn chromium() -> anyhow::Result<PathBuf> {
@@ -122,6 +123,11 @@ pub fn cargo_deny() -> anyhow::Result<PathBuf> {
 /// cargo-fuzz, which builds and starts libFuzzer.
 pub fn cargo_fuzz() -> anyhow::Result<PathBuf> {
     cargo_tool("cargo-fuzz", CARGO_FUZZ)
+}
+
+/// cargo-mutants, which changes functions and operators one at a time.
+pub fn cargo_mutants() -> anyhow::Result<PathBuf> {
+    cargo_tool("cargo-mutants", CARGO_MUTANTS)
 }
 
 /// A command of cargo, from the system or built here without optimisation.

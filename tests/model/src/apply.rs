@@ -477,9 +477,9 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
 pub fn outcome(said: Said) -> Outcome {
     let provider_id = said.id.map(|id| IDS[usize::from(id)].to_owned());
     match said.what {
-        What::Pending(code) => Outcome::Pending {
+        What::Pending(shown) => Outcome::Pending {
             provider_id,
-            payer_action: decoded_action(u8::from(code)),
+            payer_action: decoded_action(shown as u8),
             poll_after: None,
             provider_status: None,
         },

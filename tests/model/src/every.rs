@@ -10,7 +10,7 @@ use crate::key::decoded_action;
 use crate::promises::{Promise, is_final};
 use crate::rules::Rules;
 use crate::secret::Secret;
-use crate::steps::{Said, Standing, What};
+use crate::steps::{Said, Shown, Standing, What};
 use crate::transaction::{
     ByOperator, CancelledBy, ClientContext, Command, Confirm, Event, Operator, Order, Outcome,
     Price, Resolution, Route, Transaction, Verdict, decide, evolve,
@@ -181,8 +181,8 @@ fn outcomes(number: usize) -> Vec<Outcome> {
     let mut said = Vec::new();
     for id in [None, own, Some(SECOND)] {
         let what = [
-            What::Pending(false),
-            What::Pending(true),
+            What::Pending(Shown::Nothing),
+            What::Pending(Shown::Code),
             What::Declined(true),
             What::Declined(false),
         ];

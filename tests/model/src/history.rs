@@ -64,7 +64,7 @@ pub fn explore<O: Observer>(scope: &Scope, bounds: Bounds, observer: &mut O) -> 
     Explored {
         scope: *scope,
         found,
-        transactions: transactions.len(),
+        transactions: transactions.count(),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Reduction: worlds that differ only in facts that can never matter again are explored once.
 //!
 //! Each rule here replaces such a fact by a constant, before the key of a world is written. Both
-//! worlds have the same future: the same commands, decisions and checks. A rule that keeps less than
-//! it should makes a check fail that would hold, or the number of states grow; a test explores the
-//! same scopes with and without reduction and compares what was reached.
+//! worlds have the same future: the same commands, decisions and checks. A test explores the same
+//! scopes with and without reduction and compares what was reached.
 //!
 //! - R1: The id under which an attempt is found counts only where providers mix ids up.
 //! - R2: A call that was cut off, and one that came back, are alike once its attempt has an answer.
 //! - R3: Of the connections of a plan only the order counts, not which ones they are.
-//! - R4: An attempt that moved no money and can move none any more keeps one fact: whether it used up
-//!   an attempt of the payer's. Not where its provider may still lie about it.
+//! - R4: An attempt that moved no money and can move none any more keeps one fact: whether it used
+//!   up an attempt of the payer's. Not where its provider may still lie about it.
 //! - R5: Of an ended transaction with honest providers the state, the success and what the merchant
 //!   was told count.
 

@@ -86,6 +86,9 @@ pub struct Found<Step, Promise> {
     pub violations: Vec<Violation<Step, Promise>>,
 }
 
+/// Result of a search of a model.
+pub type FoundIn<M> = Found<<M as Model>::Step, <M as Model>::Promise>;
+
 /// A history that breaks a promise.
 pub struct Violation<Step, Promise> {
     pub promise: Promise,
@@ -102,7 +105,7 @@ struct Search<'m, M: Model> {
     begins: Vec<usize>,
     leads: Vec<u32>,
     rests: Vec<bool>,
-    found: Found<M::Step, M::Promise>,
+    found: FoundIn<M>,
 }
 
 /// Keys of the states of a level, one behind another, and their ends.
@@ -163,7 +166,7 @@ const BLOCK: usize = 128 * PART;
 
 /// Explores `model` completely, or until the bound of states. Returns what each thread noted, too.
 #[expect(clippy::disallowed_methods, reason = "the time is only printed")]
-pub fn explore<M: Model>(model: &M, bounds: Bounds) -> (Found<M::Step, M::Promise>, Vec<M::Notes>) {
+pub fn explore<M: Model>(model: &M, bounds: Bounds) -> (FoundIn<M>, Vec<M::Notes>) {
     let began = Instant::now();
     let mut search = Search::new(model);
     let mut notes: Vec<M::Notes> = Vec::new();

@@ -14,8 +14,7 @@ pub struct Said {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// `true`: the payer is to type a code.
-    Pending(bool),
+    Pending(Shown),
     Succeeded(Sum),
     /// `true`: another gateway may try.
     Declined(bool),
@@ -23,6 +22,15 @@ pub enum What {
     Refused,
     NotSent,
     Unknown,
+}
+
+/// What the payer is to do. The numbers are those of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    Nothing = 0,
+    Code = 1,
+    /// Open a page that cannot be opened.
+    UnusablePage = 3,
 }
 
 /// A change at the provider.
@@ -298,7 +306,7 @@ fn each_name(world: &World, scope: &Scope, number: usize, said: Said, steps: &mu
     };
     say(Names::Reference);
     let is_true = world.sides[number].truth == Truth::Received;
-    if said.what == What::Pending(false) && is_true && world.is_past_its_end(number) {
+    if said.what == What::Pending(Shown::Nothing) && is_true && world.is_past_its_end(number) {
         say(Names::QueryAfterItsEnd);
     }
     let by_callback = !matches!(said.what, What::Unknown | What::NotSent);
@@ -377,17 +385,20 @@ fn statements(world: &World, scope: &Scope, number: usize, said: &mut Vec<Said>)
     match side.truth {
         Truth::NothingSent | Truth::OnTheWay | Truth::Lost => {}
         Truth::Received => {
-            say(What::Pending(false), own);
+            say(What::Pending(Shown::Nothing), own);
             if scope.codes {
-                say(What::Pending(true), own);
+                say(What::Pending(Shown::Code), own);
+            }
+            if scope.pages {
+                say(What::Pending(Shown::UnusablePage), own);
             }
         }
         Truth::Paid => {
-            say(What::Pending(false), own);
+            say(What::Pending(Shown::Nothing), own);
             say(What::Succeeded(sum), own);
         }
         Truth::Declined(soft) => {
-            say(What::Pending(false), own);
+            say(What::Pending(Shown::Nothing), own);
             say(What::Declined(soft), own);
         }
         Truth::PaidTwice => {

@@ -7,7 +7,7 @@ use crate::base::Sum;
 use crate::key::{decode, encode};
 use crate::names;
 use crate::reduce::reduce;
-use crate::steps::{Names, Ordered, Said, Standing, Step, Turn, What};
+use crate::steps::{Names, Ordered, Said, Shown, Standing, Step, Turn, What};
 use crate::transaction::{Command, Kind, Order, Outcome, Verdict};
 use crate::world::{Scope, World};
 
@@ -152,8 +152,9 @@ fn said_words(said: Said) -> String {
         .id
         .map(|id| format!(" under id {}", crate::base::IDS[usize::from(id)]));
     let what = match said.what {
-        What::Pending(false) => "pending",
-        What::Pending(true) => "pending, asks for a code",
+        What::Pending(Shown::Nothing) => "pending",
+        What::Pending(Shown::Code) => "pending, asks for a code",
+        What::Pending(Shown::UnusablePage) => "pending, names a page that cannot be opened",
         What::Succeeded(Sum::Asked) => "succeeded",
         What::Succeeded(Sum::Less) => "succeeded with less",
         What::Succeeded(Sum::More) => "succeeded with more",
@@ -273,6 +274,9 @@ fn outcome_code(outcome: &Outcome) -> String {
         Outcome::Pending { payer_action, .. } => match payer_action {
             Some(crate::transaction::PayerAction::EnterCode { .. }) => {
                 "enter_code(\"\")".to_owned()
+            }
+            Some(crate::transaction::PayerAction::UnusablePage { .. }) => {
+                "unusable_page()".to_owned()
             }
             _ => "pending()".to_owned(),
         },

@@ -115,6 +115,8 @@ pub struct Scope {
     pub operator: bool,
     /// Whether providers ask for codes.
     pub codes: bool,
+    /// Whether providers name pages that cannot be opened.
+    pub pages: bool,
     /// Whether gateways can cancel an attempt.
     pub call_off: bool,
     /// Whether attempts end by themselves.
@@ -131,6 +133,7 @@ impl Scope {
         for (part, is_in) in [
             ("operator", self.operator),
             ("codes", self.codes),
+            ("pages", self.pages),
             ("call-off", self.call_off),
             ("ends", self.ends),
             ("ages", self.ages),

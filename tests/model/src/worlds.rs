@@ -17,6 +17,7 @@ const fn plain(kind: Kind, lie: Lie) -> Scope {
         deaths: 1,
         operator: false,
         codes: false,
+        pages: false,
         call_off: false,
         ends: false,
         ages: false,
@@ -51,6 +52,7 @@ fn everything(kind: Kind, attempts: usize) -> Scope {
         deaths: 2,
         operator: true,
         codes: kind == Kind::Payment,
+        pages: kind == Kind::Payment,
         call_off: kind == Kind::Payment,
         ends: true,
         ages: true,
@@ -69,7 +71,7 @@ pub fn small() -> Vec<Scope> {
         },
         Scope {
             call_off: true,
-            operator: true,
+            pages: true,
             ..payment
         },
         Scope {

@@ -1,5 +1,5 @@
-//! Rules of the journal: what the requests of an attempt prove. Pure: the host and the model checker
-//! both call them.
+//! Rules of the journal: what the requests of an attempt prove. Pure: the host and the model
+//! checker both call them.
 
 use std::time::Duration;
 
@@ -126,8 +126,8 @@ impl Tally {
     }
 }
 
-/// Whether a call without an outcome counts as not sent. Only a submission can: another call is about
-/// an attempt that its provider may have already.
+/// Whether a call without an outcome counts as not sent. Only a submission can: another call is
+/// about an attempt that its provider may have already.
 pub const fn is_not_sent(submits: bool, may_have_left: bool) -> bool {
     submits && !may_have_left
 }
@@ -153,14 +153,14 @@ pub enum NotFound {
     Unreadable,
     /// Nothing: another account may have been asked than the one that was sent to.
     AnotherAccount,
-    /// Nothing: no request is known to have left, and the submission may be about to send its first.
+    /// Nothing: no request is known to have left, and the first one may be about to leave.
     NothingLeft,
 }
 
-/// Judges that a provider does not know our reference. That proves that it never got the request when
-/// `promised`, which the provider promises, has passed since the *last* request that may have left. A
-/// request leaves after its row was written, at the latest when its call ends. Only the time of the
-/// query counts, not that of its answer, which the request may have overtaken.
+/// Judges that a provider does not know our reference. The provider never got the request when the
+/// time of its promise has passed since the *last* request that may have left. A request leaves
+/// after its row was written, at the latest when its call ends. Only the time of the query counts,
+/// not that of its answer, which the request may have overtaken.
 pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
     if rows.iter().any(|row| !row.is_readable) {
         return NotFound::Unreadable;

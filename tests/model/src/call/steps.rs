@@ -43,7 +43,7 @@ pub enum Step {
     Leave(u8),
     /// The request has no answer.
     Fail(u8, Failure),
-    /// An answer comes, whose row may be lost. The provider or something before it answers with 5xx.
+    /// An answer comes, and its row may be lost. A proxy may answer before the request arrives.
     Answer(u8, Write),
     Arrive(u8, bool),
     Lose(u8),
@@ -282,12 +282,12 @@ fn outcome(world: &Calls) -> Option<Known> {
         return None;
     }
     let told = world.requests.iter().filter(|request| request.is_answered);
-    let known = told.filter_map(|request| match request.truth {
+    let mut known = told.filter_map(|request| match request.truth {
         Truth::Executed => Some(Known::Succeeded),
         Truth::Refused => Some(Known::Declined),
         Truth::NotLeft | Truth::OnTheWay(_) | Truth::Lost => None,
     });
-    Some(known.last().unwrap_or(Known::InDoubt))
+    Some(known.next_back().unwrap_or(Known::InDoubt))
 }
 
 /// The submission has ended. What was not sent by now stays.
@@ -345,12 +345,12 @@ fn read(world: &mut Calls) {
         .requests
         .iter()
         .filter(|request| request.account == query.account);
-    let found = at_account.filter_map(|request| match request.truth {
+    let mut found = at_account.filter_map(|request| match request.truth {
         Truth::Executed => Some(Read::Executed),
         Truth::Refused => Some(Read::Refused),
         Truth::NotLeft | Truth::OnTheWay(_) | Truth::Lost => None,
     });
-    let read = Some(found.last().unwrap_or(Read::NotFound));
+    let read = Some(found.next_back().unwrap_or(Read::NotFound));
     world.query = Some(Query { read, ..query });
 }
 

@@ -1,5 +1,5 @@
-//! Fingerprints that were found, numbered in the order in which they were: 16 bytes each, and 4 to 8
-//! for each place of a table that is at most half full.
+//! Fingerprints that were found, numbered in that order: 16 bytes each, and 8 to 16 for their places
+//! in a table that is at most half full.
 
 /// A set of fingerprints, which are their own hashes.
 #[derive(Default)]
@@ -10,7 +10,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.fingerprints.len()
     }
 

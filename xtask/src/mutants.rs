@@ -1,0 +1,70 @@
+//! `cargo xtask mutants`: changes the rules of the core one at a time, and counts which changes the
+//! tests find.
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use crate::run::{self, cargo, must, program};
+use crate::tools;
+
+/// Change each rule about transactions, money and routing, and count what the tests find
+#[derive(Args)]
+pub struct Mutants {
+    /// Only one of several samples, such as `0/8`
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Give what the unit tests did not find to the model checker, a minute each
+    #[arg(long)]
+    model: bool,
+    /// Only changes whose description matches this expression
+    #[arg(long, value_name = "REGEX")]
+    only: Option<String>,
+}
+
+/// The tests of these files are compiled with the model checker, without the rest of the engine.
+const FILES: [&str; 3] = [
+    "engine/src/transaction/**",
+    "engine/src/money/**",
+    "engine/src/routing/**",
+];
+const PROFILE: &str = "--profile=mutants";
+const TESTS: [&str; 2] = ["--package", "switchyard-model"];
+const OPTIMISED: &str = "--config=profile.mutants.package.switchyard-model.opt-level=2";
+
+impl Mutants {
+    pub fn run(&self) -> anyhow::Result<()> {
+        // Without a change they pass. cargo-mutants would build the whole engine to see that.
+        must(cargo().args(["test", PROFILE]).args(TESTS).arg("--lib"))?;
+        self.pass(&["--lib"], false)?;
+        if self.model {
+            must(cargo().args(["test", PROFILE, OPTIMISED]).args(TESTS))?;
+            self.pass(&["--test=model", OPTIMISED], true)?;
+        }
+        println!("the lists are in {}", run::target().display());
+        Ok(())
+    }
+
+    /// `again`: only what was not found before.
+    fn pass(&self, tests: &[&str], again: bool) -> anyhow::Result<()> {
+        let mut mutants = program(tools::cargo_mutants()?);
+        mutants.args(["mutants", "--package", "switchyard-engine"]);
+        mutants.args(["--test-package", "switchyard-model", PROFILE]);
+        mutants.args(["--baseline=skip", "--jobs=1", "--sharding=round-robin"]);
+        mutants.args(FILES.iter().flat_map(|files| ["--file", files]));
+        mutants.args(tests.iter().map(|test| format!("--cargo-arg={test}")));
+        mutants
+            .arg("--timeout")
+            .arg(if again { "300" } else { "20" });
+        mutants.arg("--output").arg(run::target());
+        mutants.args(again.then_some("--iterate"));
+        for (name, value) in [("--shard", &self.shard), ("--re", &self.only)] {
+            mutants.args(value.iter().flat_map(|value| [name, value]));
+        }
+        let status = mutants.status().context("cannot start cargo-mutants")?;
+        // 2: some were not found. 3: some did not come to an end, which counts as found.
+        match status.code() {
+            Some(0 | 2 | 3) => Ok(()),
+            _ => bail!("cargo-mutants ended with {status}"),
+        }
+    }
+}
