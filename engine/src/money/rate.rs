@@ -226,6 +226,17 @@ mod tests {
     }
 
     #[test]
+    fn only_a_correction_of_nothing_is_none() {
+        for (text, is_none) in [("0", true), ("0.00", true), ("0.01", false), ("-2", false)] {
+            assert_eq!(
+                Correction::parse(text).unwrap().is_none(),
+                is_none,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_stored_rate_reads_back() {
         let stored = serde_json::to_string(&rate("655.957")).unwrap();
         assert_eq!(stored, r#""655.957""#);

@@ -307,3 +307,25 @@ fn the_method_is_that_of_the_attempt_and_before_it_the_payouts_own() {
     assert_eq!(payment.tx.method(), Some(chosen.as_str()));
     assert_eq!(World::payout().tx.method(), Some("mtn_bj"));
 }
+
+#[test]
+fn a_transaction_is_initiated_until_its_first_attempt_and_then_pending() {
+    let mut world = World::payment_with(3);
+    assert_eq!(world.tx.status(), Status::Initiated);
+    assert!(!world.tx.has_open_attempt());
+    world.apply(confirm(1)).unwrap();
+    assert_eq!(world.tx.status(), Status::Pending);
+    assert!(world.tx.has_open_attempt());
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    assert_eq!(world.tx.status(), Status::Pending);
+    assert!(!world.tx.has_open_attempt());
+}
+
+#[test]
+fn a_kind_is_called_by_its_stored_word() {
+    for tx in [World::payment().tx, World::payout().tx] {
+        let stored = serde_json::to_value(&tx.details).unwrap();
+        assert_eq!(stored["kind"], Kind::of(tx.id).as_str());
+    }
+}
