@@ -63,7 +63,8 @@ fn succeeded(
     // *This money settles it*: the amount that holds the transaction was reported already.
     let reported = || tx.reported(attempt).filter(|_| tx.state == State::OnHold);
     let amount = amount.or_else(reported);
-    if amount.is_none() && money_was_reported(tx, attempt) {
+    let is_in_question = tx.state == State::OnHold || money_was_reported(tx, attempt);
+    if amount.is_none() && is_in_question {
         return Err(Refusal::AmountNeeded);
     }
     let captured = amount.unwrap_or(attempt.amount);
