@@ -1,6 +1,7 @@
 //! Times at which something just happens or just does not, and words that others read.
 
 use super::fixtures::*;
+use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::schedule::CALL_OFF_AGAIN;
 use crate::transaction::*;
 
@@ -217,7 +218,7 @@ fn only_money_that_is_still_there_is_refunded_when_another_attempt_succeeds() {
     world.answer_about(second, succeeded()).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
     let reasons: Vec<_> = world.tx.cases.iter().map(|case| case.reason).collect();
-    assert_eq!(reasons, [CaseReason::MoneyAfterTheEnd]);
+    assert_eq!(reasons, [CaseReason::FoundAfterNotSent]);
 }
 
 #[test]
@@ -327,5 +328,62 @@ fn a_kind_is_called_by_its_stored_word() {
     for tx in [World::payment().tx, World::payout().tx] {
         let stored = serde_json::to_value(&tx.details).unwrap();
         assert_eq!(stored["kind"], Kind::of(tx.id).as_str());
+    }
+}
+
+#[test]
+fn a_payer_of_the_right_country_may_pay() {
+    let mut world = World::payment_with(3);
+    if let Details::Payment(payment) = &mut world.tx.details {
+        payment.restriction = Some(Restriction::Country {
+            country_code: "BJ".to_owned(),
+        });
+    }
+    let from = |country: &str| match confirm(1) {
+        Command::Confirm(mut confirm) => {
+            confirm.country = Some(country.to_owned());
+            Command::Confirm(confirm)
+        }
+        other => other,
+    };
+    let refused = Err(Refusal::CountryRestricted("BJ".to_owned()));
+    assert_eq!(world.apply(from("CI")), refused);
+    assert_eq!(world.apply(from("BJ")), Ok(2));
+}
+
+#[test]
+fn who_gives_up_the_last_attempt_of_a_payment_does_not_choose_again() {
+    for (attempts, state) in [
+        (ATTEMPTS_PER_PAYMENT - 1, Status::Pending),
+        (ATTEMPTS_PER_PAYMENT, Status::Failed),
+    ] {
+        let mut world = World::payment_with(3);
+        for _ in 1..attempts {
+            world.apply(confirm(1)).unwrap();
+            world.answer(not_sent()).unwrap();
+        }
+        world.apply(confirm_at(can_cancel(1))).unwrap();
+        world.answer(pending()).unwrap();
+        world.wait(120);
+        world.apply(Command::GiveUp).unwrap();
+        world.answer(declined(false)).unwrap();
+        assert_eq!(world.tx.status(), state, "{attempts}");
+    }
+}
+
+#[test]
+fn an_attempt_that_was_just_called_off_is_not_asked_again_when_money_comes_for_another() {
+    for (seconds, asked) in [(9, 1), (10, 2)] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        let first = world.current();
+        world.answer(declined(false)).unwrap();
+        world.apply(confirm_at(can_cancel(1))).unwrap();
+        world.answer(pending()).unwrap();
+        world.wait(120);
+        world.apply(Command::GiveUp).unwrap();
+        world.wait(seconds);
+        world.answer_about(first, succeeded()).unwrap();
+        assert_eq!(call_offs(&world), asked, "{seconds}");
     }
 }
