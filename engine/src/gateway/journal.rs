@@ -60,6 +60,9 @@ impl Exchange {
     pub(super) fn row(&self) -> Row {
         Row {
             at: self.at,
+            ended_at: self
+                .duration_ms
+                .map(|lasted| self.at.plus(std::time::Duration::from_millis(lasted))),
             mutates: self.mutates,
             stage: self.stage,
             is_readable: !self.operation.is_empty(),

@@ -153,6 +153,22 @@ mod tests {
     }
 
     #[test]
+    fn a_request_whose_end_is_written_has_its_time_from_that_end() {
+        let ended = Exchange {
+            duration_ms: Some(2_000),
+            ..write(0)
+        };
+        for (asked, wanted) in [(200, Err(Some(102))), (301, Err(Some(5))), (302, Ok(()))] {
+            assert_eq!(
+                judged(std::slice::from_ref(&ended), asked),
+                wanted,
+                "{asked}"
+            );
+        }
+        assert_eq!(judged(&[ended, write(0)], 302), Err(Some(118)));
+    }
+
+    #[test]
     fn its_time_begins_with_the_last_request_that_may_have_left() {
         let rows = [write(0), write(250)];
         for (asked, wanted) in [(300, Err(Some(370))), (669, Err(Some(5))), (670, Ok(()))] {

@@ -33,6 +33,8 @@ pub enum Recovered {
 pub struct Row {
     /// Before the row was written, and the request left.
     pub at: Timestamp,
+    /// When the exchange ended, if that was written. The request did not leave later.
+    pub ended_at: Option<Timestamp>,
     /// Whether the request can move money.
     pub mutates: bool,
     pub stage: Stage,
@@ -40,6 +42,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// Until when the request may have left.
+    fn left_by(&self) -> Timestamp {
+        let latest = || self.at.plus(NO_CALL_LASTS_SO_LONG);
+        self.ended_at.unwrap_or_else(latest)
+    }
+
     const fn may_have_left(&self) -> bool {
         self.mutates && !matches!(self.stage, Stage::NotSent)
     }
@@ -159,30 +167,30 @@ pub enum NotFound {
 
 /// Judges that a provider does not know our reference. The provider never got the request when the
 /// time of its promise has passed since the *last* request that may have left. A request leaves
-/// after its row was written, at the latest when its call ends. Only the time of the query counts,
-/// not that of its answer, which the request may have overtaken.
+/// after its row was written and before its exchange ended; where that end is not written, at the
+/// latest when its call ends. Only the time of the query counts, not that of its answer, which the
+/// request may have overtaken.
 pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
     if rows.iter().any(|row| !row.is_readable) {
         return NotFound::Unreadable;
     }
     let sent = rows.iter().filter(|row| row.may_have_left());
-    let sent = sent.map(|row| row.at);
+    let first = sent.clone().map(|row| row.at).min();
     // A call has its configuration from its beginning, which is before its first request.
     let is_another_account = |first: Timestamp| {
         asked
             .config_changed_at
             .is_some_and(|at| at > first.minus(NO_CALL_LASTS_SO_LONG))
     };
-    if sent.clone().min().is_some_and(is_another_account) {
+    if first.is_some_and(is_another_account) {
         return NotFound::AnotherAccount;
     }
-    let Some(last) = sent.max() else {
+    let Some(left) = sent.map(Row::left_by).max() else {
         return NotFound::NothingLeft;
     };
     // The clock may have been set between two processes: a request of an earlier one surely left
     // before this one began, and no more is known.
-    let left = last.plus(NO_CALL_LASTS_SO_LONG).max(asked.began);
-    let final_at = left.plus(promised);
+    let final_at = left.max(asked.began).plus(promised);
     match asked.at >= final_at {
         true => NotFound::Final,
         false => NotFound::NotBefore(final_at),

@@ -225,6 +225,17 @@ fn an_attempt_that_counted_as_not_sent_and_is_found_pending_stops_the_next_one()
 }
 
 #[test]
+fn a_success_of_an_attempt_that_was_only_found_needs_the_amount_that_came_in() {
+    for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
+        world.answer_about(first, pending()).unwrap();
+        let settled = world.apply(resolve(None, verdict(None, None)));
+        assert_eq!(settled, Err(Refusal::AmountNeeded));
+        let settled = world.apply(resolve(None, verdict(Some(2_500), Some("P1"))));
+        assert!(settled.is_ok(), "{settled:?}");
+    }
+}
+
+#[test]
 fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
     for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
         world.answer_about(first, succeeded_with(1_000)).unwrap();

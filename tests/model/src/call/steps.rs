@@ -183,21 +183,8 @@ pub fn take<R: Rules>(
         Step::End(end) => end_call(&mut after, rules, end),
         Step::Die(by) => die(&mut after, by),
         Step::Recover(is_readable) => {
-            let rows = rows(&after);
-            if rules.maybe_sent(is_readable.then_some(&rows)) {
-                after.known = Known::InDoubt;
-            } else if after.resumed < RESUMES {
-                if after
-                    .requests
-                    .iter()
-                    .any(|request| request.truth != Truth::NotLeft)
-                {
-                    return Next::Broken(CallPromise::NothingIsSentTwice);
-                }
-                after.resumed += 1;
-                begin(&mut after, true);
-            } else {
-                after.known = Known::NotSent;
+            if let Err(broken) = recover(&mut after, rules, is_readable) {
+                return Next::Broken(broken);
             }
         }
         Step::ChangeCredentials => {
@@ -223,6 +210,24 @@ pub fn take<R: Rules>(
         true => after,
         false => Calls::ended(after.known),
     })
+}
+
+/// The engine has started again and reads the journal.
+fn recover<R: Rules>(world: &mut Calls, rules: &R, is_readable: bool) -> Result<(), CallPromise> {
+    let rows = rows(world);
+    if rules.maybe_sent(is_readable.then_some(&rows)) {
+        world.known = Known::InDoubt;
+    } else if world.resumed < RESUMES {
+        let has_left = |request: &Request| request.truth != Truth::NotLeft;
+        if world.requests.iter().any(has_left) {
+            return Err(CallPromise::NothingIsSentTwice);
+        }
+        world.resumed += 1;
+        begin(world, true);
+    } else {
+        world.known = Known::NotSent;
+    }
+    Ok(())
 }
 
 fn announce<R: Rules>(world: &mut Calls, rules: &R, write: Write) {
@@ -381,6 +386,8 @@ fn rows(world: &Calls) -> Vec<Row> {
     let written = world.requests.iter().filter_map(|request| {
         Some(Row {
             at: time(request.age),
+            // The longer time of a row without a written end holds for those with one, too.
+            ended_at: None,
             mutates: true,
             stage: request.stage?,
             is_readable: true,
