@@ -340,13 +340,11 @@ const SIGNS: [&str; 2] = [" == ", " != "];
 const GUESSED: [&str; 6] = ["signature", "digest", "mac", "token", "secret", "password"];
 
 /// Comparisons whose time nobody learns who could use it: where, the code, and why.
-const COMPARED_IN_THE_OPEN: &[(&str, &str, &str)] = &[
-    (
-        "engine/src/gateway/redact.rs",
-        "|secret| secret == text",
-        "a gateway's text is masked on its way to the log; whoever wrote it has the secret, and gets no answer",
-    ),
-];
+const COMPARED_IN_THE_OPEN: &[(&str, &str, &str)] = &[(
+    "engine/src/gateway/redact.rs",
+    "|secret| secret == text",
+    "a gateway's text is masked on its way to the log; whoever wrote it has the secret, and gets no answer",
+)];
 
 /// Whether what is left or right of the sign has such a name: `given.token`, `*token`, `reset_token`.
 fn compares_secret(line: &str, sign: &str) -> bool {
