@@ -263,32 +263,36 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
     let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
     let connection = format!("/connections/{}", bench.connection);
     let config = bench.stripe.config();
+    let down = || {
+        let down = Mishap::Refuse(503, String::new());
+        bench.stripe.mishaps.next("GET", "/v1/account", down);
+    };
     let new = json!({
         "environment": "sandbox", "gateway": "stripe", "account_name": "New", "config": config,
     });
-    let change = json!({ "config": config });
-    for (method, path, body) in [
-        ("POST", &connections, &new),
-        ("PATCH", &connection, &change),
-    ] {
-        let down = Mishap::Refuse(503, String::new());
-        bench.stripe.mishaps.next("GET", "/v1/account", down);
-        let (_, answer) = bench.operator(method, path, body).await?;
-        let data = &answer["data"];
-        assert_eq!(data["is_enabled"], false, "{answer}");
-        assert_eq!(data["check"]["result"], "not_checked", "{answer}");
-        let message = data["check"]["message"].to_string();
-        assert!(message.contains("the connection is disabled"), "{answer}");
+    down();
+    let (_, answer) = bench.operator("POST", &connections, &new).await?;
+    let data = &answer["data"];
+    assert_eq!(data["is_enabled"], false, "{answer}");
+    assert_eq!(data["check"]["result"], "not_checked", "{answer}");
+    let message = data["check"]["message"].to_string();
+    assert!(message.contains("the connection is disabled"), "{answer}");
 
-        let down = Mishap::Refuse(503, String::new());
-        bench.stripe.mishaps.next("GET", "/v1/account", down);
-        let mut enabled = body.clone();
-        enabled["enable_unchecked"] = json!(true);
-        let (_, answer) = bench.operator(method, path, &enabled).await?;
+    // A connection in use goes on with the credentials that it has.
+    down();
+    let change = json!({ "config": config });
+    let (status, answer) = bench.operator("PATCH", &connection, &change).await?;
+    assert_eq!(status, 422, "{answer}");
+    assert!(answer.to_string().contains("enable_unchecked"), "{answer}");
+    let (_, answer) = bench.operator("PATCH", &connection, &json!({})).await?;
+    assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
+
+    for (method, path, mut body) in [("POST", &connections, new), ("PATCH", &connection, change)] {
+        down();
+        body["enable_unchecked"] = json!(true);
+        let (_, answer) = bench.operator(method, path, &body).await?;
         assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
-        if method == "POST" {
-            assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
-        }
+        assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
     }
     Ok(())
 }

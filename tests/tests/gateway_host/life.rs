@@ -19,6 +19,20 @@ use crate::engine::{choice, payment};
 use crate::loading::craft;
 
 const ADA: By<'_> = By::new("ada");
+/// A second operator, with a token of another origin.
+const BEA: By<'_> = By {
+    who: "bea",
+    why: None,
+    origin: Some("bea"),
+};
+
+/// The second operator approves the version that waits: it would run inside the engine.
+async fn approved<T: std::fmt::Debug>(gateways: &Gateways, awaits: Result<T, LifeError>) {
+    let Err(LifeError::AwaitsApproval { name, sha256, .. }) = awaits else {
+        panic!("{awaits:?}");
+    };
+    gateways.approve(&name, &sha256, &BEA).await.unwrap();
+}
 
 /// The crafted gateway in a version of its own, as a file.
 fn file(bench: &Bench, number: &str) -> PathBuf {
@@ -118,12 +132,10 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
     );
     assert!(!bench.kept().exists() && bench.gateways.list().is_empty());
 
-    let version = bench
-        .gateways
-        .install(&path, given(&sha256), &ADA)
-        .await
-        .unwrap();
-    assert_eq!(version.sha256, sha256);
+    let awaits = bench.gateways.install(&path, given(&sha256), &ADA).await;
+    assert_eq!(current(&bench.gateways), None);
+    approved(&bench.gateways, awaits).await;
+    assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
     // A hash that is pinned comes without a question, also after a restart.
     let next = file(&bench, "2.0.0");
     let seen = bench.gateways.propose(&next).await.unwrap();
@@ -134,7 +146,8 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
         .await
         .unwrap();
     let again = restarted(&bench).await;
-    again.install(&next, Consent::Standing, &ADA).await.unwrap();
+    let awaits = again.install(&next, Consent::Standing, &ADA).await;
+    approved(&again, awaits).await;
     assert_eq!(current(&again).as_deref(), Some("2.0.0"));
     let record = again.overview("crafted").await.unwrap().record;
     let consents: Vec<_> = record
@@ -412,7 +425,8 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     };
     let sha256 = &proposal.inspection.sha256;
     assert!(bench.gateways.accept(&"0".repeat(64), &ADA).await.is_err());
-    bench.gateways.accept(sha256, &ADA).await.unwrap();
+    let awaits = bench.gateways.accept(sha256, &ADA).await;
+    approved(&bench.gateways, awaits).await;
     assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
     let again = restarted(&bench).await;
     again.look_at_folder(&folder).await.unwrap();

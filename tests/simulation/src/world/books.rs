@@ -134,9 +134,14 @@ impl Books {
         };
         if lies {
             let after = seconds(chance, 600);
-            let kind = chance.below(LIES.len() as u64);
-            let name = usize::try_from(kind).ok().and_then(|kind| LIES.get(kind));
-            *self.told.entry(name.unwrap_or(&LIES[0])).or_default() += 1;
+            // Most of them after "not found": they need the payer to come back meanwhile.
+            let kind = chance.below(16);
+            let name = match kind {
+                0..9 => usize::try_from(kind).unwrap_or(0),
+                9..14 => 9,
+                _ => 10,
+            };
+            *self.told.entry(LIES[name]).or_default() += 1;
             return match kind {
                 0 => Fate::DeclinesAndTakes {
                     status: "declined",
@@ -154,7 +159,7 @@ impl Books {
                 7 => Fate::BorrowsId,
                 8 => Fate::RepeatsId,
                 // After the time from which "not found" counts as final.
-                9 => Fate::HidesAndTakes {
+                9..14 => Fate::HidesAndTakes {
                     after: after + 130 * SECOND,
                 },
                 _ => Fate::HidesAndTakesParts {
