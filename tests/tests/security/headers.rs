@@ -32,7 +32,7 @@ impl World {
     async fn new() -> anyhow::Result<Self> {
         let server = Server::start(Setup {
             rate_limit: Some(RATE_LIMIT),
-            settings: vec![("SWITCHYARD_SERVER__PUBLIC_URL", "https://pay.example")],
+            settings: vec![("SWITCHYARD_SERVER__PUBLIC_URL", "https://localhost")],
             ..Setup::default()
         })
         .await?;

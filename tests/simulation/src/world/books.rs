@@ -135,7 +135,7 @@ impl Books {
         if lies {
             let after = seconds(chance, 600);
             // Most of them after "not found": they need the payer to come back meanwhile.
-            let kind = chance.below(16);
+            let kind = chance.below(18);
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
                 9..14 => 9,
