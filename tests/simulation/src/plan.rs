@@ -202,7 +202,7 @@ impl Trouble {
             late: some(300, 400),
             failing: some(300, 400),
             nonsense: some(150, 200),
-            lies: some(200, 400),
+            lies: some(300, 500),
             endless: some(100, 300),
             callbacks: some(400, 500),
             forged: some(150, 400),
