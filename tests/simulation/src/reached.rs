@@ -54,14 +54,18 @@ impl Reached {
         }
     }
 
+    /// Lies that no provider told.
+    pub fn untold(&self) -> Vec<&'static str> {
+        let is_untold = |name: &&&str| !self.lies.contains_key(**name);
+        crate::LIES.iter().filter(is_untold).copied().collect()
+    }
+
     /// Lies that no provider told, and events that no history contains.
     pub fn missing(&self) -> Vec<&'static str> {
-        let lies = crate::LIES.iter().map(|name| (name, &self.lies));
-        let events = EVENTS.iter().map(|name| (name, &self.events));
-        let all = lies.chain(events);
-        all.filter(|(name, counts)| !counts.contains_key(**name))
-            .map(|(name, _)| *name)
-            .collect()
+        let has_not_occurred = |name: &&&str| !self.events.contains_key(**name);
+        let mut missing = self.untold();
+        missing.extend(EVENTS.iter().filter(has_not_occurred));
+        missing
     }
 }
 
