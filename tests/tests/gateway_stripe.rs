@@ -278,7 +278,7 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
     let message = data["check"]["message"].to_string();
     assert!(message.contains("the connection is disabled"), "{answer}");
 
-    // A connection in use goes on with the credentials that it has.
+    // A connection in use keeps its present credentials.
     down();
     let change = json!({ "config": config });
     let (status, answer) = bench.operator("PATCH", &connection, &change).await?;

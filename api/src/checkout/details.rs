@@ -177,9 +177,9 @@ fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, Stri
     Some((field.to_owned(), error))
 }
 
-/// Content of the field: what the payer typed, otherwise the known value. A number that the merchant
-/// gave is not shown in full, and answers contain it only where the payer typed it: a form that
-/// hid it then would confirm a guess.
+/// Content of the field: the payer's own input, otherwise the known value. A number that the
+/// merchant gave is not shown in full. Answers contain it only where the payer typed it: a form
+/// that hid it then would confirm a guess.
 fn value(need: &Need, typed: Option<&String>) -> String {
     match (typed, need.known.as_deref()) {
         (Some(typed), _) => typed.clone(),

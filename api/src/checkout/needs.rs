@@ -30,7 +30,7 @@ pub struct Need {
     pub known: Option<String>,
     /// What is known may not be changed.
     pub fixed: bool,
-    /// What is known came from the merchant: it is not shown in full.
+    /// Whether the known value came from the merchant. It is not shown in full then.
     pub masked: bool,
     /// Values to choose from, each with its label; empty when the payer types freely.
     pub options: Vec<(String, String)>,

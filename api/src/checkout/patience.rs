@@ -50,7 +50,8 @@ fn waited_for(scene: &Scene) -> Option<&Attempt> {
     (at_provider && !scene.tx.is_held()).then_some(attempt)
 }
 
-/// Next step after the open attempt, once it has ended without money. `None`: it was not called off.
+/// Next step after the open attempt, once it has ended without money. `None`: no cancellation was
+/// requested.
 pub fn called_off(tx: &Transaction) -> Option<AfterCallOff> {
     let attempt = tx.current_attempt().filter(|_| tx.has_open_attempt())?;
     attempt.call_off.map(|asked| asked.then)

@@ -1,4 +1,4 @@
-//! What a settings file is refused for.
+//! Reasons for which a settings file is refused.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn refusals(toml: &str) -> Vec<String> {
     check(&::toml::from_str(toml).unwrap())
 }
 
-/// What has to be refused, with a word of the sentence that says so.
+/// Settings that are refused, each with a part of its message.
 const UNSAFE: &[(&str, &str)] = &[
     (
         "[server]\npublic_url = 'http://pay.example.com'",

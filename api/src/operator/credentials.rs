@@ -112,8 +112,8 @@ impl Check<'_> {
     }
 }
 
-/// The refusal of credentials that could not be checked, for a connection in use: it goes on with
-/// those that it has.
+/// Refusal of credentials that could not be checked, for a connection in use: it keeps its present
+/// ones.
 pub fn unchecked(check: Option<&Value>) -> ApiError {
     let why = check
         .and_then(|check| check["why"].as_str())

@@ -363,7 +363,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             interval: settings.webhook.retry_after.0,
             extra_signature_headers: settings.webhook.signature_headers.clone(),
             allow_private: settings.webhooks_may_be_private(),
-            // What cannot be read was refused with the other settings.
+            // Networks that cannot be parsed were refused with the other settings.
             private_networks: settings.webhook.private_networks().unwrap_or_default(),
             allow_http: settings.webhook.allow_http || settings.development,
             extra_ports: settings.webhook.extra_ports.clone(),
@@ -375,7 +375,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
             from: mail_sender(settings),
             folder: settings.development.then(|| settings.data.dir.join("mail")),
         },
-        // What cannot be read was refused with the other settings.
+        // Networks that cannot be parsed were refused with the other settings.
         limits: settings.limits.for_engine().unwrap_or_default(),
         ..EngineSettings::default()
     }

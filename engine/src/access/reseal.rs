@@ -14,13 +14,13 @@ use crate::store::{Batch, CommitError, Store};
 /// Result of moving a store to a new master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resealed {
-    /// Accounts whose data keys were sealed anew.
+    /// Accounts whose data keys were sealed again.
     pub accounts: usize,
     /// Accounts whose data keys were sealed under the new master key before.
     pub already: usize,
 }
 
-/// Seals all data keys of `store` under `new`. Nothing else may change the store meanwhile.
+/// Seals all data keys of `store` under `new`. Nothing else may write to the store during the call.
 ///
 /// # Errors
 /// When a data key does not open under `current`, or the store does not take the commit. Then

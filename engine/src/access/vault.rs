@@ -165,7 +165,7 @@ impl Vault {
             .ok_or(VaultError::Damaged(DATA_KEY))
     }
 
-    /// A data key from the store, sealed anew under the master key of `other`.
+    /// A data key from the store, sealed again under the master key of `other`.
     pub(super) fn move_to(&self, other: &Self, row: &DataKeyRow) -> Result<DataKeyRow, VaultError> {
         let key = self.open_data_key(row)?;
         let context = context(row.account, DATA_KEY);

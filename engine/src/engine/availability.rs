@@ -171,7 +171,8 @@ impl Engine {
             None => None,
         };
         let mut offer = offer.ok_or("there is no such connection any more")?;
-        // The attempt's own connection may go on with it: a death costs no other transaction its try.
+        // The attempt's own connection may resume it: one death must not end the attempts of other
+        // transactions.
         let is_own = attempt.candidate.connection == planned;
         if offer.standing == Standing::CanServe && !is_own && self.has_died(tx, &offer.candidate) {
             offer.standing = Standing::VersionDied;

@@ -56,7 +56,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// What the rules read of it. One without an operation stands for a row that cannot be read.
+    /// Row as the rules read it. An exchange without an operation stands for an unreadable row.
     pub(super) fn row(&self) -> Row {
         Row {
             at: self.at,

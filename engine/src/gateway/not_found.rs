@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Its row may have waited for the disk, and its connection for the network.
+    /// Rows wait for the disk, and connections for the network.
     #[test]
     fn a_request_that_left_late_in_its_call_has_all_of_its_time() {
         let call = i64::try_from(GATEWAY_CALL.as_secs()).unwrap();

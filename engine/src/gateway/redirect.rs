@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::environment::Environment;
 
-/// Why a payer cannot be sent to this address; `None` when they can.
+/// Reason why a payer cannot be sent to this address; `None` when they can.
 pub(super) fn unusable(url: &str, environment: Environment) -> Option<String> {
     let why = fault(url, environment)?;
     Some(format!(

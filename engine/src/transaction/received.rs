@@ -5,7 +5,7 @@ use super::model::{Case, CaseReason, Transaction};
 use super::state::State;
 use crate::money::Amount;
 
-/// Money that providers reported as received, and what was asked for.
+/// Money that providers reported as received, and the amount that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// A sum for each currency, in the order of the attempts. Never empty.

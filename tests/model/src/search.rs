@@ -23,7 +23,7 @@ pub trait Model: Sync {
     type World;
     type Step: Copy + Send + Sync;
     type Promise: Copy + PartialEq + Send + Sync;
-    /// What a thread observes.
+    /// Observations of a thread.
     type Notes: Default + Send;
 
     /// The world at the beginning.
@@ -47,15 +47,15 @@ pub trait Model: Sync {
     }
     /// Whether nothing has to happen any more by itself.
     fn is_at_rest(&self, world: &Self::World) -> bool;
-    /// Whether a step happens by itself. Progress may only rely on these.
+    /// Whether a step happens automatically. Progress may only rely on these.
     fn is_by_itself(step: Self::Step) -> bool;
     /// The promise that a state breaks from which no rest can be reached by itself.
     const REST_IS_REACHABLE: Self::Promise;
 }
 
-/// Where a step leads.
+/// Result of a step.
 pub enum Next<World, Promise> {
-    /// It cannot be taken, or nothing happens.
+    /// Impossible, or without effect.
     Nothing,
     To(World),
     Broken(Promise),
@@ -127,7 +127,7 @@ impl Level {
     }
 }
 
-/// What was found in a part of a level.
+/// States found in a part of a level.
 struct Part<M: Model> {
     /// For each state, the end of what it leads to in `leads`, and whether it is at rest.
     states: Vec<(usize, bool)>,

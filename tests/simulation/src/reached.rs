@@ -29,7 +29,7 @@ names! { EVENTS, event, Event:
     CaseOpened CaseAmended CaseClosed
 }
 
-/// What a number of histories contained.
+/// Lies and events of a number of histories.
 #[derive(Clone, Debug, Default)]
 pub struct Reached {
     pub lies: Counts,

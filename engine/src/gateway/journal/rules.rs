@@ -1,4 +1,4 @@
-//! Rules of the journal: what the requests of an attempt prove. Pure: the host and the model
+//! Rules of the journal, by which the requests of an attempt are judged. Pure: the host and the model
 //! checker both call them.
 
 use std::time::Duration;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::limits::GATEWAY_CALL;
 
-/// How far an exchange has come.
+/// Progress of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It may have left, and no answer is written down.
+    /// Possibly sent; no answer is recorded.
     MaybeSent,
     Answered,
-    /// It surely did not leave.
+    /// Certainly not sent.
     NotSent,
 }
 
-/// What an attempt's rows prove after a crash.
+/// Conclusion from an attempt's rows after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
     /// No request that could move money left.
     NothingSent,
-    /// One may have, whether or not its answer was written down: ask the provider.
+    /// Such a request may have left, whether or not its answer was recorded: query the provider.
     MaybeSent,
 }
 
-/// What counts of a row.
+/// Facts of a row that the rules use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Before the row was written, and the request left.
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// Why a request has no answer.
+/// Reason why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The engine refused it.
@@ -84,7 +84,7 @@ pub const fn stage(is_answered: bool, may_have_left: bool) -> Stage {
     }
 }
 
-/// What the rows of an attempt prove when its call did not come to its end.
+/// Conclusion from the rows of an attempt whose call was interrupted.
 pub fn recovered(rows: impl IntoIterator<Item = Row>) -> Recovered {
     match rows.into_iter().any(|row| row.may_have_left()) {
         true => Recovered::MaybeSent,
@@ -95,9 +95,9 @@ pub fn recovered(rows: impl IntoIterator<Item = Row>) -> Recovered {
 /// Requests of one call that can move money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those that are not proven to have stayed.
+    /// Requests that may have left.
     pub maybe_sent: usize,
-    /// Those of them that are being sent now.
+    /// Requests of these that are being sent now.
     pub out: usize,
 }
 
@@ -128,7 +128,7 @@ impl Tally {
         self.maybe_sent > 0
     }
 
-    /// Whether a request is being sent now. The call's outcome cannot know what comes of it.
+    /// Whether a request is being sent now. The call's outcome cannot include its result.
     pub const fn is_out(&self) -> bool {
         self.out > 0
     }
@@ -150,18 +150,18 @@ pub struct Asked {
     pub began: Timestamp,
 }
 
-/// What it proves that a provider does not know our reference.
+/// Conclusion from a provider's *not found* for our reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotFound {
     /// The provider never got the request.
     Final,
-    /// Nothing before this time.
+    /// Proves nothing before this time.
     NotBefore(Timestamp),
-    /// Nothing: a row of the journal cannot be read.
+    /// Proves nothing: a row of the journal cannot be read.
     Unreadable,
-    /// Nothing: another account may have been asked than the one that was sent to.
+    /// Proves nothing: the queried account may differ from the one that got the request.
     AnotherAccount,
-    /// Nothing: no request is known to have left, and the first one may be about to leave.
+    /// Proves nothing: no request is known to have left, and the first may be about to leave.
     NothingLeft,
 }
 
@@ -197,5 +197,5 @@ pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
     }
 }
 
-/// A submission that began so long ago has ended one way or the other.
+/// Time after which a call has certainly ended.
 const NO_CALL_LASTS_SO_LONG: Duration = GATEWAY_CALL.saturating_mul(2);

@@ -125,7 +125,7 @@ fn call_off_superseded(open: &Attempt, is_due: bool, context: &Context) -> Optio
 }
 
 /// Calls an attempt off whose page cannot be opened: the payer is not sent there, and the provider
-/// may hold the attempt all the same. So it is not declared failed: the payer chooses again once the
+/// may still hold the attempt. So it is not declared failed: the payer chooses again once the
 /// provider has cancelled it or its own end is confirmed. `None`: neither is possible, it was asked
 /// already, or the payer was sent to a page before, which stays.
 pub(super) fn of_unusable_page(

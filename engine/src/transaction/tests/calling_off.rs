@@ -181,7 +181,7 @@ fn an_attempt_whose_page_cannot_be_opened_is_cancelled_again_while_it_stays_pend
     world.wait(60);
     world.answer(unusable_page()).unwrap();
     assert_eq!(count(&world), 2);
-    // Money that came all the same is a success.
+    // Money that still came is a success.
     world.answer(succeeded()).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }

@@ -21,7 +21,7 @@ pub enum CallPromise {
     NothingIsSentTwice,
     /// No request leaves without a row in the journal.
     WhatLeavesIsJournaled,
-    /// Each attempt ends by itself, unless only a person can know.
+    /// Each attempt ends automatically, unless only a person can know.
     EndIsReachable,
 }
 

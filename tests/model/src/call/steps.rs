@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
 use crate::search::Next;
 
-/// How the writing of a row comes out.
+/// Result of writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
     Durable,
@@ -21,16 +21,16 @@ pub enum Write {
     FailedYetDurable,
 }
 
-/// Why a call came to no outcome.
+/// Reason why a call has no outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Fault, panic, nonsense, the worker's death, or the call's time is over.
     NoOutcome,
-    /// A step was given up: the journal is read.
+    /// A step timed out: the journal is read.
     GivenUp,
     /// The same, and the journal cannot be read.
     GivenUpUnreadable,
-    /// The host panicked: nobody is told anything.
+    /// The host panicked: no outcome is returned.
     Panic,
 }
 
@@ -279,7 +279,7 @@ fn arrive(world: &mut Calls, at: u8, executed: bool) {
     };
 }
 
-/// What an honest gateway says: it knows the end only from an answer about a request that arrived,
+/// Outcome that an honest gateway returns: it knows the end only from an answer about a request that arrived,
 /// and while no other one may arrive in its place.
 fn outcome(world: &Calls) -> Option<Known> {
     let call = world.call?;
@@ -295,7 +295,7 @@ fn outcome(world: &Calls) -> Option<Known> {
     Some(known.next_back().unwrap_or(Known::InDoubt))
 }
 
-/// The submission has ended. What was not sent by now stays.
+/// The submission has ended. Requests that were not sent by now are dropped.
 fn come_back(world: &mut Calls, known: Known) {
     world.call = None;
     for request in &mut world.requests {

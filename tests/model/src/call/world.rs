@@ -48,26 +48,26 @@ impl CallScope {
     }
 }
 
-/// What became of a request, in the network and at the provider.
+/// State of a request in the network and at the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// No byte has left.
     NotLeft,
-    /// It left so many ticks ago and may arrive.
+    /// Sent so many ticks ago; may arrive.
     OnTheWay(u8),
-    /// It will never arrive, or is a repetition of one that did.
+    /// Never arrives, or repeats a request that arrived.
     Lost,
     Executed,
     Refused,
 }
 
-/// Where this process is with a request.
+/// State of a request in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flight {
-    /// Its row is durable; nothing has left.
+    /// Recorded durably; not sent.
     Announced,
     Out,
-    /// It was answered, has failed or was dropped.
+    /// Answered, failed or dropped.
     Over,
 }
 
@@ -86,7 +86,7 @@ pub struct Request {
     pub account: bool,
 }
 
-/// A call in flight: the submission, or a later one that goes on with it.
+/// A call in flight: the submission, or a later one that continues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
     pub submits: bool,
@@ -101,7 +101,7 @@ pub struct Query {
     /// Ticks since it began, by the engine's clock.
     pub age: i8,
     pub account: bool,
-    /// What the provider read, once it did.
+    /// Record that the provider read, once it did.
     pub read: Option<Read>,
 }
 
@@ -112,7 +112,7 @@ pub enum Read {
     Refused,
 }
 
-/// What the core knows of the attempt.
+/// State of the attempt as the core knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     Started,

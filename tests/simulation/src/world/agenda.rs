@@ -42,7 +42,7 @@ pub enum Happening {
     TakesAnyway {
         reference: String,
     },
-    /// A provider takes so many quarters of the amount for what it said it did not know.
+    /// A provider takes so many quarters of the amount of a reference that it did not report before.
     TakesPart {
         reference: String,
         quarters: i64,

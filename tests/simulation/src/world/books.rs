@@ -57,7 +57,7 @@ pub struct Entry {
     pub code: String,
     /// What it says is taken, which a provider that errs may not be what was asked.
     pub taken: i64,
-    /// What it was asked to take.
+    /// Amount that was asked for.
     pub asked: i64,
     /// The provider's own id, which one that errs uses for several references.
     pub id: String,
@@ -134,7 +134,7 @@ impl Books {
         };
         if lies {
             let after = seconds(chance, 600);
-            // Most of them after "not found": they need the payer to come back meanwhile.
+            // Most of them after "not found": they need a payer who returns before the money comes.
             let kind = chance.below(18);
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
