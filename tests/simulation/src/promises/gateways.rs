@@ -51,7 +51,16 @@ fn news_are_taken(
         };
         let is_end = told.reference == attempt.reference && told.status == "paid";
         // The submission itself has come back by then: news that arrive before wait for it.
-        let counts = is_end && at > sent + 5 * SECOND && at < evidence.peace.exact_until;
+        // Late money is held while another attempt is under way: it settles when that one ends.
+        let is_other_under_way = stored.attempts.iter().any(|other| {
+            other.reference != attempt.reference
+                && other.started_at <= at
+                && other.ended_at.is_none_or(|ended| ended > at)
+        });
+        let counts = is_end
+            && !is_other_under_way
+            && at > sent + 5 * SECOND
+            && at < evidence.peace.exact_until;
         if counts && attempt.state == "succeeded" && ended > at + 2 * SECOND {
             broken.push(format!(
                 "{} of {} succeeds {} ms after its provider's news were acknowledged",
