@@ -15,7 +15,7 @@ use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_engine::transaction::{State, Status, Transaction};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
@@ -28,6 +28,8 @@ const TOO_LITTLE: &str = "4000000000009995";
 /// Of the right form, and not the simulator's.
 const WRONG_KEY: &str = "sk_test_of_somebody_else";
 const SESSIONS: &str = "/v1/checkout/sessions";
+/// The manifest states 180 s for a card.
+const TWICE_THE_USUAL_TIME: Duration = Duration::from_secs(361);
 const COMPLETED: &str = "checkout.session.completed";
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
@@ -128,6 +130,38 @@ async fn a_session_that_expires_fails_the_payment_with_the_last_refusal() -> any
     let decline = format!("{:?}", failed.attempts[0]);
     assert!(decline.contains("insufficient_funds"), "{decline}");
     assert!(bench.stripe.books.all().is_empty());
+    Ok(())
+}
+
+/// The engine expires the session at Stripe before it opens the payment again, and the second
+/// session takes the money.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payer_who_gives_up_an_open_session_pays_with_a_second_one_once() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let (payment, first) = bench.pay().await?;
+    let engine = &bench.merchant.engine;
+    let too_early = engine.give_up(payment.id).await;
+    assert!(too_early.is_err(), "{too_early:?}");
+    bench.merchant.clock.advance(TWICE_THE_USUAL_TIME);
+    engine.give_up(payment.id).await?;
+    let is_open = |found: &Transaction| found.state == State::AwaitingCustomer;
+    let open = bench.asks_until(payment.id, is_open).await?;
+    assert_eq!(open.status(), Status::Pending);
+    assert_eq!(bench.stripe.sessions()[0].status, "expired");
+    bench.stripe.pay(&first.id, PAYS);
+    assert!(bench.stripe.books.all().is_empty(), "an expired session");
+
+    engine.confirm(payment.id, choice("card_usd")).await?;
+    let second = eventually("the second session", SOON, || async {
+        let sessions = bench.stripe.sessions();
+        Ok(sessions.into_iter().find(|session| session.id != first.id))
+    })
+    .await?;
+    bench.stripe.pay(&second.id, PAYS);
+    let paid = bench.ends(payment.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 2);
+    assert_eq!(bench.stripe.books.all().len(), 1);
+    assert!(paid.cases.is_empty(), "{:?}", paid.cases);
     Ok(())
 }
 
