@@ -107,6 +107,14 @@ static int is_below_root(int fd) {
     return length > (ssize_t)root_length && strncmp(path, root, root_length) == 0 && path[root_length] == '/';
 }
 
+/* SQLite shares memory between its connections through a file that it maps, and discards what it finds there after a crash. */
+static int is_shared_memory(int fd) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length > 4 && memcmp(path + length - 4, "-shm", 4) == 0;
+}
+
 static int open_watched(int directory, const char *path, int flags, mode_t mode) {
     int writes = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC));
     if (!root || !writes) return syscall(SYS_openat, directory, path, flags, mode);
@@ -246,7 +254,7 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
     if (root && fd >= 0 && (flags & MAP_SHARED) && (protection & PROT_WRITE)) {
         pthread_mutex_lock(&lock);
         ino_t inode = watched_inode(fd);
-        if (inode) record('X', inode, 0, "mmap", 4);
+        if (inode && !is_shared_memory(fd)) record('X', inode, 0, "mmap", 4);
         pthread_mutex_unlock(&lock);
     }
     return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);

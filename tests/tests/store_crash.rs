@@ -54,6 +54,11 @@ fn fjall_keeps_what_it_acknowledged_when_it_is_killed() {
 }
 
 #[test]
+fn sqlite_keeps_what_it_acknowledged_when_it_is_killed() {
+    kill_and_check(Engine::Sqlite, 24);
+}
+
+#[test]
 fn sled_keeps_what_it_acknowledged_when_it_is_killed() {
     kill_and_check(Engine::Sled, 8);
 }

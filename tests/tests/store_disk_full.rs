@@ -106,6 +106,11 @@ async fn fjall_recovers_from_a_full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_recovers_from_a_full_disk() {
+    a_full_disk_comes_and_goes(Engine::Sqlite, "sqlite_recovers_from_a_full_disk").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sled_recovers_from_a_full_disk() {
     a_full_disk_comes_and_goes(Engine::Sled, "sled_recovers_from_a_full_disk").await;
 }

@@ -163,6 +163,11 @@ fn fjall_keeps_what_it_acknowledged_when_the_power_fails() {
 }
 
 #[test]
+fn sqlite_keeps_what_it_acknowledged_when_the_power_fails() {
+    cut_and_check(Engine::Sqlite, 22, "").unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
+#[test]
 fn sled_keeps_what_it_acknowledged_when_the_power_fails() {
     cut_and_check(Engine::Sled, 12, "").unwrap_or_else(|wrong| panic!("{wrong}"));
 }
@@ -178,6 +183,18 @@ fn the_cut_shows_that_sled_would_lose_commits_without_the_added_sync() {
 fn the_cut_shows_that_fjall_would_lose_commits_without_its_sync() {
     let wrong = cut_and_check(Engine::Fjall, 12, "fdatasync").expect_err("the loss is found");
     eprintln!("as it should be: {wrong}");
+}
+
+/// It also shows that SQLite was compiled to flush with `fdatasync`.
+#[test]
+fn the_cut_shows_that_sqlite_would_lose_commits_without_its_sync() {
+    let wrong = cut_and_check(Engine::Sqlite, 12, "fdatasync").expect_err("the loss is found");
+    eprintln!("as it should be: {wrong}");
+}
+
+#[test]
+fn sqlite_is_made_anew_when_the_power_fails_while_it_is_made() {
+    cut_the_making(Engine::Sqlite, 14);
 }
 
 #[test]

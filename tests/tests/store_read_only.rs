@@ -106,6 +106,11 @@ fn fjall_recovers_from_a_disk_that_was_read_only() {
 }
 
 #[test]
+fn sqlite_recovers_from_a_disk_that_was_read_only() {
+    turn_read_only_and_back(Engine::Sqlite);
+}
+
+#[test]
 fn sled_recovers_from_a_disk_that_was_read_only() {
     turn_read_only_and_back(Engine::Sled);
 }

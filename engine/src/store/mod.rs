@@ -71,6 +71,7 @@ pub struct StoreSettings {
 pub enum Engine {
     Fjall,
     Sled,
+    Sqlite,
     Memory,
 }
 
@@ -377,6 +378,7 @@ impl Engine {
         match self {
             Self::Fjall => "fjall",
             Self::Sled => "sled",
+            Self::Sqlite => "sqlite",
             Self::Memory => "memory",
         }
     }
@@ -397,6 +399,7 @@ impl Engine {
         Ok(match self {
             Self::Fjall => Box::new(kv::fjall::Fjall::open(path, cache_bytes)?),
             Self::Sled => Box::new(kv::sled::Sled::open(path, cache_bytes)?),
+            Self::Sqlite => Box::new(kv::sqlite::Sqlite::open(path, cache_bytes)?),
             Self::Memory => Box::new(kv::memory::Memory::default()),
         })
     }

@@ -111,7 +111,7 @@ impl Writer {
         };
         let has_stored_all = self.failure.is_none();
         self.shared.mark_down(Some("it is closed".to_owned()));
-        self.close_engine();
+        self.close_engine(has_stored_all);
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
             let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
@@ -230,7 +230,7 @@ impl Writer {
         tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
         self.shared.mark_down(Some(reason.clone()));
         if !failed.readable {
-            self.close_engine();
+            self.close_engine(false);
         }
         self.failure = Some(Failure {
             reason: reason.clone(),
@@ -257,24 +257,25 @@ impl Writer {
 
     fn open_again(&self, undo: &[Row]) -> Result<Box<dyn Kv>, KvError> {
         (self.reopen.probe)().map_err(describe)?;
-        self.close_engine();
+        self.close_engine(false);
         let kv = (self.reopen.open)().map_err(describe)?;
         let undo: Vec<_> = undo.iter().map(Row::change).collect();
         if !undo.is_empty()
             && let Err(again) = change(kv.as_ref(), &undo)
         {
-            close(kv);
+            close(kv, false);
             return Err(again.error);
         }
         Ok(kv)
     }
 
-    /// Takes the engine from the readers, waits for those that are in it, and closes it.
-    fn close_engine(&self) {
+    /// Takes the engine from the readers, waits for those that are in it, and closes it, in order
+    /// unless it has failed.
+    fn close_engine(&self, in_order: bool) {
         let Some(mut kv) = self.shared.kv.swap(None) else {
             return;
         };
-        while let Err(shared) = Arc::try_unwrap(kv).map(close) {
+        while let Err(shared) = Arc::try_unwrap(kv).map(|kv| close(kv, in_order)) {
             kv = shared;
             thread::sleep(Duration::from_millis(1));
         }
@@ -319,10 +320,11 @@ fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
 }
 
 /// Engines write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
-fn close(kv: Box<dyn Kv>) {
+fn close(kv: Box<dyn Kv>, in_order: bool) {
     let closed = contained(|| {
+        let finished = if in_order { kv.finish() } else { Ok(()) };
         drop(kv);
-        Ok(())
+        finished
     });
     if let Err(error) = closed {
         tracing::warn!(store.reason = %error, "the engine was not closed in order, what it has acknowledged is on disk");
@@ -338,7 +340,7 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<
         for (table, key, check) in batch.checks() {
             let holds = match rows.latest.get(&(table, key)) {
                 Some(&at) => check.holds(rows.value(at)),
-                None => check.holds(kv.get(table, key)?.as_deref()),
+                None => check.holds(kv.get_on_writer(table, key)?.as_deref()),
             };
             if !holds {
                 verdict = Err(CommitError::Conflict);
@@ -394,7 +396,7 @@ impl<'a> Rows<'a> {
         let at = match self.latest.get(&(table, key)) {
             Some(&at) => at,
             None => {
-                let sum = kv.get(table, key)?.unwrap_or_default();
+                let sum = kv.get_on_writer(table, key)?.unwrap_or_default();
                 let at = self.changes.len();
                 self.set(Change {
                     table,

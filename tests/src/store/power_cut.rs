@@ -69,6 +69,9 @@ pub fn cut(
     let mut at_stake = 0;
     let mut seen = BTreeSet::new();
     for path in files_below(root).map_err(|error| error.to_string())? {
+        if path.as_os_str().as_encoded_bytes().ends_with(SHARED_MEMORY) {
+            continue;
+        }
         let describe = |error: io::Error| format!("{}: {error}", path.display());
         let inode = fs::metadata(&path).map_err(describe)?.ino();
         if !seen.insert(inode) {
@@ -416,6 +419,9 @@ impl Chance {
     }
 }
 
+/// How the names of the files end that the shim leaves alone: SQLite shares memory through them
+/// and discards what it finds there after a crash.
+const SHARED_MEMORY: &[u8] = b"-shm";
 /// What a disk writes whole.
 const SECTOR: usize = 512;
 /// What the operating system hands to the disk at once.

@@ -23,7 +23,7 @@ pub fn settings(engine: Engine, directory: &std::path::Path) -> StoreSettings {
 }
 
 pub fn engine_named(name: &str) -> Option<Engine> {
-    [Engine::Fjall, Engine::Sled]
+    [Engine::Fjall, Engine::Sled, Engine::Sqlite]
         .into_iter()
         .find(|engine| engine.name() == name)
 }

@@ -7,6 +7,7 @@ pub(super) mod mortal;
 #[cfg(feature = "simulation")]
 pub(super) mod simulated;
 pub(super) mod sled;
+pub(super) mod sqlite;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,6 +21,11 @@ use super::{Direction, KeyValues};
 pub(super) trait Kv: Send + Sync {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError>;
 
+    /// The same, for the thread that writes.
+    fn get_on_writer(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        self.get(table, key)
+    }
+
     /// At most `limit` rows with `from <= key < to`, none of a batch that is half applied.
     fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError>;
 
@@ -27,6 +33,12 @@ pub(super) trait Kv: Send + Sync {
     ///
     /// After an error this engine is not written to any more. It is closed and opened again, and `undo` is written first.
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed>;
+
+    /// Puts all that was written where the next opening finds it without reading a log. The last
+    /// call before a backend that has not failed is closed.
+    fn finish(&self) -> Result<(), KvError> {
+        Ok(())
+    }
 }
 
 /// A range of rows to read.
@@ -88,7 +100,7 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
             Ok(Row {
                 table: change.table,
                 key: change.key.to_vec(),
-                value: kv.get(change.table, change.key)?,
+                value: kv.get_on_writer(change.table, change.key)?,
             })
         })
         .collect()

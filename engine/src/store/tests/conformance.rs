@@ -567,6 +567,7 @@ macro_rules! conformance {
 macro_rules! every_engine {
     ([$($rule:ident),* $(,)?], on_disk: [$($disk:ident),* $(,)?]) => {
         conformance!(fjall, Engine::Fjall, [$($rule,)* $($disk,)*]);
+        conformance!(sqlite, Engine::Sqlite, [$($rule,)* $($disk,)*]);
         conformance!(sled, Engine::Sled, [$($rule,)* $($disk,)*]);
         conformance!(memory, Engine::Memory, [$($rule,)*]);
     };

@@ -1,0 +1,364 @@
+//! The SQLite backend: a b-tree for each cluster of tables and one write-ahead log.
+//!
+//! A batch goes to the log, the log is flushed with `fdatasync`, and only then do readers see the
+//! batch: they see nothing that a power cut could take back. One connection writes, on the thread
+//! of the store's writer; a few read-only connections answer reads. `log` moves the pages of the
+//! log into the database.
+//!
+//! Opening an existing database writes neither to it nor to its log, and closing it without
+//! [`Kv::finish`] leaves both as they are: a store that is refused is not changed.
+
+mod log;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
+use rusqlite::{TransactionBehavior, params};
+
+use self::log::Log;
+use super::{Kv, KvError, Scan, WriteFailed, before, contained};
+use crate::store::batch::Change;
+use crate::store::table::Table;
+use crate::store::{Direction, KeyValues};
+
+pub(in crate::store) struct Sqlite {
+    database: Database,
+    writer: Mutex<Writer>,
+    /// Read-only connections that nobody uses now.
+    readers: Mutex<Vec<Connection>>,
+}
+
+/// The one connection that writes, and the log that it writes to.
+struct Writer {
+    connection: Connection,
+    log: Log,
+}
+
+/// The database file and how connections to it are set up.
+struct Database {
+    file: PathBuf,
+    cache_bytes: u64,
+}
+
+/// The statements of a table.
+struct Statements {
+    get: String,
+    put: String,
+    delete: String,
+    forward: String,
+    backward: String,
+}
+
+impl Sqlite {
+    pub(in crate::store) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        contained(|| Self::open_database(path, cache_bytes))
+    }
+
+    fn open_database(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        let database = Database {
+            file: path.join(FILE),
+            cache_bytes,
+        };
+        let is_new = !path.try_exists()?;
+        if is_new {
+            fs::create_dir(path)?;
+        }
+        let connection = database.connect_writer(is_new)?;
+        if is_new {
+            make_tables(&connection)?;
+        }
+        let log = Log::start(database.connect_writer(false)?)?;
+        Ok(Self {
+            database,
+            writer: Mutex::new(Writer { connection, log }),
+            readers: Mutex::default(),
+        })
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads with a connection that nobody else uses meanwhile. A connection whose read failed is
+    /// closed.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, KvError> {
+        let idle = self.readers().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.database.connect_reader()?,
+        };
+        let rows = read(&connection)?;
+        let mut readers = self.readers();
+        if readers.len() < IDLE_READERS {
+            readers.push(connection);
+        }
+        Ok(rows)
+    }
+
+    fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
+        let mut writer = self.writer();
+        let Writer { connection, log } = &mut *writer;
+        log.make_room(connection)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for change in changes {
+            let statements = &STATEMENTS[change.table.position()];
+            match change.value {
+                Some(value) => transaction
+                    .prepare_cached(&statements.put)?
+                    .execute(params![change.key, value])?,
+                None => transaction
+                    .prepare_cached(&statements.delete)?
+                    .execute(params![change.key])?,
+            };
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+impl Kv for Sqlite {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        self.read(|connection| get(connection, table, key))
+    }
+
+    fn get_on_writer(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
+        // The cache of this connection outlives its own commits; a reader's does not.
+        Ok(get(&self.writer().connection, table, key)?)
+    }
+
+    fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
+        let statements = &STATEMENTS[scan.table.position()];
+        let sql = match scan.direction {
+            Direction::Forward => &statements.forward,
+            Direction::Backward => &statements.backward,
+        };
+        let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![scan.from, scan.to, limit], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            rows.collect()
+        })
+    }
+
+    fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        contained(|| self.commit(changes)).map_err(|error| WriteFailed {
+            error,
+            // A commit that failed was rolled back: reads still show the rows before it.
+            undo: contained(|| before(self, changes)).unwrap_or_default(),
+            readable: true,
+        })
+    }
+
+    fn finish(&self) -> Result<(), KvError> {
+        self.readers().clear();
+        let mut writer = self.writer();
+        let Writer { connection, log } = &mut *writer;
+        log.finish(connection)
+    }
+}
+
+impl Database {
+    fn connect_writer(&self, is_new: bool) -> Result<Connection, Error> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, is_new);
+        let connection = self.connect(flags, self.cache_bytes / 2)?;
+        if is_new {
+            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+            connection.pragma_update(None, "journal_mode", "wal")?;
+        }
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        Ok(connection)
+    }
+
+    fn connect_reader(&self) -> Result<Connection, Error> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        self.connect(flags, self.cache_bytes / 2 / IDLE_READERS as u64)
+    }
+
+    fn connect(&self, flags: OpenFlags, cache_bytes: u64) -> Result<Connection, Error> {
+        let connection = Connection::open_with_flags(&self.file, flags)?;
+        connection.busy_timeout(BUSY)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.set_prepared_statement_cache_capacity(5 * Table::ALL.len());
+        let cache_kibibytes = i64::try_from(cache_bytes / 1024).unwrap_or(i64::MAX);
+        connection.pragma_update(None, "cache_size", -cache_kibibytes)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        Ok(connection)
+    }
+}
+
+fn make_tables(connection: &Connection) -> Result<(), Error> {
+    for table in Table::ALL {
+        connection.execute_batch(&format!(
+            "CREATE TABLE IF NOT EXISTS \"{}\" (key BLOB, kind INTEGER, value BLOB, \
+             PRIMARY KEY (key, kind)) WITHOUT ROWID",
+            cluster(table)
+        ))?;
+    }
+    Ok(())
+}
+
+fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let mut statement = connection.prepare_cached(&STATEMENTS[table.position()].get)?;
+    statement
+        .query_row(params![key], |row| row.get(0))
+        .optional()
+}
+
+/// The b-tree that holds the rows of a table. Tables whose keys begin with the same id share one:
+/// the rows that one commit writes lie together in it, on few pages.
+const fn cluster(table: Table) -> &'static str {
+    match table {
+        Table::Transaction | Table::Event | Table::Journal => "history",
+        Table::Meta | Table::Count => "state",
+        alone => alone.name(),
+    }
+}
+
+static STATEMENTS: LazyLock<[Statements; Table::ALL.len()]> = LazyLock::new(|| {
+    Table::ALL.map(|table| {
+        let (cluster, kind) = (cluster(table), table.number());
+        let scan = |order: &str| {
+            format!(
+                "SELECT key, value FROM \"{cluster}\" WHERE key >= ?1 AND key < ?2 \
+                 AND kind = {kind} ORDER BY key {order} LIMIT ?3"
+            )
+        };
+        Statements {
+            get: format!("SELECT value FROM \"{cluster}\" WHERE key = ?1 AND kind = {kind}"),
+            put: format!("REPLACE INTO \"{cluster}\" (key, kind, value) VALUES (?1, {kind}, ?2)"),
+            delete: format!("DELETE FROM \"{cluster}\" WHERE key = ?1 AND kind = {kind}"),
+            forward: scan("ASC"),
+            backward: scan("DESC"),
+        }
+    })
+});
+
+impl From<Error> for KvError {
+    fn from(error: Error) -> Self {
+        Self(match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                format!("the database is damaged, restore a backup ({error})")
+            }
+            _ => error.to_string(),
+        })
+    }
+}
+
+const FILE: &str = "switchyard.sqlite3";
+const PAGE_BYTES: u32 = 4096;
+/// Read-only connections that are kept open; more are opened when more threads read at a time.
+const IDLE_READERS: usize = 8;
+/// How long a connection waits for a lock of another one.
+const BUSY: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Batch, Engine, Store, StoreSettings};
+
+    const CACHE: u64 = 8 * 1024 * 1024;
+
+    fn put<'a>(key: &'a [u8], value: &'a [u8]) -> Change<'a> {
+        Change {
+            table: Table::Event,
+            key,
+            value: Some(value),
+        }
+    }
+
+    fn log_of(directory: &Path) -> PathBuf {
+        directory.join(format!("{FILE}-wal"))
+    }
+
+    #[test]
+    fn the_bundled_version_does_not_lose_commits_when_it_begins_its_log_anew() {
+        assert!(rusqlite::version_number() >= 3_053_001);
+    }
+
+    #[test]
+    fn the_log_stays_bounded_while_batches_are_written_and_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        let backend = Sqlite::open(&path, CACHE).unwrap();
+        let all = Scan {
+            table: Table::Event,
+            from: b"",
+            to: b"z",
+            direction: Direction::Forward,
+            limit: 200,
+        };
+        let value = vec![7; 50_000];
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for n in 0..3_000_u32 {
+                    backend
+                        .write(&[put(&(n % 500).to_be_bytes(), &value)])
+                        .unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                backend.scan(&all).unwrap();
+            }
+        });
+        let longest = fs::metadata(log_of(&path)).unwrap().len();
+        assert!(longest < 64 * 1024 * 1024, "{longest} of 150 MB written");
+    }
+
+    #[test]
+    fn an_opening_that_is_given_up_leaves_database_and_log_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        let written = Sqlite::open(&path, CACHE).unwrap();
+        written.write(&[put(b"a", b"1")]).unwrap();
+        drop(written);
+        let files = || [path.join(FILE), log_of(&path)].map(|file| fs::read(file).unwrap());
+        let before = files();
+        assert!(!before[1].is_empty(), "the commit is in the log");
+        let opened = Sqlite::open(&path, CACHE).unwrap();
+        let row = opened.get(Table::Event, b"a").unwrap();
+        assert_eq!(row.as_deref(), Some(b"1".as_slice()));
+        drop(opened);
+        assert!(files() == before);
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_closed_leaves_nothing_in_the_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        let settings = StoreSettings {
+            engine: Engine::Sqlite,
+            path: path.clone(),
+            cache_bytes: CACHE,
+        };
+        let store = Store::open(&settings).unwrap();
+        let mut batch = Batch::new();
+        batch.put(Table::Event, "a", "1");
+        store.commit(batch).await.unwrap();
+        let log = log_of(&path.join("sqlite"));
+        assert!(fs::metadata(&log).unwrap().len() > 0);
+        assert!(store.close().await);
+        assert_eq!(fs::metadata(&log).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_database_that_is_gone_is_not_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        drop(Sqlite::open(&path, CACHE).unwrap());
+        fs::remove_file(path.join(FILE)).unwrap();
+        assert!(Sqlite::open(&path, CACHE).is_err());
+        assert!(!path.join(FILE).exists());
+    }
+}
