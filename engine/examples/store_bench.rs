@@ -1,4 +1,4 @@
-//! How many durable commits a second the store makes: `cargo run --release --example store_bench -- [fjall|sled|memory]
+//! How many durable commits a second the store makes: `cargo run --release --example store_bench -- [sqlite|sled|memory]
 //! [committers] [commits] [directory]`.
 //!
 //! Each committer makes one commit after the other, of six rows as a new payment has them, and waits for each.
@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use switchyard_engine::store::{Batch, Engine, Store, StoreSettings, Table};
+use switchyard_engine::store::{Backend, Batch, Store, StoreSettings, Table};
 use tokio::time::Instant;
 
 #[tokio::main]
@@ -14,12 +14,12 @@ async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let argument =
         |at: usize, default: &str| arguments.get(at).map_or(default.to_owned(), Clone::clone);
-    let engine = match argument(0, "fjall").as_str() {
-        "fjall" => Engine::Fjall,
-        "sled" => Engine::Sled,
-        "memory" => Engine::Memory,
+    let backend = match argument(0, "sqlite").as_str() {
+        "sqlite" => Backend::Sqlite,
+        "sled" => Backend::Sled,
+        "memory" => Backend::Memory,
         other => {
-            eprintln!("there is no engine {other}: fjall, sled or memory");
+            eprintln!("there is no backend {other}: sqlite, sled or memory");
             return ExitCode::FAILURE;
         }
     };
@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let settings = StoreSettings {
-        engine,
+        backend,
         path: PathBuf::from(argument(3, "target/store-bench")),
         cache_bytes: 64 * 1024 * 1024,
     };

@@ -47,7 +47,6 @@ pub const ROWS: &[(&str, Door)] = &[
     ("name", crate::records::fuzzing::name),
     ("letter_key", crate::mail::fuzzing::due),
     ("callback_key", crate::callback::fuzzing::key),
-    ("journal", crate::store::fuzzing::journal),
 ];
 
 fn json<T: Serialize + DeserializeOwned>(key: &[u8], value: &[u8]) -> Option<Row> {

@@ -1,13 +1,13 @@
 //! A store whose process is killed at any moment has every acknowledged commit, and no commit in part.
 
-use switchyard_engine::store::{Engine, Store};
+use switchyard_engine::store::{Backend, Store};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 
 const CHILD: &str = env!("CARGO_BIN_EXE_store_child");
 
 /// Kills a child that writes, in rounds over the same store, and checks the rows after each.
-fn kill_and_check(engine: Engine, rounds: u64) {
+fn kill_and_check(backend: Backend, rounds: u64) {
     let directory = tempfile::tempdir().expect("a directory");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut acknowledged = Vec::new();
@@ -20,7 +20,7 @@ fn kill_and_check(engine: Engine, rounds: u64) {
             _ => Kill::AfterMillis(100 + (round * 37) % 150),
         };
         let said =
-            run_and_kill(CHILD, engine, directory.path(), &[], kill).expect("the child runs");
+            run_and_kill(CHILD, backend, directory.path(), &[], kill).expect("the child runs");
         assert_eq!(
             said.status.code(),
             None,
@@ -28,7 +28,7 @@ fn kill_and_check(engine: Engine, rounds: u64) {
         );
         acknowledged.extend(said.acknowledged);
         runtime.block_on(async {
-            let store = Store::open(&settings(engine, directory.path()))
+            let store = Store::open(&settings(backend, directory.path()))
                 .expect("the store opens after a kill");
             let heads = check(&store)
                 .await
@@ -49,16 +49,11 @@ fn kill_and_check(engine: Engine, rounds: u64) {
 }
 
 #[test]
-fn fjall_keeps_what_it_acknowledged_when_it_is_killed() {
-    kill_and_check(Engine::Fjall, 24);
-}
-
-#[test]
 fn sqlite_keeps_what_it_acknowledged_when_it_is_killed() {
-    kill_and_check(Engine::Sqlite, 24);
+    kill_and_check(Backend::Sqlite, 24);
 }
 
 #[test]
 fn sled_keeps_what_it_acknowledged_when_it_is_killed() {
-    kill_and_check(Engine::Sled, 8);
+    kill_and_check(Backend::Sled, 8);
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use switchyard_engine::store::{CommitError, Engine, Store};
+use switchyard_engine::store::{Backend, CommitError, Store};
 use switchyard_tests::SmallDisk;
 use switchyard_tests::store::rows::{LANES, check, commit, settings};
 
@@ -59,16 +59,16 @@ async fn go_on(store: &Store, heads: &mut [u64], commits: u64) {
     }
 }
 
-async fn open(engine: Engine, path: &Path) -> Store {
-    let settings = settings(engine, path);
+async fn open(backend: Backend, path: &Path) -> Store {
+    let settings = settings(backend, path);
     Store::open(&settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn a_full_disk_comes_and_goes(engine: Engine, test: &str) {
+async fn a_full_disk_comes_and_goes(backend: Backend, test: &str) {
     let Some(disk) = SmallDisk::mount(MEBIBYTES, test) else {
         return;
     };
-    let store = open(engine, &disk.store()).await;
+    let store = open(backend, &disk.store()).await;
     let mut heads = vec![0; LANES as usize];
     (0..ROUNDS).for_each(|round| disk.take(round, PIECE));
     for round in 0..ROUNDS {
@@ -92,7 +92,7 @@ async fn a_full_disk_comes_and_goes(engine: Engine, test: &str) {
         );
     }
     store.close().await;
-    let store = open(engine, &disk.store()).await;
+    let store = open(backend, &disk.store()).await;
     assert_eq!(
         check(&store).await,
         Ok(heads),
@@ -101,21 +101,16 @@ async fn a_full_disk_comes_and_goes(engine: Engine, test: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fjall_recovers_from_a_full_disk() {
-    a_full_disk_comes_and_goes(Engine::Fjall, "fjall_recovers_from_a_full_disk").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_recovers_from_a_full_disk() {
-    a_full_disk_comes_and_goes(Engine::Sqlite, "sqlite_recovers_from_a_full_disk").await;
+    a_full_disk_comes_and_goes(Backend::Sqlite, "sqlite_recovers_from_a_full_disk").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sled_recovers_from_a_full_disk() {
-    a_full_disk_comes_and_goes(Engine::Sled, "sled_recovers_from_a_full_disk").await;
+    a_full_disk_comes_and_goes(Backend::Sled, "sled_recovers_from_a_full_disk").await;
 }
 
-/// The file system: too small for the load, and large enough that the engines write their tables as well as their logs.
+/// The file system: too small for the load, and large enough that the backends write their tables as well as their logs.
 const MEBIBYTES: u32 = 96;
 /// How often it fills up and is given room, and how much.
 const ROUNDS: usize = 3;

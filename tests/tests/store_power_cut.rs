@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use switchyard_engine::store::{Engine, Store};
+use switchyard_engine::store::{Backend, Store};
 use switchyard_tests::store::power_cut::{Before, Survives, build_shim, cut};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
@@ -28,7 +28,7 @@ fn shim() -> &'static Path {
 
 /// A machine with a store on it, whose power fails.
 struct Machine {
-    engine: Engine,
+    backend: Backend,
     /// A sync that promises and does not keep, or none.
     lying: &'static str,
     directory: tempfile::TempDir,
@@ -39,7 +39,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(engine: Engine, lying: &'static str) -> Self {
+    fn new(backend: Backend, lying: &'static str) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let root = directory
             .path()
@@ -48,7 +48,7 @@ impl Machine {
             .join("store");
         fs::create_dir(&root).expect("a directory");
         Self {
-            engine,
+            backend,
             lying,
             directory,
             root,
@@ -62,7 +62,7 @@ impl Machine {
         let context = |wrong: String| {
             format!(
                 "{:?}, {kill:?}, {survives:?}, seed {seed}: {wrong}",
-                self.engine
+                self.backend
             )
         };
         let log = self.directory.path().join("log");
@@ -74,7 +74,7 @@ impl Machine {
             ("SWITCHYARD_CUT_LOG", &log),
             ("SWITCHYARD_CUT_LYING", Path::new(self.lying)),
         ];
-        let said = run_and_kill(CHILD, self.engine, &self.root, &environment, kill)
+        let said = run_and_kill(CHILD, self.backend, &self.root, &environment, kill)
             .expect("the child runs");
         if said.status.code().is_some() {
             return Err(context(
@@ -90,7 +90,7 @@ impl Machine {
     #[tokio::main]
     async fn look(&self) -> Result<(), String> {
         let store =
-            Store::open(&settings(self.engine, &self.root)).map_err(|error| error.to_string())?;
+            Store::open(&settings(self.backend, &self.root)).map_err(|error| error.to_string())?;
         let heads = check(&store).await?;
         store.close().await;
         match lost(&self.acknowledged, &heads).len() {
@@ -101,8 +101,8 @@ impl Machine {
 }
 
 /// Cuts the power in rounds over the same store. Says what is wrong after one of them, if anything ever is.
-fn cut_and_check(engine: Engine, rounds: u64, lying: &'static str) -> Result<(), String> {
-    let mut machine = Machine::new(engine, lying);
+fn cut_and_check(backend: Backend, rounds: u64, lying: &'static str) -> Result<(), String> {
+    let mut machine = Machine::new(backend, lying);
     for round in 0..rounds {
         let kill = match round % 5 {
             0 => Kill::AfterMillis(20 + round * 3),
@@ -121,11 +121,11 @@ fn cut_and_check(engine: Engine, rounds: u64, lying: &'static str) -> Result<(),
 }
 
 /// Cuts the power while the store is made, each time a new one.
-fn cut_the_making(engine: Engine, rounds: u64) {
+fn cut_the_making(backend: Backend, rounds: u64) {
     for round in 0..rounds {
         let kill = Kill::AfterMillis(2 + round * 60 / rounds);
         let survives = SURVIVES[round as usize % SURVIVES.len()];
-        let made = Machine::new(engine, "").run(kill, survives, round * 104_729 + 1);
+        let made = Machine::new(backend, "").run(kill, survives, round * 104_729 + 1);
         made.unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 }
@@ -158,51 +158,35 @@ fn a_file_that_was_created_and_not_noted_is_not_taken_for_the_one_whose_inode_it
 }
 
 #[test]
-fn fjall_keeps_what_it_acknowledged_when_the_power_fails() {
-    cut_and_check(Engine::Fjall, 22, "").unwrap_or_else(|wrong| panic!("{wrong}"));
-}
-
-#[test]
 fn sqlite_keeps_what_it_acknowledged_when_the_power_fails() {
-    cut_and_check(Engine::Sqlite, 22, "").unwrap_or_else(|wrong| panic!("{wrong}"));
+    cut_and_check(Backend::Sqlite, 22, "").unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
 #[test]
 fn sled_keeps_what_it_acknowledged_when_the_power_fails() {
-    cut_and_check(Engine::Sled, 12, "").unwrap_or_else(|wrong| panic!("{wrong}"));
+    cut_and_check(Backend::Sled, 12, "").unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
 /// Without the sync that its adapter adds, sled has only `sync_file_range` between an acknowledgment and a loss.
 #[test]
 fn the_cut_shows_that_sled_would_lose_commits_without_the_added_sync() {
-    let wrong = cut_and_check(Engine::Sled, 12, "fdatasync").expect_err("the loss is found");
-    eprintln!("as it should be: {wrong}");
-}
-
-#[test]
-fn the_cut_shows_that_fjall_would_lose_commits_without_its_sync() {
-    let wrong = cut_and_check(Engine::Fjall, 12, "fdatasync").expect_err("the loss is found");
+    let wrong = cut_and_check(Backend::Sled, 12, "fdatasync").expect_err("the loss is found");
     eprintln!("as it should be: {wrong}");
 }
 
 /// It also shows that SQLite was compiled to flush with `fdatasync`.
 #[test]
 fn the_cut_shows_that_sqlite_would_lose_commits_without_its_sync() {
-    let wrong = cut_and_check(Engine::Sqlite, 12, "fdatasync").expect_err("the loss is found");
+    let wrong = cut_and_check(Backend::Sqlite, 12, "fdatasync").expect_err("the loss is found");
     eprintln!("as it should be: {wrong}");
 }
 
 #[test]
 fn sqlite_is_made_anew_when_the_power_fails_while_it_is_made() {
-    cut_the_making(Engine::Sqlite, 14);
-}
-
-#[test]
-fn fjall_is_made_anew_when_the_power_fails_while_it_is_made() {
-    cut_the_making(Engine::Fjall, 14);
+    cut_the_making(Backend::Sqlite, 14);
 }
 
 #[test]
 fn sled_is_made_anew_when_the_power_fails_while_it_is_made() {
-    cut_the_making(Engine::Sled, 24);
+    cut_the_making(Backend::Sled, 24);
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use switchyard_engine::store::{Engine, OpenError, Store};
+use switchyard_engine::store::{Backend, OpenError, Store};
 use switchyard_tests::small_disk::{may_mount, mount};
 use switchyard_tests::store::power_cut::build_shim;
 use switchyard_tests::store::rows::{check, lost, settings};
@@ -20,7 +20,7 @@ impl Drop for Killed {
     }
 }
 
-fn turn_read_only_and_back(engine: Engine) {
+fn turn_read_only_and_back(backend: Backend) {
     let directory = tempfile::tempdir().expect("a directory");
     let shim = build_shim(directory.path()).expect("the shim is built");
     let root = directory
@@ -31,7 +31,7 @@ fn turn_read_only_and_back(engine: Engine) {
     fs::create_dir(&root).expect("a directory");
     let switch = directory.path().join("read only");
     let child = Command::new(env!("CARGO_BIN_EXE_store_child"))
-        .arg(engine.name())
+        .arg(backend.name())
         .arg(&root)
         .arg("patient")
         .env("LD_PRELOAD", shim)
@@ -59,7 +59,7 @@ fn turn_read_only_and_back(engine: Engine) {
         said.acknowledged == 300
     });
     drop(child);
-    seen_again(engine, &root, &acknowledged);
+    seen_again(backend, &root, &acknowledged);
 }
 
 struct Said {
@@ -92,8 +92,8 @@ fn listen(
 }
 
 #[tokio::main]
-async fn seen_again(engine: Engine, root: &Path, acknowledged: &[(u64, u64)]) {
-    let store = Store::open(&settings(engine, root)).unwrap_or_else(|error| panic!("{error}"));
+async fn seen_again(backend: Backend, root: &Path, acknowledged: &[(u64, u64)]) {
+    let store = Store::open(&settings(backend, root)).unwrap_or_else(|error| panic!("{error}"));
     let heads = check(&store)
         .await
         .unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -101,18 +101,13 @@ async fn seen_again(engine: Engine, root: &Path, acknowledged: &[(u64, u64)]) {
 }
 
 #[test]
-fn fjall_recovers_from_a_disk_that_was_read_only() {
-    turn_read_only_and_back(Engine::Fjall);
-}
-
-#[test]
 fn sqlite_recovers_from_a_disk_that_was_read_only() {
-    turn_read_only_and_back(Engine::Sqlite);
+    turn_read_only_and_back(Backend::Sqlite);
 }
 
 #[test]
 fn sled_recovers_from_a_disk_that_was_read_only() {
-    turn_read_only_and_back(Engine::Sled);
+    turn_read_only_and_back(Backend::Sled);
 }
 
 /// A file system that is mounted read-only from the start.
@@ -123,7 +118,7 @@ fn a_store_on_a_read_only_disk_is_not_opened_and_says_what_to_do() {
     }
     let directory = tempfile::tempdir().expect("a directory");
     mount(directory.path(), "ro,size=1m").expect("it can be mounted");
-    let refused = Store::open(&settings(Engine::Fjall, &directory.path().join("store"))).err();
+    let refused = Store::open(&settings(Backend::Sqlite, &directory.path().join("store"))).err();
     let unmounted = Command::new("umount").arg(directory.path()).status();
     assert!(
         matches!(refused, Some(OpenError::Unwritable { .. })),

@@ -311,7 +311,7 @@ mod tests {
         };
         for name in [
             "axum",
-            "fjall",
+            "rusqlite",
             "rustls",
             "ring",
             "switchyard-engine",

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use url::Url;
 
 use super::proxy::TrustedProxies;
-use super::settings::{Settings, StoreEngine};
+use super::settings::{Settings, StoreBackend};
 use super::units::Span;
 
 /// What is wrong with these settings; empty when nothing is.
@@ -226,9 +226,9 @@ fn proxies(settings: &Settings, refusals: &mut Refusals) {
 }
 
 fn storage(settings: &Settings, refusals: &mut Refusals) {
-    if settings.store.engine == StoreEngine::Memory && !settings.development {
+    if settings.store.backend == StoreBackend::Memory && !settings.development {
         refusals.push(
-            "store.engine is `memory`: every payment would be forgotten when the server stops, so choose `fjall` (memory is for \
+            "store.backend is `memory`: every payment would be forgotten when the server stops, so choose `sqlite` (memory is for \
              development mode)"
                 .to_owned(),
         );

@@ -99,7 +99,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("[server]\nrequest_timeout = '1h'", "server.request_timeout"),
     ("[webhook]\nretry_after = '0s'", "webhook.retry_after"),
     ("[webhook]\nextra_ports = [0]", "webhook.extra_ports"),
-    ("[store]\nengine = 'memory'", "store.engine"),
+    ("[store]\nbackend = 'memory'", "store.backend"),
     ("[store]\ncache = '1MiB'", "store.cache"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
@@ -189,7 +189,7 @@ fn what_is_safe_is_not_refused() {
     for toml in [
         "",
         "development = true",
-        "development = true\n[store]\nengine = 'memory'\n[webhook]\nallow_private = true",
+        "development = true\n[store]\nbackend = 'memory'\n[webhook]\nallow_private = true",
         "[server]\nlisten = '0.0.0.0:80'\npublic_url = 'https://pay.example.com'",
         "[server]\npublic_url = 'http://localhost:8080'",
         "[mail]\nsmtp_url = 'smtp://user:hunter2@127.0.0.1:1025'",
@@ -215,8 +215,10 @@ fn what_is_safe_is_not_refused() {
 #[test]
 fn all_problems_are_found_at_once() {
     assert_eq!(
-        refusals("[service]\ncode = ''\n[sandbox]\nretention_days = 0\n[store]\nengine = 'memory'")
-            .len(),
+        refusals(
+            "[service]\ncode = ''\n[sandbox]\nretention_days = 0\n[store]\nbackend = 'memory'"
+        )
+        .len(),
         3
     );
 }

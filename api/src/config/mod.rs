@@ -11,5 +11,5 @@ mod units;
 pub use check::check;
 pub use load::{LoadError, Overrides, load};
 pub use proxy::TrustedProxies;
-pub use settings::{Isolation, LogFormat, Settings, StoreEngine};
+pub use settings::{Isolation, LogFormat, Settings, StoreBackend};
 pub use units::{Bytes, Span};

@@ -107,12 +107,11 @@ sections! {
 
     /// The embedded store.
     Store {
-        /// `fjall`, `sled`, or `memory` (development mode only: it forgets all).
-        engine: StoreEngine = StoreEngine::Fjall,
+        /// `sqlite`, `sled`, or `memory` (development mode only: it forgets all).
+        backend: StoreBackend = StoreBackend::Sqlite,
         /// Folder of the store. Without it: `store` in the data folder.
         path: Option<PathBuf> = None,
-        /// Memory for rows that were read from disk. A store of fjall takes up to twice as much for rows that it has not written out yet,
-        /// by what this was when it was made.
+        /// Memory for rows that were read from disk.
         cache: Bytes = Bytes(64 << 20),
     }
 
@@ -266,8 +265,8 @@ sections! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum StoreEngine {
-    Fjall,
+pub enum StoreBackend {
+    Sqlite,
     Sled,
     Memory,
 }

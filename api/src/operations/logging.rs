@@ -150,7 +150,7 @@ impl Write for LineWriter {
 }
 
 /// Parts that say much at `info` that is of no use to an operator.
-const QUIET: &str = "fjall=warn,lsm_tree=warn,sled=warn";
+const QUIET: &str = "sled=warn";
 /// The name under which answered requests are logged.
 pub const REQUESTS: &str = "switchyard::requests";
 const NO_REQUESTS: &str = ",switchyard::requests=off";

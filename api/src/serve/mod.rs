@@ -40,7 +40,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::config::{self, Settings, StoreEngine};
+use crate::config::{self, Settings, StoreBackend};
 use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
@@ -325,10 +325,10 @@ pub(crate) fn current_master_key(settings: &Settings) -> Result<MasterKey, Maste
 /// How the store of these settings is opened.
 pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
     StoreSettings {
-        engine: match settings.store.engine {
-            StoreEngine::Fjall => store::Engine::Fjall,
-            StoreEngine::Sled => store::Engine::Sled,
-            StoreEngine::Memory => store::Engine::Memory,
+        backend: match settings.store.backend {
+            StoreBackend::Sqlite => store::Backend::Sqlite,
+            StoreBackend::Sled => store::Backend::Sled,
+            StoreBackend::Memory => store::Backend::Memory,
         },
         path: settings.store_path(),
         cache_bytes: settings.store.cache.0,

@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::format::ensure_format;
 use crate::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use crate::store::{
-    Batch, CommitError, Death, Direction, Engine, MemoryDisk, Mortal, Store, StoreSettings, Table,
+    Backend, Batch, CommitError, Death, Direction, MemoryDisk, Mortal, Store, StoreSettings, Table,
 };
 use crate::transaction::tests::fixtures::World;
 use crate::transaction::{State, Status, Transaction};
@@ -254,11 +254,11 @@ proptest! {
 }
 
 #[tokio::test]
-async fn every_engine_tells_the_same_also_when_it_is_opened_again() {
-    for engine in [Engine::Fjall, Engine::Sled] {
+async fn every_backend_tells_the_same_also_when_it_is_opened_again() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
         let directory = tempfile::tempdir().unwrap();
         let settings = StoreSettings {
-            engine,
+            backend,
             path: directory.path().to_owned(),
             cache_bytes: 4 * 1024 * 1024,
         };
@@ -300,7 +300,7 @@ async fn every_engine_tells_the_same_also_when_it_is_opened_again() {
                     assert_eq!(
                         listed(&lives.store, &query).await,
                         expected,
-                        "{engine:?}, {query:?}"
+                        "{backend:?}, {query:?}"
                     );
                     assert!(expected.1 > 0, "{query:?}");
                 }

@@ -40,7 +40,7 @@ enum Kind {
     Value,
 }
 
-/// A change as an engine sees it. No value: the row is deleted.
+/// A change as a backend sees it. No value: the row is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change<'a> {
     pub table: Table,

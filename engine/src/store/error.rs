@@ -17,7 +17,7 @@ pub enum CommitError {
 /// A read that could not be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The engine failed, or is being reopened after a failure. It may be asked again later.
+    /// The backend failed, or is being reopened after a failure. It may be asked again later.
     #[error("the store can not read now: {reason}")]
     Unavailable { reason: String },
     /// A row that should carry a version is too short for one.
@@ -35,16 +35,17 @@ pub enum OpenError {
     )]
     Locked { path: PathBuf },
     #[error(
-        "the store in {path} was made by engine \"{found}\" and the settings ask for \"{wanted}\": set store.engine = \"{found}\", \
+        "the store in {path} was made by backend \"{found}\" and the settings ask for \"{wanted}\": set store.backend = \"{found}\", \
          or name an empty directory"
     )]
-    WrongEngine {
+    WrongBackend {
         path: PathBuf,
         found: String,
         wanted: &'static str,
     },
     #[error(
-        "the store in {path} has layout {found} and this program writes layout {wanted}: run the version that wrote it"
+        "the store in {path} has layout {found} and this program reads only layout {wanted}: run the \
+         program that wrote it, or name an empty directory"
     )]
     WrongLayout {
         path: PathBuf,
@@ -64,5 +65,5 @@ pub enum OpenError {
         source: io::Error,
     },
     #[error("the store in {path} does not open: {reason}. Restore a backup if this goes on")]
-    Engine { path: PathBuf, reason: String },
+    Backend { path: PathBuf, reason: String },
 }

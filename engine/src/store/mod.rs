@@ -5,24 +5,22 @@
 //! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival. `Conflict` changes nothing.
 //! - What is added to a row of counts is added by the only writer, once for a whole group of commits, and becomes durable together with
 //!   whatever else its commit changes: a count is exact, and counting never conflicts.
-//! - `Unavailable` changes nothing: the disk is full or failing. The store opens its engine again until it can write; should
-//!   the engine find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
+//! - `Unavailable` changes nothing: the disk is full or failing. The store opens its backend again until it can write; should
+//!   the backend find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
 //! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
 //!
-//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small engine trait
-//! (`kv`) with three engines: fjall, sled and memory. Reads go to the engine on the caller's thread, because they are answered
+//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small backend trait
+//! (`kv`) with three backends: SQLite, sled and memory. Reads go to the backend on the caller's thread, because they are answered
 //! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush that is
 //! under way, because sled shows rows before they are flushed.
 
 mod batch;
 mod company;
 mod error;
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing;
 mod kv;
 mod place;
 #[cfg(feature = "simulation")]
@@ -60,18 +58,17 @@ pub struct Store(Arc<Inner>);
 /// How to open a store.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
-    pub engine: Engine,
-    /// The directory of the store, made when there is none. The memory engine has no use for it.
+    pub backend: Backend,
+    /// The directory of the store, made when there is none. The memory backend has no use for it.
     pub path: PathBuf,
     /// Memory for rows that were read from disk.
     pub cache_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
-    Fjall,
-    Sled,
+pub enum Backend {
     Sqlite,
+    Sled,
     Memory,
 }
 
@@ -111,7 +108,7 @@ struct Inner {
 
 /// What the handles and the writer have in common.
 struct Shared {
-    /// None while the engine is being reopened, and after the store is closed.
+    /// None while the backend is being reopened, and after the store is closed.
     kv: ArcSwapOption<Box<dyn Kv>>,
     /// Why the store can not be used now.
     down: ArcSwapOption<String>,
@@ -131,18 +128,18 @@ struct Counters {
 impl Store {
     /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may take seconds.
     pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
-        if settings.engine == Engine::Memory {
+        if settings.backend == Backend::Memory {
             return Ok(Self::memory());
         }
-        let place = Arc::new(Place::take(&settings.path, settings.engine.name())?);
+        let place = Arc::new(Place::take(&settings.path, settings.backend.name())?);
         let reopen = Reopen {
             probe: {
                 let place = place.clone();
                 Box::new(move || place.probe())
             },
             open: {
-                let (engine, cache_bytes) = (settings.engine, settings.cache_bytes);
-                Box::new(move || engine.open(&place, cache_bytes))
+                let (backend, cache_bytes) = (settings.backend, settings.cache_bytes);
+                Box::new(move || backend.open(&place, cache_bytes))
             },
         };
         Self::start((reopen.open)()?, reopen)
@@ -167,7 +164,7 @@ impl Store {
         let reopen = Reopen {
             probe: Box::new(move || match probed.is_dead() {
                 false => Ok(()),
-                true => Err(OpenError::Engine {
+                true => Err(OpenError::Backend {
                     path: PathBuf::new(),
                     reason: "this process is dead".to_owned(),
                 }),
@@ -187,7 +184,7 @@ impl Store {
         let writer = thread::Builder::new()
             .name("store writer".to_owned())
             .spawn(move || writer.run())
-            .map_err(|error| OpenError::Engine {
+            .map_err(|error| OpenError::Backend {
                 path: PathBuf::new(),
                 reason: format!("no thread can be started ({error})"),
             })?;
@@ -279,7 +276,7 @@ impl Store {
             })
     }
 
-    /// Makes the commits that wait, then closes the engine and lets the directory go. Everything
+    /// Makes the commits that wait, then closes the backend and lets the directory go. Everything
     /// after it is refused. Returns whether the store could write to the end; `false` also when
     /// another call has closed it.
     pub async fn close(&self) -> bool {
@@ -373,12 +370,11 @@ impl Shared {
     }
 }
 
-impl Engine {
+impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Fjall => "fjall",
-            Self::Sled => "sled",
             Self::Sqlite => "sqlite",
+            Self::Sled => "sled",
             Self::Memory => "memory",
         }
     }
@@ -386,18 +382,17 @@ impl Engine {
     fn open(self, place: &Place, cache_bytes: u64) -> Result<Box<dyn Kv>, OpenError> {
         let open = |path: &Path| {
             self.open_at(path, cache_bytes)
-                .map_err(|error| OpenError::Engine {
+                .map_err(|error| OpenError::Backend {
                     path: place.path().to_owned(),
                     reason: error.to_string(),
                 })
         };
-        let path = place.engine_path(|path| open(path).map(drop))?;
+        let path = place.backend_path(|path| open(path).map(drop))?;
         open(&path)
     }
 
     fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {
         Ok(match self {
-            Self::Fjall => Box::new(kv::fjall::Fjall::open(path, cache_bytes)?),
             Self::Sled => Box::new(kv::sled::Sled::open(path, cache_bytes)?),
             Self::Sqlite => Box::new(kv::sqlite::Sqlite::open(path, cache_bytes)?),
             Self::Memory => Box::new(kv::memory::Memory::default()),

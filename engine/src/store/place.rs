@@ -1,4 +1,4 @@
-//! The directory of an embedded store: who may use it, and which engine's files are in it.
+//! The directory of an embedded store: who may use it, and which backend's files are in it.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use super::error::OpenError;
 
-/// A directory that this process holds, marked with its engine and layout, until this value is dropped.
+/// A directory that this process holds, marked with its backend and layout, until this value is dropped.
 pub(super) struct Place {
     path: PathBuf,
-    engine: &'static str,
+    backend: &'static str,
     _lock: File,
 }
 
 impl Place {
     /// Makes the directory when there is none, locks it, and checks or writes its marker. A full disk is no reason to refuse a
     /// store that is there: what is in it can be read.
-    pub(super) fn take(path: &Path, engine: &'static str) -> Result<Self, OpenError> {
+    pub(super) fn take(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
         let unwritable = |source| OpenError::Unwritable {
             path: path.to_owned(),
             source,
@@ -43,7 +43,7 @@ impl Place {
         }
         let place = Self {
             path: path.to_owned(),
-            engine,
+            backend,
             _lock: lock,
         };
         match fs::read_to_string(path.join(MARKER)) {
@@ -56,19 +56,19 @@ impl Place {
         Ok(place)
     }
 
-    /// Where the engine keeps its files. The first time, `make` makes them, under another name until they are complete and
-    /// durable: engines do not all open what a crash left of their first moments, and nothing can have been committed to it.
-    pub(super) fn engine_path(
+    /// Where the backend keeps its files. The first time, `make` makes them, under another name until they are complete and
+    /// durable: backends do not all open what a crash left of their first moments, and nothing can have been committed to it.
+    pub(super) fn backend_path(
         &self,
         make: impl FnOnce(&Path) -> Result<(), OpenError>,
     ) -> Result<PathBuf, OpenError> {
-        let path = self.path.join(self.engine);
+        let path = self.path.join(self.backend);
         let unwritable = |source| OpenError::Unwritable {
             path: self.path.clone(),
             source,
         };
         if !path.try_exists().map_err(unwritable)? {
-            let draft = self.path.join(format!("{}.new", self.engine));
+            let draft = self.path.join(format!("{}.new", self.backend));
             match fs::remove_dir_all(&draft) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(unwritable(error));
@@ -88,7 +88,7 @@ impl Place {
         &self.path
     }
 
-    /// Whether there is room to write at all: an engine needs some to recover.
+    /// Whether there is room to write at all: a backend needs some to recover.
     pub(super) fn probe(&self) -> Result<(), OpenError> {
         let path = self.path.join(PROBE);
         let written = write_durably(&path, &vec![0; PROBE_BYTES]);
@@ -109,11 +109,10 @@ impl Place {
             let line = marker.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|rest| rest.strip_prefix(" = "))
         };
-        let (Some(engine), Some(layout)) = (value("engine"), value("layout")) else {
-            return Err(OpenError::DamagedMarker {
-                path: self.path.join(MARKER),
-            });
+        let damaged = || OpenError::DamagedMarker {
+            path: self.path.join(MARKER),
         };
+        let layout = value("layout").ok_or_else(damaged)?;
         if layout != LAYOUT.to_string() {
             return Err(OpenError::WrongLayout {
                 path: self.path.clone(),
@@ -121,11 +120,12 @@ impl Place {
                 wanted: LAYOUT,
             });
         }
-        if engine != self.engine {
-            return Err(OpenError::WrongEngine {
+        let backend = value("backend").ok_or_else(damaged)?;
+        if backend != self.backend {
+            return Err(OpenError::WrongBackend {
                 path: self.path.clone(),
-                found: engine.to_owned(),
-                wanted: self.engine,
+                found: backend.to_owned(),
+                wanted: self.backend,
             });
         }
         Ok(())
@@ -135,8 +135,8 @@ impl Place {
     fn mark(&self) -> io::Result<()> {
         let draft = self.path.join(MARKER_DRAFT);
         let marker = format!(
-            "A store of Switchyard. Do not edit.\nengine = {}\nlayout = {LAYOUT}\n",
-            self.engine
+            "A store of Switchyard. Do not edit.\nbackend = {}\nlayout = {LAYOUT}\n",
+            self.backend
         );
         write_durably(&draft, marker.as_bytes())?;
         fs::rename(&draft, self.path.join(MARKER))?;
@@ -166,10 +166,10 @@ const LOCK: &str = "lock";
 const MARKER: &str = "STORE";
 const MARKER_DRAFT: &str = "STORE.new";
 const PROBE: &str = "room";
-/// What must fit on the disk before a failed engine is opened again.
+/// What must fit on the disk before a failed backend is opened again.
 const PROBE_BYTES: usize = 1024 * 1024;
-/// How rows are laid out in the engines. Raise it when a program of before could not read what this one writes.
-const LAYOUT: u32 = 1;
+/// How rows are laid out in the backends. Raise it when a program of before could not read what this one writes.
+const LAYOUT: u32 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn a_directory_is_for_one_holder_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let first = Place::take(directory.path(), "fjall").unwrap();
-        let second = Place::take(directory.path(), "fjall").err().unwrap();
+        let first = Place::take(directory.path(), "sqlite").unwrap();
+        let second = Place::take(directory.path(), "sqlite").err().unwrap();
         assert!(matches!(second, OpenError::Locked { .. }));
         assert!(
             second
@@ -187,7 +187,7 @@ mod tests {
                 .contains("is in use by another process: stop that one first")
         );
         drop(first);
-        Place::take(directory.path(), "fjall").unwrap();
+        Place::take(directory.path(), "sqlite").unwrap();
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/store");
-        Place::take(&path, "fjall").unwrap();
+        Place::take(&path, "sqlite").unwrap();
         for made in [path.as_path(), path.parent().unwrap()] {
             let mode = fs::metadata(made).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700, "{}", made.display());
@@ -203,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_stays_with_the_engine_that_made_it() {
+    fn a_directory_stays_with_the_backend_that_made_it() {
         let directory = tempfile::tempdir().unwrap();
         Place::take(directory.path(), "sled").unwrap();
-        let refused = Place::take(directory.path(), "fjall").err().unwrap();
+        let refused = Place::take(directory.path(), "sqlite").err().unwrap();
         assert!(
-            refused.to_string().contains("set store.engine = \"sled\""),
+            refused.to_string().contains("set store.backend = \"sled\""),
             "{refused}"
         );
         Place::take(directory.path(), "sled").unwrap();
@@ -218,14 +218,19 @@ mod tests {
     fn a_marker_of_another_layout_or_of_nonsense_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let marker = directory.path().join(MARKER);
-        fs::write(&marker, "engine = fjall\nlayout = 2\n").unwrap();
-        let refused = Place::take(directory.path(), "fjall").err().unwrap();
-        assert!(
-            matches!(refused, OpenError::WrongLayout { .. }),
-            "{refused}"
-        );
+        for other in [
+            "engine = fjall\nlayout = 1\n",
+            "backend = sqlite\nlayout = 3\n",
+        ] {
+            fs::write(&marker, other).unwrap();
+            let refused = Place::take(directory.path(), "sqlite").err().unwrap();
+            assert!(
+                matches!(refused, OpenError::WrongLayout { .. }),
+                "{refused}"
+            );
+        }
         fs::write(&marker, "").unwrap();
-        let refused = Place::take(directory.path(), "fjall").err().unwrap();
+        let refused = Place::take(directory.path(), "sqlite").err().unwrap();
         assert!(
             matches!(refused, OpenError::DamagedMarker { .. }),
             "{refused}"
@@ -237,7 +242,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
-        let refused = Place::take(&file.join("store"), "fjall").err().unwrap();
+        let refused = Place::take(&file.join("store"), "sqlite").err().unwrap();
         assert!(
             refused
                 .to_string()

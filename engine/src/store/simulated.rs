@@ -56,7 +56,7 @@ fn open(disk: &Disk) -> Result<Disk, OpenError> {
 }
 
 fn refused(reason: String) -> OpenError {
-    OpenError::Engine {
+    OpenError::Backend {
         path: std::path::PathBuf::new(),
         reason,
     }

@@ -29,7 +29,7 @@ pub enum Table {
     Case = 11,
     /// Raw requests that providers sent us.
     Callback = 12,
-    /// What the engine remembers about itself.
+    /// What the backend remembers about itself.
     Meta = 13,
     /// How many transactions there are, see `records`.
     Count = 14,
@@ -76,7 +76,7 @@ impl Table {
         self as u8
     }
 
-    /// Where this table stands in [`Table::ALL`], so that an engine can keep one thing a table in an array.
+    /// Where this table stands in [`Table::ALL`], so that a backend can keep one thing a table in an array.
     pub(super) const fn position(self) -> usize {
         self as usize - 1
     }

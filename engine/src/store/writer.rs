@@ -1,10 +1,10 @@
-//! The one thread that writes: group commit, and recovery of the engine when it fails.
+//! The one thread that writes: group commit, and recovery of the backend when it fails.
 //!
 //! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored rows and the changes of those
-//! before it, gives the accepted ones to the engine as one batch with one flush, and only then answers. When the engine fails,
-//! every commit of the group is answered `Unavailable`, and until the engine is open again so is every other.
+//! before it, gives the accepted ones to the backend as one batch with one flush, and only then answers. When the backend fails,
+//! every commit of the group is answered `Unavailable`, and until the backend is open again so is every other.
 //!
-//! An engine that panics has failed like one that answers an error, also when it does so while it is closed: the thread lives on
+//! A backend that panics has failed like one that answers an error, also when it does so while it is closed: the thread lives on
 //! and opens it again.
 
 use std::collections::{BTreeMap, HashMap};
@@ -44,9 +44,9 @@ pub(super) struct Reply {
     pub _batch: Batch,
 }
 
-/// How to open the engine again after it has failed.
+/// How to open the backend again after it has failed.
 pub(super) struct Reopen {
-    /// Says whether it is worth a try, before the failed engine, which may still answer reads, is given up.
+    /// Says whether it is worth a try, before the failed backend, which may still answer reads, is given up.
     pub probe: Box<dyn Fn() -> Result<(), OpenError> + Send>,
     pub open: Box<dyn Fn() -> Result<Box<dyn Kv>, OpenError> + Send>,
 }
@@ -55,7 +55,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     receiver: Receiver<Message>,
     reopen: Reopen,
-    /// Set from a failure of the engine until it is open again.
+    /// Set from a failure of the backend until it is open again.
     failure: Option<Failure>,
     group: Vec<Request>,
     crowd: Crowd,
@@ -63,7 +63,7 @@ pub(super) struct Writer {
 
 struct Failure {
     reason: String,
-    /// Puts the rows of the failed group back, should the engine find them in its log.
+    /// Puts the rows of the failed group back, should the backend find them in its log.
     undo: Vec<Row>,
 }
 
@@ -111,7 +111,7 @@ impl Writer {
         };
         let has_stored_all = self.failure.is_none();
         self.shared.mark_down(Some("it is closed".to_owned()));
-        self.close_engine(has_stored_all);
+        self.close_backend(has_stored_all);
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
             let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
@@ -134,7 +134,7 @@ impl Writer {
         self.group = group;
     }
 
-    /// Whether the engine has to be opened again.
+    /// Whether the backend has to be opened again.
     #[cfg(feature = "simulation")]
     pub(super) fn has_failed(&self) -> bool {
         self.failure.is_some()
@@ -154,7 +154,7 @@ impl Writer {
         self.serve();
     }
 
-    /// Fills the group with what waits. Blocks for the first commit, except when a failed engine waits to be reopened.
+    /// Fills the group with what waits. Blocks for the first commit, except when a failed backend waits to be reopened.
     /// Answers `Some` when the store is to be closed after this group.
     fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
         let mut next = match self.failure {
@@ -201,7 +201,7 @@ impl Writer {
         group.iter().map(|_| Err(unavailable())).collect()
     }
 
-    /// The hold on the engine ends with this call: a failed engine is closed only when nobody holds it.
+    /// The hold on the backend ends with this call: a failed backend is closed only when nobody holds it.
     fn try_write(&self, group: &[Request]) -> Result<Verdicts, Refused> {
         if let Some(failure) = &self.failure {
             return Err(Refused::Down(failure.reason.clone()));
@@ -224,13 +224,13 @@ impl Writer {
         }
     }
 
-    /// Notes that the engine has failed, and answers the reason to give.
+    /// Notes that the backend has failed, and answers the reason to give.
     fn fail(&mut self, failed: WriteFailed) -> String {
         let reason = failed.error.to_string();
         tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
         self.shared.mark_down(Some(reason.clone()));
         if !failed.readable {
-            self.close_engine(false);
+            self.close_backend(false);
         }
         self.failure = Some(Failure {
             reason: reason.clone(),
@@ -239,7 +239,7 @@ impl Writer {
         reason
     }
 
-    /// Opens the failed engine again, takes back what nobody was told of, and only then shows it to readers.
+    /// Opens the failed backend again, takes back what nobody was told of, and only then shows it to readers.
     fn recover(&mut self, failure: Failure) -> Option<Failure> {
         match contained(|| self.open_again(&failure.undo)) {
             Ok(kv) => {
@@ -257,7 +257,7 @@ impl Writer {
 
     fn open_again(&self, undo: &[Row]) -> Result<Box<dyn Kv>, KvError> {
         (self.reopen.probe)().map_err(describe)?;
-        self.close_engine(false);
+        self.close_backend(false);
         let kv = (self.reopen.open)().map_err(describe)?;
         let undo: Vec<_> = undo.iter().map(Row::change).collect();
         if !undo.is_empty()
@@ -269,9 +269,9 @@ impl Writer {
         Ok(kv)
     }
 
-    /// Takes the engine from the readers, waits for those that are in it, and closes it, in order
+    /// Takes the backend from the readers, waits for those that are in it, and closes it, in order
     /// unless it has failed.
-    fn close_engine(&self, in_order: bool) {
+    fn close_backend(&self, in_order: bool) {
         let Some(mut kv) = self.shared.kv.swap(None) else {
             return;
         };
@@ -308,7 +308,7 @@ fn write(kv: &dyn Kv, group: &[Request]) -> Result<Verdicts, WriteFailed> {
     Ok(verdicts)
 }
 
-/// Engines contain the panics they know of, and then say what to undo. After any other the engine may show anything.
+/// Backends contain the panics they know of, and then say what to undo. After any other the backend may show anything.
 fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
     contained(|| Ok(kv.write(changes))).unwrap_or_else(|error| {
         Err(WriteFailed {
@@ -319,7 +319,7 @@ fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
     })
 }
 
-/// Engines write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
+/// Backends write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
 fn close(kv: Box<dyn Kv>, in_order: bool) {
     let closed = contained(|| {
         let finished = if in_order { kv.finish() } else { Ok(()) };
@@ -327,7 +327,7 @@ fn close(kv: Box<dyn Kv>, in_order: bool) {
         finished
     });
     if let Err(error) = closed {
-        tracing::warn!(store.reason = %error, "the engine was not closed in order, what it has acknowledged is on disk");
+        tracing::warn!(store.reason = %error, "the backend was not closed in order, what it has acknowledged is on disk");
     }
 }
 
@@ -385,7 +385,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds to a row of counts, which is read from the engine when the group meets it first.
+    /// Adds to a row of counts, which is read from the backend when the group meets it first.
     fn add(
         &mut self,
         kv: &dyn Kv,
@@ -457,5 +457,5 @@ fn describe(error: OpenError) -> KvError {
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
-/// How long a failed engine rests before it is tried again; commits wait that long at most to be told.
+/// How long a failed backend rests before it is tried again; commits wait that long at most to be told.
 pub(super) const RETRY: Duration = Duration::from_millis(100);

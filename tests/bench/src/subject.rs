@@ -11,7 +11,7 @@ use switchyard_engine::engine::{EngineSettings, NewPayment};
 use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation};
 use switchyard_engine::ids::{Ids, PaymentId, TransactionId};
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{Direction, Engine as StoreEngine, Store, StoreSettings, Table};
+use switchyard_engine::store::{Backend, Direction, Store, StoreSettings, Table};
 use switchyard_engine::testing::{Bench, Wanted, amount};
 use switchyard_engine::transaction::ClientContext;
 use ulid::Ulid;
@@ -60,7 +60,7 @@ pub async fn start_with_gateways(
 /// The default store in `path`.
 pub fn store(path: &Path) -> Result<Store> {
     let settings = StoreSettings {
-        engine: StoreEngine::Fjall,
+        backend: Backend::Sqlite,
         path: path.join("store"),
         cache_bytes: 64 << 20,
     };

@@ -1,4 +1,4 @@
-//! Writes to a store until it is killed: `store_child <engine> <directory> [patient]`. Each commit is printed after its
+//! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit is printed after its
 //! acknowledgment. A patient one prints what the store refuses, and tries the same commit again.
 
 use std::path::PathBuf;
@@ -6,20 +6,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use switchyard_engine::store::{CommitError, Store};
-use switchyard_tests::store::rows::{LANES, check, commit, engine_named, settings};
+use switchyard_tests::store::rows::{LANES, backend_named, check, commit, settings};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (Some(engine), Some(directory)) = (
-        arguments.next().and_then(|name| engine_named(&name)),
+    let (Some(backend), Some(directory)) = (
+        arguments.next().and_then(|name| backend_named(&name)),
         arguments.next().map(PathBuf::from),
     ) else {
-        eprintln!("usage: store_child <engine> <directory> [patient]");
+        eprintln!("usage: store_child <backend> <directory> [patient]");
         return ExitCode::FAILURE;
     };
     let is_patient = arguments.next().is_some();
-    let store = match Store::open(&settings(engine, &directory)) {
+    let store = match Store::open(&settings(backend, &directory)) {
         Ok(store) => store,
         Err(error) => {
             eprintln!("{error}");

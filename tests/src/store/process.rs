@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use switchyard_engine::store::Engine;
+use switchyard_engine::store::Backend;
 
 /// What a killed child had said. Every line stands for an acknowledged commit.
 pub struct Said {
@@ -23,16 +23,16 @@ pub enum Kill {
     AfterMillis(u64),
 }
 
-/// Runs `program <engine> <directory>` until it is time, kills it with SIGKILL, and tells what it had said by then.
+/// Runs `program <backend> <directory>` until it is time, kills it with SIGKILL, and tells what it had said by then.
 pub fn run_and_kill(
     program: &str,
-    engine: Engine,
+    backend: Backend,
     directory: &Path,
     environment: &[(&str, &Path)],
     kill: Kill,
 ) -> std::io::Result<Said> {
     let mut child = Command::new(program)
-        .arg(engine.name())
+        .arg(backend.name())
         .arg(directory)
         .envs(environment.iter().copied())
         .stdin(Stdio::null())

@@ -7,25 +7,25 @@
 use std::collections::BTreeSet;
 
 use switchyard_engine::store::{
-    Batch, CommitError, Direction, Engine, Store, StoreSettings, Table, counts,
+    Backend, Batch, CommitError, Direction, Store, StoreSettings, Table, counts,
 };
 
 /// Writers that work at the same time.
 pub const LANES: u64 = 16;
 
 /// How the child and its parent open the same store.
-pub fn settings(engine: Engine, directory: &std::path::Path) -> StoreSettings {
+pub fn settings(backend: Backend, directory: &std::path::Path) -> StoreSettings {
     StoreSettings {
-        engine,
+        backend,
         path: directory.to_owned(),
         cache_bytes: 8 * 1024 * 1024,
     }
 }
 
-pub fn engine_named(name: &str) -> Option<Engine> {
-    [Engine::Fjall, Engine::Sled, Engine::Sqlite]
+pub fn backend_named(name: &str) -> Option<Backend> {
+    [Backend::Sqlite, Backend::Sled]
         .into_iter()
-        .find(|engine| engine.name() == name)
+        .find(|backend| backend.name() == name)
 }
 
 /// Makes the commit number `n`, counted from 1, of a lane.

@@ -22,7 +22,7 @@ const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "api/",
-        &["switchyard-gateway", "fjall", "sled"],
+        &["switchyard-gateway", "rusqlite", "sled"],
         "the API goes through the engine",
     ),
 ];

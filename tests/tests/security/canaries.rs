@@ -52,10 +52,7 @@ impl World {
         let feed = format!("http://127.0.0.1:1/rates?app_id={FEED_KEY}");
         let settings = vec![
             ("SWITCHYARD_LOG__FORMAT", "json"),
-            (
-                "SWITCHYARD_LOG__LEVEL",
-                "trace,fjall=trace,lsm_tree=trace,sled=trace",
-            ),
+            ("SWITCHYARD_LOG__LEVEL", "trace,rusqlite=trace,sled=trace"),
             ("SWITCHYARD_MAIL__SMTP_URL", leak(smtp)),
             ("SWITCHYARD_EXCHANGE__URL", leak(feed)),
             ("SWITCHYARD_SECRETS__MASTER_KEY", MASTER_KEY),

@@ -1,6 +1,5 @@
-//! What the embedded store asks of an engine below it.
+//! What the embedded store asks of a backend below it.
 
-pub(super) mod fjall;
 pub(super) mod memory;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod mortal;
@@ -15,7 +14,7 @@ use super::batch::Change;
 use super::table::Table;
 use super::{Direction, KeyValues};
 
-/// An embedded engine: ordered rows in tables, an atomic batch, a flush that a power cut does not undo.
+/// An embedded backend: ordered rows in tables, an atomic batch, a flush that a power cut does not undo.
 ///
 /// One thread writes, any thread reads.
 pub(super) trait Kv: Send + Sync {
@@ -31,7 +30,7 @@ pub(super) trait Kv: Send + Sync {
 
     /// Makes all these changes, or none, and returns when they survive a power cut. No row comes twice in `changes`.
     ///
-    /// After an error this engine is not written to any more. It is closed and opened again, and `undo` is written first.
+    /// After an error this backend is not written to any more. It is closed and opened again, and `undo` is written first.
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed>;
 
     /// Puts all that was written where the next opening finds it without reading a log. The last
@@ -50,18 +49,18 @@ pub(super) struct Scan<'a> {
     pub limit: usize,
 }
 
-/// What an engine says when it fails, in its own words.
+/// What a backend says when it fails, in its own words.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct KvError(pub String);
 
-/// A batch that did not become durable. The engine may find it again in its log when it is reopened, though nobody was told
+/// A batch that did not become durable. The backend may find it again in its log when it is reopened, though nobody was told
 /// that it was committed: `undo` puts the rows back to what they were.
 #[derive(Debug)]
 pub(super) struct WriteFailed {
     pub error: KvError,
     pub undo: Vec<Row>,
-    /// Whether reads of the failed engine still show the rows as they were before the batch.
+    /// Whether reads of the failed backend still show the rows as they were before the batch.
     pub readable: bool,
 }
 
@@ -106,13 +105,13 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
         .collect()
 }
 
-/// Runs what an engine does, and makes an error of a panic: engines panic on some errors of the disk, and the writer must
+/// Runs what a backend does, and makes an error of a panic: backends panic on some errors of the disk, and the writer must
 /// outlive that to reopen them.
 pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
-    // What a panic leaves behind is not looked at: after an error the engine is closed and opened again.
+    // What a panic leaves behind is not looked at: after an error the backend is closed and opened again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(KvError(
-            "the engine has panicked, its message is in the log".to_owned(),
+            "the backend has panicked, its message is in the log".to_owned(),
         ))
     })
 }

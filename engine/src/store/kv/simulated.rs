@@ -46,7 +46,7 @@ pub enum FlushEnd {
     FailedAndKept,
     /// The process dies before any of it is durable.
     Lost,
-    /// The process dies when so many of its rows are made. What an engine's checksums are there against.
+    /// The process dies when so many of its rows are made. What a backend's checksums are there against.
     Torn(usize),
 }
 
@@ -65,7 +65,7 @@ impl Disk {
         }
     }
 
-    /// The same disk as an engine shows it that has read the journal.
+    /// The same disk as a backend shows it that has read the journal.
     pub(in crate::store) fn opened(&self) -> Result<Self, KvError> {
         let left = std::mem::take(&mut *self.left());
         for row in &left {
@@ -93,7 +93,7 @@ impl Disk {
         all.collect()
     }
 
-    /// Whether the engine on it has to be opened again before it writes.
+    /// Whether the backend on it has to be opened again before it writes.
     pub(in crate::store) fn probe(&self) -> bool {
         !self.failing.swap(false, Ordering::SeqCst)
     }

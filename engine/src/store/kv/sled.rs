@@ -1,8 +1,8 @@
-//! The sled engine, the second choice: all tables in one tree, told apart by the first byte of the key.
+//! The sled backend, the second choice: all tables in one tree, told apart by the first byte of the key.
 //!
 //! sled shows a batch before it is flushed. So reads wait while a batch is under way, and are refused after one that failed:
 //! they see nothing that a power cut could take back. On Linux sled flushes with `sync_file_range`, which leaves the data in
-//! the disk's cache and the file's length unwritten, and it never flushes the files it keeps large nodes in. So this engine
+//! the disk's cache and the file's length unwritten, and it never flushes the files it keeps large nodes in. So this backend
 //! follows every flush with an `fdatasync` of all that sled wrote.
 
 use std::collections::BTreeSet;
@@ -47,17 +47,17 @@ impl Sled {
             .mode(Mode::HighThroughput)
             .flush_every_ms(None) // only an acknowledgment needs a flush
             .open()?;
-        let engine = Self {
+        let backend = Self {
             database,
             file: File::open(path.join("db"))?,
             blobs: path.join("blobs"),
             durable_blobs: Mutex::default(),
             applying: RwLock::new(false),
         };
-        engine.sync()?;
+        backend.sync()?;
         // The names of the files are data as well.
         File::open(path)?.sync_all()?;
-        Ok(engine)
+        Ok(backend)
     }
 
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
@@ -87,7 +87,7 @@ impl Sled {
         match *applying {
             false => Ok(applying),
             true => Err(KvError(
-                "the last batch could not be flushed, the engine is opened again".to_owned(),
+                "the last batch could not be flushed, the backend is opened again".to_owned(),
             )),
         }
     }
@@ -216,15 +216,15 @@ mod tests {
             key: b"key",
             value: Some(b"value"),
         };
-        let engine = Sled::open(directory.path(), 1024 * 1024).unwrap();
-        engine.write(&[change]).unwrap();
-        drop(engine);
+        let backend = Sled::open(directory.path(), 1024 * 1024).unwrap();
+        backend.write(&[change]).unwrap();
+        drop(backend);
         let half = directory.path().join("snap.FFFFFFFFFFFFFFFF.generating");
         fs::write(half, "half").unwrap();
-        let engine =
+        let backend =
             Sled::open(directory.path(), 1024 * 1024).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
-            engine.get(Table::Meta, b"key").unwrap(),
+            backend.get(Table::Meta, b"key").unwrap(),
             Some(b"value".to_vec())
         );
     }
@@ -237,12 +237,12 @@ mod tests {
             key: b"key",
             value: Some(value),
         };
-        let engine = Sled::open(directory.path(), 1024 * 1024).unwrap();
-        engine.write(&[change(b"before")]).unwrap();
+        let backend = Sled::open(directory.path(), 1024 * 1024).unwrap();
+        backend.write(&[change(b"before")]).unwrap();
         fs::remove_dir_all(directory.path().join("blobs")).unwrap(); // applied and flushed by sled, but not synced
-        let failed = engine.write(&[change(b"after")]).unwrap_err();
+        let failed = backend.write(&[change(b"after")]).unwrap_err();
         assert_eq!(failed.undo[0].value, Some(b"before".to_vec()));
-        assert!(engine.get(Table::Meta, b"key").is_err());
+        assert!(backend.get(Table::Meta, b"key").is_err());
         let all = Scan {
             table: Table::Meta,
             from: b"",
@@ -250,6 +250,6 @@ mod tests {
             direction: Direction::Forward,
             limit: 10,
         };
-        assert!(engine.scan(&all).is_err());
+        assert!(backend.scan(&all).is_err());
     }
 }

@@ -266,7 +266,7 @@ const BUSY: Duration = Duration::from_millis(5);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Batch, Engine, Store, StoreSettings};
+    use crate::store::{Backend, Batch, Store, StoreSettings};
 
     const CACHE: u64 = 8 * 1024 * 1024;
 
@@ -338,7 +338,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store");
         let settings = StoreSettings {
-            engine: Engine::Sqlite,
+            backend: Backend::Sqlite,
             path: path.clone(),
             cache_bytes: CACHE,
         };

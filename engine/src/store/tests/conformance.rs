@@ -1,4 +1,4 @@
-//! What every engine must do, as one suite that each engine runs. A new engine is one line at the end of this file.
+//! What every backend must do, as one suite that each backend runs. A new backend is one line at the end of this file.
 
 use std::task::{Context, Poll, Waker};
 
@@ -7,19 +7,19 @@ use crate::store::*;
 
 /// A store and where it lives, so that a test can close and open it again.
 struct Home {
-    engine: Engine,
+    backend: Backend,
     directory: tempfile::TempDir,
 }
 
 impl Home {
-    fn new(engine: Engine) -> Self {
+    fn new(backend: Backend) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        Self { engine, directory }
+        Self { backend, directory }
     }
 
     fn open(&self) -> Store {
         Store::open(&StoreSettings {
-            engine: self.engine,
+            backend: self.backend,
             path: self.directory.path().join("store"),
             cache_bytes: 4 * 1024 * 1024,
         })
@@ -551,29 +551,28 @@ async fn large_values_are_kept(home: Home) {
 }
 
 macro_rules! conformance {
-    ($module:ident, $engine:expr, [$($rule:ident),* $(,)?]) => {
+    ($module:ident, $backend:expr, [$($rule:ident),* $(,)?]) => {
         mod $module {
             use super::*;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $rule() {
-                    super::$rule(Home::new($engine)).await;
+                    super::$rule(Home::new($backend)).await;
                 }
             )*
         }
     };
 }
 
-macro_rules! every_engine {
+macro_rules! every_backend {
     ([$($rule:ident),* $(,)?], on_disk: [$($disk:ident),* $(,)?]) => {
-        conformance!(fjall, Engine::Fjall, [$($rule,)* $($disk,)*]);
-        conformance!(sqlite, Engine::Sqlite, [$($rule,)* $($disk,)*]);
-        conformance!(sled, Engine::Sled, [$($rule,)* $($disk,)*]);
-        conformance!(memory, Engine::Memory, [$($rule,)*]);
+        conformance!(sqlite, Backend::Sqlite, [$($rule,)* $($disk,)*]);
+        conformance!(sled, Backend::Sled, [$($rule,)* $($disk,)*]);
+        conformance!(memory, Backend::Memory, [$($rule,)*]);
     };
 }
 
-every_engine!(
+every_backend!(
     [
         a_commit_puts_and_deletes_rows_in_several_tables,
         the_later_change_of_a_row_in_one_batch_stays,

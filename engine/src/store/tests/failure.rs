@@ -1,4 +1,4 @@
-//! What the store does when its engine fails: a double over the memory engine fails on command.
+//! What the store does when its backend fails: a double over the memory backend fails on command.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,7 +10,7 @@ use crate::store::kv::memory::Memory;
 use crate::store::kv::{Row, WriteFailed};
 use crate::store::*;
 
-/// A disk that outlives the engines that are opened on it, and what it does to them.
+/// A disk that outlives the backends that are opened on it, and what it does to them.
 #[derive(Clone, Default)]
 struct Disk(Arc<Faults>);
 
@@ -19,23 +19,23 @@ struct Faults {
     rows: Memory,
     /// Writes fail.
     is_full: AtomicBool,
-    /// The rows of a write that fails are found all the same when the engine is opened again.
+    /// The rows of a write that fails are found all the same when the backend is opened again.
     log_keeps_what_failed: AtomicBool,
-    /// A failed engine answers no reads.
+    /// A failed backend answers no reads.
     is_unreadable: AtomicBool,
     does_not_open: AtomicBool,
     failed: Mutex<Vec<Row>>,
     writes: AtomicU64,
     /// Writes wait.
     is_held: AtomicBool,
-    /// Whatever is asked of an engine, it panics.
+    /// Whatever is asked of a backend, it panics.
     panics: AtomicBool,
     panics_when_closed: AtomicBool,
-    /// Engines that were closed.
+    /// Backends that were closed.
     closed: AtomicU64,
 }
 
-/// An engine that is open on the disk.
+/// A backend that is open on the disk.
 struct Opened(Arc<Faults>);
 
 impl Disk {
@@ -64,7 +64,7 @@ impl Disk {
     }
 
     fn refusal(&self, reason: &str) -> OpenError {
-        OpenError::Engine {
+        OpenError::Backend {
             path: PathBuf::from("disk"),
             reason: reason.to_owned(),
         }
@@ -73,7 +73,7 @@ impl Disk {
 
 impl Opened {
     fn may_panic(&self) {
-        assert!(!self.0.panics.load(SeqCst), "the engine panics");
+        assert!(!self.0.panics.load(SeqCst), "the backend panics");
     }
 }
 
@@ -81,7 +81,7 @@ impl Drop for Opened {
     fn drop(&mut self) {
         self.0.closed.fetch_add(1, SeqCst);
         let panics = self.0.panics_when_closed.load(SeqCst);
-        assert!(!panics, "the engine panics when it is closed");
+        assert!(!panics, "the backend panics when it is closed");
     }
 }
 
@@ -172,7 +172,7 @@ async fn a_full_disk_refuses_the_whole_group_and_leaves_the_rows_as_they_were() 
     }
     assert!(
         disk.0.writes.load(SeqCst) <= before + 2,
-        "nothing is written to a failed engine"
+        "nothing is written to a failed backend"
     );
     assert_eq!(
         text(&store, Table::Meta, "a").await.as_deref(),
@@ -202,7 +202,7 @@ async fn the_store_recovers_by_itself_when_there_is_room_again() {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_taken_back_when_the_engine_finds_it_in_its_log() {
+async fn what_was_refused_is_taken_back_when_the_backend_finds_it_in_its_log() {
     let disk = Disk::default();
     disk.0.log_keeps_what_failed.store(true, SeqCst);
     let store = disk.store();
@@ -237,7 +237,7 @@ async fn what_was_refused_is_taken_back_when_the_engine_finds_it_in_its_log() {
 }
 
 #[tokio::test]
-async fn an_engine_that_does_not_open_again_is_tried_until_it_does() {
+async fn a_backend_that_does_not_open_again_is_tried_until_it_does() {
     let disk = Disk::default();
     disk.0.is_unreadable.store(true, SeqCst);
     let store = disk.store();
@@ -262,7 +262,7 @@ async fn an_engine_that_does_not_open_again_is_tried_until_it_does() {
 }
 
 #[tokio::test]
-async fn an_engine_that_panics_when_it_is_closed_is_opened_again() {
+async fn a_backend_that_panics_when_it_is_closed_is_opened_again() {
     let disk = Disk::default();
     disk.0.is_unreadable.store(true, SeqCst);
     disk.0.panics_when_closed.store(true, SeqCst);
@@ -288,7 +288,7 @@ async fn an_engine_that_panics_when_it_is_closed_is_opened_again() {
 }
 
 #[tokio::test]
-async fn an_engine_that_panics_in_a_check_or_a_write_has_failed_like_any_other() {
+async fn a_backend_that_panics_in_a_check_or_a_write_has_failed_like_any_other() {
     let disk = Disk::default();
     disk.0.panics_when_closed.store(true, SeqCst);
     let store = disk.store();
@@ -308,7 +308,7 @@ async fn an_engine_that_panics_in_a_check_or_a_write_has_failed_like_any_other()
 }
 
 #[tokio::test]
-async fn an_engine_that_panics_while_it_is_opened_again_is_tried_until_it_does_not() {
+async fn a_backend_that_panics_while_it_is_opened_again_is_tried_until_it_does_not() {
     let disk = Disk::default();
     disk.0.is_unreadable.store(true, SeqCst);
     disk.0.panics_when_closed.store(true, SeqCst);

@@ -1,4 +1,4 @@
-//! What the engines of the store must do, and what the store does when one fails.
+//! What the backends of the store must do, and what the store does when one fails.
 
 mod conformance;
 mod failure;
