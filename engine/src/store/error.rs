@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::kv::KvError;
+
 /// A commit that was not made. Nothing of it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
@@ -20,11 +22,23 @@ pub enum StoreError {
     /// The backend failed, or is being reopened after a failure. It may be asked again later.
     #[error("the store can not read now: {reason}")]
     Unavailable { reason: String },
+    /// A row is not what was written.
+    #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
+    Damaged { table: &'static str, kind: String },
     /// A row that should carry a version is too short for one.
     #[error(
         "a row of table {table} carries no version: the store was written by another program or is damaged, restore a backup"
     )]
     NoVersion { table: &'static str },
+}
+
+impl From<KvError> for StoreError {
+    fn from(error: KvError) -> Self {
+        match error {
+            KvError::Failed(reason) => Self::Unavailable { reason },
+            KvError::Damaged { table, kind } => Self::Damaged { table, kind },
+        }
+    }
 }
 
 /// A store that could not be opened.

@@ -9,6 +9,7 @@
 //!   the backend find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
+//! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
 //! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
@@ -41,6 +42,7 @@ use tokio::sync::{Semaphore, oneshot};
 pub use self::batch::{Batch, counts};
 use self::company::Company;
 pub use self::error::{CommitError, OpenError, StoreError};
+use self::kv::checked::Checked;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
@@ -342,9 +344,7 @@ impl Shared {
 
     fn read<T>(&self, read: impl FnOnce(&dyn Kv) -> Result<T, KvError>) -> Result<T, StoreError> {
         match &*self.kv.load() {
-            Some(kv) => read(kv.as_ref().as_ref()).map_err(|error| StoreError::Unavailable {
-                reason: error.to_string(),
-            }),
+            Some(kv) => Ok(read(kv.as_ref().as_ref())?),
             None => Err(StoreError::Unavailable {
                 reason: self.reason(),
             }),
@@ -393,8 +393,8 @@ impl Backend {
 
     fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {
         Ok(match self {
-            Self::Sled => Box::new(kv::sled::Sled::open(path, cache_bytes)?),
-            Self::Sqlite => Box::new(kv::sqlite::Sqlite::open(path, cache_bytes)?),
+            Self::Sled => Box::new(Checked(kv::sled::Sled::open(path, cache_bytes)?)),
+            Self::Sqlite => Box::new(Checked(kv::sqlite::Sqlite::open(path, cache_bytes)?)),
             Self::Memory => Box::new(kv::memory::Memory::default()),
         })
     }

@@ -248,7 +248,8 @@ impl Writer {
                 tracing::info!("the store writes again");
                 None
             }
-            Err(KvError(reason)) => {
+            Err(error) => {
+                let reason = error.to_string();
                 self.shared.mark_down(Some(reason.clone()));
                 Some(Failure { reason, ..failure })
             }
@@ -261,7 +262,7 @@ impl Writer {
         let kv = (self.reopen.open)().map_err(describe)?;
         let undo: Vec<_> = undo.iter().map(Row::change).collect();
         if !undo.is_empty()
-            && let Err(again) = change(kv.as_ref(), &undo)
+            && let Err(again) = change(|| kv.undo(&undo))
         {
             close(kv, false);
             return Err(again.error);
@@ -303,14 +304,14 @@ fn write(kv: &dyn Kv, group: &[Request]) -> Result<Verdicts, WriteFailed> {
         changes[at].value = sum.iter().any(|&byte| byte != 0).then_some(sum);
     }
     if !changes.is_empty() {
-        change(kv, &changes)?;
+        change(|| kv.write(&changes))?;
     }
     Ok(verdicts)
 }
 
 /// Backends contain the panics they know of, and then say what to undo. After any other the backend may show anything.
-fn change(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
-    contained(|| Ok(kv.write(changes))).unwrap_or_else(|error| {
+fn change(write: impl FnOnce() -> Result<(), WriteFailed>) -> Result<(), WriteFailed> {
+    contained(|| Ok(write())).unwrap_or_else(|error| {
         Err(WriteFailed {
             error,
             undo: Vec::new(),
@@ -336,24 +337,15 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<
     let mut rows = Rows::with_capacity(requests.iter().map(|request| request.batch.len()).sum());
     let mut verdicts = Vec::with_capacity(requests.len());
     for Request { batch, .. } in requests {
-        let mut verdict = Ok(());
-        for (table, key, check) in batch.checks() {
-            let holds = match rows.latest.get(&(table, key)) {
-                Some(&at) => check.holds(rows.value(at)),
-                None => check.holds(kv.get_on_writer(table, key)?.as_deref()),
-            };
-            if !holds {
-                verdict = Err(CommitError::Conflict);
-                break;
-            }
-        }
-        if verdict.is_ok() {
-            batch.changes().for_each(|change| rows.set(change));
-            for (table, key, numbers) in batch.additions() {
-                rows.add(kv, table, key, numbers)?;
-            }
-        }
-        verdicts.push(verdict);
+        verdicts.push(match rows.take(kv, batch) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CommitError::Conflict),
+            // Only the commits that need a damaged row are refused.
+            Err(damaged @ KvError::Damaged { .. }) => Err(CommitError::Unavailable {
+                reason: damaged.to_string(),
+            }),
+            Err(error) => return Err(error),
+        });
     }
     Ok((verdicts, rows))
 }
@@ -365,6 +357,31 @@ impl<'a> Rows<'a> {
             latest: HashMap::with_capacity_and_hasher(rows, Quick::default()),
             sums: BTreeMap::new(),
         }
+    }
+
+    /// Takes the changes of a commit if all its checks hold. After an error nothing of it is taken.
+    fn take(&mut self, kv: &dyn Kv, batch: &'a Batch) -> Result<bool, KvError> {
+        for (table, key, check) in batch.checks() {
+            let holds = match self.latest.get(&(table, key)) {
+                Some(&at) => check.holds(self.value(at)),
+                None => check.holds(kv.get_on_writer(table, key)?.as_deref()),
+            };
+            if !holds {
+                return Ok(false);
+            }
+        }
+        let mut stored = Vec::new();
+        for (table, key, _) in batch.additions() {
+            stored.push(match self.latest.contains_key(&(table, key)) {
+                true => None,
+                false => kv.get_on_writer(table, key)?,
+            });
+        }
+        batch.changes().for_each(|change| self.set(change));
+        for ((table, key, numbers), stored) in batch.additions().zip(stored) {
+            self.add(table, key, numbers, stored);
+        }
+        Ok(true)
     }
 
     fn value(&self, at: usize) -> Option<&[u8]> {
@@ -385,18 +402,12 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds to a row of counts, which is read from the backend when the group meets it first.
-    fn add(
-        &mut self,
-        kv: &dyn Kv,
-        table: Table,
-        key: &'a [u8],
-        numbers: &[u8],
-    ) -> Result<(), KvError> {
+    /// Adds to a row of counts. `stored`: the row in the backend, for the group's first addition.
+    fn add(&mut self, table: Table, key: &'a [u8], numbers: &[u8], stored: Option<Vec<u8>>) {
         let at = match self.latest.get(&(table, key)) {
             Some(&at) => at,
             None => {
-                let sum = kv.get_on_writer(table, key)?.unwrap_or_default();
+                let sum = stored.unwrap_or_default();
                 let at = self.changes.len();
                 self.set(Change {
                     table,
@@ -418,7 +429,6 @@ impl<'a> Rows<'a> {
                 "a count would have fallen below zero and stays there: the store is damaged, restore it from a backup"
             );
         }
-        Ok(())
     }
 }
 
@@ -450,7 +460,7 @@ impl Hasher for QuickHasher {
 
 /// An error with its cause, in one sentence.
 fn describe(error: OpenError) -> KvError {
-    KvError(match std::error::Error::source(&error) {
+    KvError::Failed(match std::error::Error::source(&error) {
         Some(source) => format!("{error} ({source})"),
         None => error.to_string(),
     })

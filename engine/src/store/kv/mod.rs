@@ -1,5 +1,6 @@
 //! What the embedded store asks of a backend below it.
 
+pub(super) mod checked;
 pub(super) mod memory;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod mortal;
@@ -33,6 +34,11 @@ pub(super) trait Kv: Send + Sync {
     /// After an error this backend is not written to any more. It is closed and opened again, and `undo` is written first.
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed>;
 
+    /// Writes the rows that a failed write returned as its `undo`.
+    fn undo(&self, rows: &[Change<'_>]) -> Result<(), WriteFailed> {
+        self.write(rows)
+    }
+
     /// Puts all that was written where the next opening finds it without reading a log. The last
     /// call before a backend that has not failed is closed.
     fn finish(&self) -> Result<(), KvError> {
@@ -49,10 +55,15 @@ pub(super) struct Scan<'a> {
     pub limit: usize,
 }
 
-/// What a backend says when it fails, in its own words.
+/// Why a backend did not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct KvError(pub String);
+pub(super) enum KvError {
+    /// What the backend says when it fails, in its own words.
+    #[error("{0}")]
+    Failed(String),
+    #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
+    Damaged { table: &'static str, kind: String },
+}
 
 /// A batch that did not become durable. The backend may find it again in its log when it is reopened, though nobody was told
 /// that it was committed: `undo` puts the rows back to what they were.
@@ -110,7 +121,7 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
 pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
     // What a panic leaves behind is not looked at: after an error the backend is closed and opened again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(KvError(
+        Err(KvError::Failed(
             "the backend has panicked, its message is in the log".to_owned(),
         ))
     })
@@ -118,6 +129,6 @@ pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<
 
 impl From<std::io::Error> for KvError {
     fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
+        Self::Failed(error.to_string())
     }
 }

@@ -88,7 +88,7 @@ impl Kv for Mortal {
             }
         }
         Err(WriteFailed {
-            error: KvError("this process is dead".to_owned()),
+            error: KvError::Failed("this process is dead".to_owned()),
             undo: Vec::new(),
             readable: true,
         })

@@ -111,7 +111,7 @@ impl Kv for Disk {
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
         let failed = |reason: &str, undo| {
             Err(WriteFailed {
-                error: KvError(reason.to_owned()),
+                error: KvError::Failed(reason.to_owned()),
                 undo,
                 readable: true,
             })

@@ -86,7 +86,7 @@ impl Sled {
         let applying = self.applying.read().unwrap_or_else(PoisonError::into_inner);
         match *applying {
             false => Ok(applying),
-            true => Err(KvError(
+            true => Err(KvError::Failed(
                 "the last batch could not be flushed, the backend is opened again".to_owned(),
             )),
         }
@@ -164,7 +164,7 @@ fn wait_for_the_last_handle(path: &Path) -> Result<(), KvError> {
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
     }
-    Err(KvError(
+    Err(KvError::Failed(
         "a handle on it that was closed does not let it go".to_owned(),
     ))
 }
@@ -194,7 +194,7 @@ fn tree_key(table: Table, key: &[u8]) -> Vec<u8> {
 
 impl From<Error> for KvError {
     fn from(error: Error) -> Self {
-        Self(match error {
+        Self::Failed(match error {
             Error::Io(error) => error.to_string(),
             other => other.to_string(),
         })

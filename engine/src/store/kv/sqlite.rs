@@ -16,10 +16,12 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
 use self::log::Log;
+use super::checked::damaged;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
 use crate::store::table::Table;
@@ -89,7 +91,7 @@ impl Sqlite {
 
     /// Reads with a connection that nobody else uses meanwhile. A connection whose read failed is
     /// closed.
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, KvError> {
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, KvError>) -> Result<T, KvError> {
         let idle = self.readers().pop();
         let connection = match idle {
             Some(connection) => connection,
@@ -131,7 +133,7 @@ impl Kv for Sqlite {
 
     fn get_on_writer(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
         // The cache of this connection outlives its own commits; a reader's does not.
-        Ok(get(&self.writer().connection, table, key)?)
+        get(&self.writer().connection, table, key)
     }
 
     fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
@@ -144,9 +146,10 @@ impl Kv for Sqlite {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map(params![scan.from, scan.to, limit], |row| {
-                Ok((row.get(0)?, row.get(1)?))
+                Ok((bytes(row, 0)?, bytes(row, 1)?))
             })?;
-            rows.collect()
+            rows.collect::<Result<_, _>>()
+                .map_err(|error| describe(error, scan.table, scan.from))
         })
     }
 
@@ -209,11 +212,28 @@ fn make_tables(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
     let mut statement = connection.prepare_cached(&STATEMENTS[table.position()].get)?;
     statement
-        .query_row(params![key], |row| row.get(0))
+        .query_row(params![key], |row| bytes(row, 0))
         .optional()
+        .map_err(|error| describe(error, table, key))
+}
+
+/// The bytes of a column. A damaged row may have another type; then its checksum is wrong.
+fn bytes(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, Error> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes.to_vec(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Vec::new(),
+    })
+}
+
+/// An error of a read: damage concerns the row that was read, any other the whole backend.
+fn describe(error: Error, table: Table, key: &[u8]) -> KvError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt) => damaged(table, key),
+        _ => error.into(),
+    }
 }
 
 /// The b-tree that holds the rows of a table. Tables whose keys begin with the same id share one:
@@ -247,7 +267,7 @@ static STATEMENTS: LazyLock<[Statements; Table::ALL.len()]> = LazyLock::new(|| {
 
 impl From<Error> for KvError {
     fn from(error: Error) -> Self {
-        Self(match error.sqlite_error_code() {
+        Self::Failed(match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 format!("the database is damaged, restore a backup ({error})")
             }

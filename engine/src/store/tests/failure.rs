@@ -111,7 +111,7 @@ impl Kv for Opened {
         };
         *self.0.failed.lock().unwrap() = changes.iter().map(owned).collect();
         Err(WriteFailed {
-            error: KvError("no space left on device".to_owned()),
+            error: KvError::Failed("no space left on device".to_owned()),
             undo: kv::before(self, changes).unwrap(),
             readable: !self.0.is_unreadable.load(SeqCst),
         })

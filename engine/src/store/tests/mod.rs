@@ -1,6 +1,7 @@
 //! What the backends of the store must do, and what the store does when one fails.
 
 mod conformance;
+mod damage;
 mod failure;
 
 use super::*;

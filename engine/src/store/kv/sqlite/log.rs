@@ -82,7 +82,7 @@ impl Log {
         writer.busy_timeout(LAST_READERS)?;
         match checkpoint(writer, CheckpointMode::TRUNCATE)? {
             true => Ok(()),
-            false => Err(KvError(
+            false => Err(KvError::Failed(
                 "another program reads the database, its log was not emptied".to_owned(),
             )),
         }
