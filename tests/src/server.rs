@@ -47,6 +47,8 @@ pub struct Server {
     /// Port of the operators' listener; none: development mode, where one listener serves
     /// everything.
     admin_port: Option<u16>,
+    /// Whether a store that has lost what it acknowledged is opened.
+    accepts_loss: bool,
     dev: Dev,
 }
 
@@ -62,6 +64,7 @@ impl Server {
             port,
             setup,
             admin_port: None,
+            accepts_loss: false,
             dev,
         };
         server.up().await?;
@@ -89,6 +92,11 @@ impl Server {
         Ok(())
     }
 
+    /// From the next start on a store is opened although it has lost what it acknowledged.
+    pub fn accept_loss(&mut self) {
+        self.accepts_loss = true;
+    }
+
     /// Starts the process, and waits for nothing.
     pub fn launch(&mut self) -> anyhow::Result<()> {
         ensure!(self.process.is_none(), "it runs already");
@@ -112,6 +120,9 @@ impl Server {
         command
             .arg("--rate-limit")
             .arg(self.setup.rate_limit.unwrap_or(0).to_string());
+        if self.accepts_loss {
+            command.arg("--accept-loss");
+        }
         command.envs(
             self.setup
                 .settings

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::failed;
 use crate::config::{self, Overrides};
-use crate::serve::{self, Failure, Source};
+use crate::serve::{self, Failure, Loss, Source};
 
 #[derive(Args)]
 pub struct Serve {
@@ -33,6 +33,10 @@ pub struct Serve {
     /// Requests that a key may make in a minute, in place of rate_limit.per_minute; 0: no limit
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
+    /// Open a store that has lost what it acknowledged, for example an older copy. What is gone
+    /// is unknown from then on: a repeated request moves money a second time
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 impl Serve {
@@ -53,7 +57,11 @@ impl Serve {
             Ok(settings) => settings,
             Err(why) => return refused(&[why.to_string()]),
         };
-        match serve::run(settings, source).await {
+        let loss = match self.accept_loss {
+            false => Loss::Refuse,
+            true => Loss::Accept,
+        };
+        match serve::run(settings, source, loss).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Settings(refusals)) => refused(&refusals),
             Err(Failure::Other(why)) => failed(&why),

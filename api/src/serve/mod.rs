@@ -33,7 +33,7 @@ use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::ids::Ids;
 use switchyard_engine::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::mail::MailSettings;
-use switchyard_engine::store::{self, Store, StoreSettings};
+use switchyard_engine::store::{self, OpenError, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -62,11 +62,18 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
+/// What to do with a store that has lost what it acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    Refuse,
+    Accept,
+}
+
 /// Serves until a signal ends it. `source`: where the settings came from, for SIGHUP.
 ///
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
-pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> {
+pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(), Failure> {
     // From here on a hang-up does not kill the server, even one that comes while it starts.
     let hangups = signal(SignalKind::hangup())?;
     let started_with = settings.clone();
@@ -98,7 +105,8 @@ pub async fn run(mut settings: Settings, source: Source) -> Result<(), Failure> 
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
-    let (engine, keys, _folder) = start_engine(&settings, vault, ids).await?;
+    let store = open_store(&settings, loss)?;
+    let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {
@@ -244,14 +252,22 @@ fn refuse(refusals: Vec<String>) -> Result<(), Failure> {
     }
 }
 
-/// Opens the store and starts the engine on it, in development mode with its seeded keys.
+fn open_store(settings: &Settings, loss: Loss) -> Result<Store, OpenError> {
+    let settings = store_settings(settings);
+    match loss {
+        Loss::Refuse => Store::open(&settings),
+        Loss::Accept => Store::open_accepting_loss(&settings),
+    }
+}
+
+/// Starts the engine on the store, in development mode with its seeded keys.
 async fn start_engine(
     settings: &Settings,
+    store: Store,
     vault: Vault,
     ids: Ids,
 ) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
     let clock = Clock::wall();
-    let store = Store::open(&store_settings(settings))?;
     ensure_format(&store).await?;
     let options = access_options(settings);
     let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;

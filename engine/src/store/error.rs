@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::kv::KvError;
+use crate::clock::Timestamp;
 
 /// A commit that was not made. Nothing of it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,31 @@ pub enum OpenError {
         "{path} says that it marks a store, but can not be understood: restore it from a backup, or name an empty directory"
     )]
     DamagedMarker { path: PathBuf },
+    #[error(
+        "the store in {path} {end}, and group {reached} of {reached_at} was acknowledged (mark {mark}): what was \
+         stored in between is gone. Put back the files that are missing, or the newest copy of the store. With \
+         `switchyard serve --accept-loss` it is opened as it is: payments and payouts of that time are unknown then, and \
+         a repeated request moves money a second time"
+    )]
+    Behind {
+        path: PathBuf,
+        mark: PathBuf,
+        /// What the store holds.
+        end: String,
+        /// The last group that was acknowledged.
+        reached: u64,
+        reached_at: Timestamp,
+    },
+    #[error(
+        "the mark {mark} is that of another store than {path}: put back the store that it belongs to. With \
+         `switchyard serve --accept-loss` this store is opened and gets a new mark"
+    )]
+    ForeignMark { path: PathBuf, mark: PathBuf },
+    #[error(
+        "the store in {path} is empty and its mark {mark} is damaged, so whether anything is gone cannot be told: put \
+         back a copy of the store. With `switchyard serve --accept-loss` it is opened and gets a new mark"
+    )]
+    EmptyWithDamagedMark { path: PathBuf, mark: PathBuf },
     #[error(
         "can not write in {path}: make it a directory that this user may write in, on a disk with room"
     )]

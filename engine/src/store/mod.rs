@@ -10,6 +10,7 @@
 //!   process that dies in that state may find them made when it starts again.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
 //! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum.
+//! - A store that ends before its last acknowledged commit is not opened: `mark` tells.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
 //! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
@@ -23,6 +24,7 @@ mod batch;
 mod company;
 mod error;
 mod kv;
+mod mark;
 mod place;
 #[cfg(feature = "simulation")]
 mod simulated;
@@ -48,6 +50,7 @@ pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
 pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
+use self::mark::Mark;
 use self::place::Place;
 pub use self::table::Table;
 use self::writer::{Message, Reopen, Request, Writer};
@@ -129,7 +132,18 @@ struct Counters {
 
 impl Store {
     /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may take seconds.
+    ///
+    /// A store that has lost what it has acknowledged is refused.
     pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
+        Self::open_marked(settings, false)
+    }
+
+    /// Opens a store as it is, also one that has lost what it has acknowledged.
+    pub fn open_accepting_loss(settings: &StoreSettings) -> Result<Self, OpenError> {
+        Self::open_marked(settings, true)
+    }
+
+    fn open_marked(settings: &StoreSettings, accept_loss: bool) -> Result<Self, OpenError> {
         if settings.backend == Backend::Memory {
             return Ok(Self::memory());
         }
@@ -144,7 +158,9 @@ impl Store {
                 Box::new(move || backend.open(&place, cache_bytes))
             },
         };
-        Self::start((reopen.open)()?, reopen)
+        let kv = (reopen.open)()?;
+        let mark = Mark::open(&settings.path, kv.as_ref(), accept_loss)?;
+        Self::start(kv, reopen, Some(mark))
     }
 
     /// A store in memory, which forgets everything when it is dropped.
@@ -153,7 +169,7 @@ impl Store {
             probe: Box::new(|| Ok(())),
             open: Box::new(|| Ok(Box::new(kv::memory::Memory::default()))),
         };
-        match Self::start(Box::new(kv::memory::Memory::default()), reopen) {
+        match Self::start(Box::new(kv::memory::Memory::default()), reopen, None) {
             Ok(store) => store,
             Err(error) => panic!("{error}"), // the machine gives no more threads to a process that has hardly any
         }
@@ -173,16 +189,16 @@ impl Store {
             }),
             open: Box::new(move || Ok(Box::new(opened.clone()))),
         };
-        match Self::start(Box::new(process.clone()), reopen) {
+        match Self::start(Box::new(process.clone()), reopen, None) {
             Ok(store) => store,
             Err(error) => panic!("{error}"), // as for a store in memory
         }
     }
 
-    fn start(kv: Box<dyn Kv>, reopen: Reopen) -> Result<Self, OpenError> {
+    fn start(kv: Box<dyn Kv>, reopen: Reopen, mark: Option<Mark>) -> Result<Self, OpenError> {
         let shared = Arc::new(Shared::new(kv));
         let (sender, receiver) = channel();
-        let writer = Writer::new(shared.clone(), receiver, reopen);
+        let writer = Writer::new(shared.clone(), receiver, reopen, mark);
         let writer = thread::Builder::new()
             .name("store writer".to_owned())
             .spawn(move || writer.run())

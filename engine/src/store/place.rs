@@ -156,7 +156,7 @@ fn sync_all_below(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()

@@ -26,7 +26,7 @@ impl Store {
             }),
             open: Box::new(move || Ok(Box::new(open(&opened)?))),
         };
-        let mut writer = Writer::new(shared.clone(), receiver, reopen);
+        let mut writer = Writer::new(shared.clone(), receiver, reopen, None);
         let nudge = Arc::new(Notify::new());
         let (nudged, nature) = (nudge.clone(), disk.nature.clone());
         tokio::spawn(async move {

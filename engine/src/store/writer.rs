@@ -24,6 +24,7 @@ use super::batch::{self, Batch, Change};
 use super::company::Crowd;
 use super::error::{CommitError, OpenError};
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
+use super::mark::{Mark, Point};
 use super::table::Table;
 use crate::limits::STORE_BATCH;
 
@@ -55,6 +56,8 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     receiver: Receiver<Message>,
     reopen: Reopen,
+    /// None for a store that forgets everything with its process.
+    mark: Option<Mark>,
     /// Set from a failure of the backend until it is open again.
     failure: Option<Failure>,
     group: Vec<Request>,
@@ -68,6 +71,8 @@ struct Failure {
 }
 
 type Verdicts = Vec<Result<(), CommitError>>;
+/// What to answer to each of a group, and the point that it reached if it changed anything.
+type Written = (Verdicts, Option<Point>);
 
 /// The rows that a group changes, each once, as its last commit leaves them.
 struct Rows<'a> {
@@ -85,11 +90,17 @@ enum Refused {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, receiver: Receiver<Message>, reopen: Reopen) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        receiver: Receiver<Message>,
+        reopen: Reopen,
+        mark: Option<Mark>,
+    ) -> Self {
         Self {
             shared,
             receiver,
             reopen,
+            mark,
             failure: None,
             group: Vec::with_capacity(STORE_BATCH),
             crowd: Crowd::default(),
@@ -112,6 +123,11 @@ impl Writer {
         let has_stored_all = self.failure.is_none();
         self.shared.mark_down(Some("it is closed".to_owned()));
         self.close_backend(has_stored_all);
+        if let Some(mark) = &mut self.mark
+            && let Err(error) = mark.flush()
+        {
+            tracing::warn!(%error, "the mark could not be flushed");
+        }
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
             let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
@@ -188,7 +204,10 @@ impl Writer {
             return Vec::new();
         }
         let reason = match self.try_write(group) {
-            Ok(verdicts) => {
+            Ok((verdicts, reached)) => {
+                if let Some((mark, point)) = self.mark.as_mut().zip(reached) {
+                    mark.reach(point);
+                }
                 self.count(&verdicts);
                 return verdicts;
             }
@@ -202,12 +221,15 @@ impl Writer {
     }
 
     /// The hold on the backend ends with this call: a failed backend is closed only when nobody holds it.
-    fn try_write(&self, group: &[Request]) -> Result<Verdicts, Refused> {
+    fn try_write(&self, group: &[Request]) -> Result<Written, Refused> {
         if let Some(failure) = &self.failure {
             return Err(Refused::Down(failure.reason.clone()));
         }
         match self.shared.kv.load_full() {
-            Some(kv) => write(kv.as_ref().as_ref(), group).map_err(Refused::Failed),
+            Some(kv) => {
+                let next = self.mark.as_ref().map(Mark::next);
+                write(kv.as_ref().as_ref(), group, next).map_err(Refused::Failed)
+            }
             None => Err(Refused::Down(self.shared.reason())),
         }
     }
@@ -267,6 +289,12 @@ impl Writer {
             close(kv, false);
             return Err(again.error);
         }
+        if let Some(mark) = &self.mark
+            && let Err(behind) = mark.check(kv.as_ref())
+        {
+            close(kv, false);
+            return Err(describe(behind));
+        }
         Ok(kv)
     }
 
@@ -293,7 +321,7 @@ impl Drop for Writer {
     }
 }
 
-fn write(kv: &dyn Kv, group: &[Request]) -> Result<Verdicts, WriteFailed> {
+fn write(kv: &dyn Kv, group: &[Request], next: Option<Point>) -> Result<Written, WriteFailed> {
     let (verdicts, rows) = contained(|| evaluate(kv, group)).map_err(|error| WriteFailed {
         error,
         undo: Vec::new(), // nothing was written
@@ -303,10 +331,13 @@ fn write(kv: &dyn Kv, group: &[Request]) -> Result<Verdicts, WriteFailed> {
     for (&at, sum) in &rows.sums {
         changes[at].value = sum.iter().any(|&byte| byte != 0).then_some(sum);
     }
-    if !changes.is_empty() {
-        change(|| kv.write(&changes))?;
+    if changes.is_empty() {
+        return Ok((verdicts, None));
     }
-    Ok(verdicts)
+    let sequence = next.as_ref().map(Point::row);
+    changes.extend(sequence.as_ref().map(Point::change));
+    change(|| kv.write(&changes))?;
+    Ok((verdicts, next))
 }
 
 /// Backends contain the panics they know of, and then say what to undo. After any other the backend may show anything.

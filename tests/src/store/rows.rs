@@ -17,7 +17,7 @@ pub const LANES: u64 = 16;
 pub fn settings(backend: Backend, directory: &std::path::Path) -> StoreSettings {
     StoreSettings {
         backend,
-        path: directory.to_owned(),
+        path: directory.join("store"),
         cache_bytes: 8 * 1024 * 1024,
     }
 }

@@ -6,5 +6,6 @@ mod disk;
 mod ending;
 mod installation;
 mod log;
+mod loss;
 mod metrics;
 mod sockets;

@@ -72,6 +72,7 @@ impl Sqlite {
         let connection = database.connect_writer(is_new)?;
         if is_new {
             make_tables(&connection)?;
+            log::empty(&connection)?; // without a log the database is empty, not unreadable
         }
         let log = Log::start(database.connect_writer(false)?)?;
         Ok(Self {

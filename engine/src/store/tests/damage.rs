@@ -1,5 +1,8 @@
 //! What the store does about files that are damaged, gone or older than what was acknowledged.
 
+use std::fs::{self, File};
+use std::io::{Seek as _, SeekFrom, Write as _};
+
 use super::{batch, text};
 use crate::store::*;
 
@@ -22,9 +25,71 @@ impl Home {
         Store::open(&self.settings()).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    fn refusal(&self) -> OpenError {
+        match Store::open(&self.settings()) {
+            Ok(_) => panic!("it is opened"),
+            Err(refused) => refused,
+        }
+    }
+
     fn database(&self) -> PathBuf {
         self.0.path().join("store/sqlite/switchyard.sqlite3")
     }
+
+    fn log(&self) -> PathBuf {
+        self.0.path().join("store/sqlite/switchyard.sqlite3-wal")
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.0.path().join("store.mark")
+    }
+
+    /// What a process that is killed now leaves behind.
+    fn killed(&self) -> Self {
+        let copy = Self::new();
+        fs::create_dir_all(copy.database().parent().unwrap()).unwrap();
+        fs::copy(self.mark(), copy.mark()).unwrap();
+        fs::copy(
+            self.0.path().join("store/STORE"),
+            copy.0.path().join("store/STORE"),
+        )
+        .unwrap();
+        for [from, to] in [[self.database(), copy.database()], [self.log(), copy.log()]] {
+            fs::copy(from, to).unwrap();
+        }
+        copy
+    }
+}
+
+/// Makes commits `from..to`, one after the other.
+async fn fill(store: &Store, from: u32, to: u32) {
+    for n in from..to {
+        let row = batch(|batch| {
+            batch.put(Table::Event, n.to_be_bytes(), [n as u8; 700]);
+            batch.add(Table::Count, "c", [1]);
+        });
+        store.commit(row).await.unwrap();
+    }
+}
+
+async fn stored(store: &Store) -> usize {
+    let rows = store.scan(
+        Table::Event,
+        &[0],
+        &[u8::MAX],
+        Direction::Forward,
+        usize::MAX,
+    );
+    let rows = rows.await.unwrap().len();
+    let count = store.get(Table::Count, b"c").await.unwrap();
+    assert_eq!(counts(count.as_deref()), [rows as u64]);
+    rows
+}
+
+fn zero(file: &std::path::Path, at: u64, bytes: usize) {
+    let mut file = File::options().write(true).open(file).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(&vec![0; bytes]).unwrap();
 }
 
 fn put(table: Table, key: &str, value: &str) -> Batch {
@@ -86,4 +151,171 @@ async fn a_damaged_row_is_an_error_for_who_needs_it_and_for_nobody_else() {
     assert_eq!(text(&store, Table::Event, "counted").await, None);
     let other = store.get(Table::Access, b"app/other").await.unwrap();
     assert_eq!(other, Some(7_u64.to_be_bytes().to_vec()));
+}
+
+#[tokio::test]
+async fn a_store_whose_log_is_gone_is_refused_and_says_what_is_gone() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let killed = home.killed();
+    assert_eq!(stored(&killed.open()).await, 60, "nothing is missing");
+    let killed = home.killed();
+    fs::remove_file(killed.log()).unwrap();
+    let database = fs::read(killed.database()).unwrap();
+    let refused = killed.refusal().to_string();
+    for said in ["is empty", "group 60 of 20", "--accept-loss", "Put back"] {
+        assert!(refused.contains(said), "{said}: {refused}");
+    }
+    assert!(database == fs::read(killed.database()).unwrap());
+    fs::copy(home.log(), killed.log()).unwrap();
+    assert_eq!(stored(&killed.open()).await, 60, "it was put back");
+}
+
+#[tokio::test]
+async fn a_log_that_is_damaged_before_its_end_is_refused_and_left_as_it_is() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let length = fs::metadata(home.log()).unwrap().len();
+    for part in [0, 1, 3, 7, 9] {
+        let killed = home.killed();
+        zero(&killed.log(), length * part / 10 / 4096 * 4096, 4096);
+        let damaged = fs::read(killed.log()).unwrap();
+        let refused = killed.refusal();
+        assert!(
+            matches!(refused, OpenError::Behind { reached: 60, .. }),
+            "{part}: {refused}"
+        );
+        assert!(damaged == fs::read(killed.log()).unwrap(), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn a_torn_commit_that_was_not_acknowledged_is_no_reason_to_refuse() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let before = home.killed();
+    fill(&store, 60, 61).await;
+    let whole = fs::read(home.log()).unwrap();
+    let acknowledged = fs::metadata(before.log()).unwrap().len() as usize;
+    for torn in [acknowledged + 100, whole.len() - 4096, whole.len() - 1] {
+        let killed = before.killed();
+        fs::write(killed.log(), &whole[..torn]).unwrap();
+        assert_eq!(stored(&killed.open()).await, 60, "{torn}");
+    }
+}
+
+#[tokio::test]
+async fn an_older_copy_of_a_store_is_refused_until_its_loss_is_accepted() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    assert!(store.close().await);
+    let older = fs::read(home.database()).unwrap();
+    let store = home.open();
+    fill(&store, 30, 50).await;
+    assert!(store.close().await);
+    fs::write(home.database(), older).unwrap();
+    for _ in 0..2 {
+        let refused = home.refusal().to_string();
+        for said in ["ends with commit group 30 of 20", "group 50 of 20"] {
+            assert!(refused.contains(said), "{said}: {refused}");
+        }
+    }
+    let store = Store::open_accepting_loss(&home.settings()).unwrap();
+    assert_eq!(stored(&store).await, 30);
+    fill(&store, 30, 35).await;
+    drop(store);
+    assert_eq!(stored(&home.open()).await, 35);
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_or_is_another_one_is_refused() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let [home, other] = [Home::new(), Home::new()];
+        let settings = |home: &Home| StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        for home in [&home, &other] {
+            let store = Store::open(&settings(home)).unwrap();
+            fill(&store, 0, 5).await;
+            assert!(store.close().await);
+        }
+        fs::remove_dir_all(home.settings().path).unwrap();
+        for _ in 0..2 {
+            let refused = Store::open(&settings(&home)).err();
+            assert!(
+                matches!(refused, Some(OpenError::Behind { reached: 5, .. })),
+                "{refused:?}"
+            );
+        }
+        fs::remove_dir_all(home.settings().path).unwrap();
+        fs::rename(other.settings().path, home.settings().path).unwrap();
+        let refused = Store::open(&settings(&home)).err();
+        assert!(
+            matches!(refused, Some(OpenError::ForeignMark { .. })),
+            "{refused:?}"
+        );
+        let store = Store::open_accepting_loss(&settings(&home)).unwrap();
+        assert_eq!(stored(&store).await, 5);
+        drop(store);
+        Store::open(&settings(&home)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_mark_that_is_damaged_or_gone_is_made_anew_while_the_store_holds_rows() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 5).await;
+    assert!(store.close().await);
+    let whole = fs::read(home.mark()).unwrap();
+    zero(&home.mark(), 512, 512);
+    assert_eq!(stored(&home.open()).await, 5, "one line is enough");
+    fs::write(home.mark(), "").unwrap();
+    assert_eq!(stored(&home.open()).await, 5);
+    fs::remove_file(home.mark()).unwrap();
+    assert_eq!(stored(&home.open()).await, 5);
+    assert_eq!(fs::read(home.mark()).unwrap().len(), whole.len());
+
+    fs::write(home.mark(), "").unwrap();
+    fs::remove_dir_all(home.settings().path).unwrap();
+    let refused = home.refusal();
+    assert!(
+        matches!(refused, OpenError::EmptyWithDamagedMark { .. }),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn with_a_page_zeroed_the_store_is_refused_or_every_row_is_right_or_an_error() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 300).await;
+    assert!(store.close().await);
+    drop(store);
+    let whole = fs::read(home.database()).unwrap();
+    let (mut refused, mut errors) = (0, 0);
+    for page in 0..whole.len() / 4096 {
+        fs::write(home.database(), &whole).unwrap();
+        zero(&home.database(), page as u64 * 4096, 4096);
+        let Ok(store) = Store::open(&home.settings()) else {
+            refused += 1;
+            continue;
+        };
+        for n in 0..300_u32 {
+            match store.get(Table::Event, &n.to_be_bytes()).await {
+                Ok(row) => assert_eq!(row, Some(vec![n as u8; 700]), "page {page}, row {n}"),
+                Err(StoreError::Damaged { table: "event", .. }) => errors += 1,
+                Err(error) => panic!("page {page}, row {n}: {error}"),
+            }
+        }
+    }
+    assert!(
+        refused > 0 && errors > 0,
+        "{refused} refused, {errors} errors"
+    );
 }

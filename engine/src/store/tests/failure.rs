@@ -48,7 +48,7 @@ impl Disk {
             }),
             open: Box::new(move || opened.open()),
         };
-        Store::start(Box::new(Opened(self.0.clone())), reopen).unwrap()
+        Store::start(Box::new(Opened(self.0.clone())), reopen, None).unwrap()
     }
 
     fn open(&self) -> Result<Box<dyn Kv>, OpenError> {

@@ -80,12 +80,7 @@ impl Log {
     pub(super) fn finish(&mut self, writer: &Connection) -> Result<(), KvError> {
         self.stop();
         writer.busy_timeout(LAST_READERS)?;
-        match checkpoint(writer, CheckpointMode::TRUNCATE)? {
-            true => Ok(()),
-            false => Err(KvError::Failed(
-                "another program reads the database, its log was not emptied".to_owned(),
-            )),
-        }
+        empty(writer)
     }
 
     fn stop(&mut self) {
@@ -99,6 +94,16 @@ impl Log {
 impl Drop for Log {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Moves all pages of the log into the database and leaves nothing in it.
+pub(super) fn empty(connection: &Connection) -> Result<(), KvError> {
+    match checkpoint(connection, CheckpointMode::TRUNCATE)? {
+        true => Ok(()),
+        false => Err(KvError::Failed(
+            "another program reads the database, its log was not emptied".to_owned(),
+        )),
     }
 }
 

@@ -1,0 +1,303 @@
+//! The high-water mark: a file beside the store that says how far its acknowledged commits reach.
+//!
+//! Each group of commits has a sequence number, which is stored with its rows. After the flush of
+//! a group and before its commits are acknowledged, the number is written into the mark. A store
+//! that ends before its mark has lost acknowledged commits, whatever its backend says: it is not
+//! opened. The mark is not flushed with each group but once a second: after a power cut it may be
+//! older than the store, which holds more than it promises.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use ulid::Ulid;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::batch::Change;
+use super::error::OpenError;
+use super::kv::{Kv, KvError};
+use super::place::write_durably;
+use super::table::Table;
+use crate::clock::{Clock, Timestamp};
+use crate::ids::Ids;
+
+/// The open mark of a store.
+pub(super) struct Mark {
+    place: MarkPlace,
+    file: File,
+    reached: Point,
+    flushed: Instant,
+    is_flushed: bool,
+    /// Whether the last write failed: each failure is logged once.
+    has_failed: bool,
+    clock: Clock,
+}
+
+/// A store and where its mark is.
+#[derive(Clone)]
+struct MarkPlace {
+    store: PathBuf,
+    mark: PathBuf,
+}
+
+/// A group of commits: which store, which number, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    store: Ulid,
+    sequence: u64,
+    at: Timestamp,
+}
+
+/// What lies where the mark should be.
+enum Found {
+    Nothing,
+    Damaged,
+    Point(Point),
+}
+
+impl Mark {
+    /// Opens the mark of the store in `path` and compares it with what `kv` holds. `accept_loss`:
+    /// a store that ends before its mark, or has that of another store, gets a new one.
+    pub(super) fn open(path: &Path, kv: &dyn Kv, accept_loss: bool) -> Result<Self, OpenError> {
+        let place = MarkPlace::of(path);
+        let unwritable = |source| OpenError::Unwritable {
+            path: place.mark.clone(),
+            source,
+        };
+        let stored = place.stored(kv)?;
+        let found = place.read().map_err(unwritable)?;
+        let clock = Clock::wall();
+        match place.compare(stored, &found) {
+            Err(refused) if accept_loss => {
+                tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
+            }
+            compared => compared?,
+        }
+        if stored.is_some() && !matches!(found, Found::Point(_)) {
+            tracing::warn!(
+                mark = %place.mark.display(),
+                "the store has no readable mark and gets a new one: whether acknowledged commits \
+                 are gone cannot be told"
+            );
+        }
+        let now = clock.now();
+        let reached = stored.unwrap_or_else(|| Point {
+            store: Ids::system().ulid(now),
+            sequence: 0,
+            at: now,
+        });
+        if !matches!(found, Found::Point(point) if point == reached) {
+            place.make(reached).map_err(unwritable)?;
+        }
+        let file = File::options().write(true).open(&place.mark);
+        Ok(Self {
+            file: file.map_err(unwritable)?,
+            place,
+            reached,
+            flushed: Instant::now(),
+            is_flushed: true,
+            has_failed: false,
+            clock,
+        })
+    }
+
+    /// The point that the next group reaches.
+    pub(super) fn next(&self) -> Point {
+        Point {
+            store: self.reached.store,
+            sequence: self.reached.sequence + 1,
+            at: self.clock.now(),
+        }
+    }
+
+    /// Notes that the group of this point is flushed. Only then may it be acknowledged.
+    pub(super) fn reach(&mut self, point: Point) {
+        self.reached = point;
+        self.is_flushed = false;
+        // In turns: a write that is cut short leaves the line of the group before.
+        let offset = point.sequence % 2 * SECTOR;
+        let written = self
+            .file
+            .write_all_at(point.line().as_bytes(), offset)
+            .and_then(|()| match self.flushed.elapsed() >= FLUSH_EVERY {
+                true => self.flush(),
+                false => Ok(()),
+            });
+        if let Err(error) = &written
+            && !self.has_failed
+        {
+            tracing::error!(%error, mark = %self.place.mark.display(), "the mark is not written");
+        }
+        self.has_failed = written.is_err();
+    }
+
+    /// Makes the mark durable.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if !self.is_flushed {
+            self.file.sync_data()?;
+            self.is_flushed = true;
+        }
+        self.flushed = Instant::now();
+        Ok(())
+    }
+
+    /// Whether a backend that was opened again still has every acknowledged commit.
+    pub(super) fn check(&self, kv: &dyn Kv) -> Result<(), OpenError> {
+        self.place
+            .compare(self.place.stored(kv)?, &Found::Point(self.reached))
+    }
+}
+
+impl MarkPlace {
+    /// Beside the store and not in it: a copy of the store that is put back does not bring its own.
+    fn of(store: &Path) -> Self {
+        let mark = match (store.parent(), store.file_name()) {
+            (Some(parent), Some(name)) => {
+                let mut name = name.to_owned();
+                name.push(".mark");
+                parent.join(name)
+            }
+            _ => store.join("mark"),
+        };
+        Self {
+            store: store.to_owned(),
+            mark,
+        }
+    }
+
+    fn read(&self) -> io::Result<Found> {
+        let bytes = match fs::read(&self.mark) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            read => read?,
+        };
+        let lines = bytes.chunks(SECTOR as usize).filter_map(Point::of_line);
+        Ok(match lines.max_by_key(|point| point.sequence) {
+            Some(point) => Found::Point(point),
+            None => Found::Damaged,
+        })
+    }
+
+    fn make(&self, point: Point) -> io::Result<()> {
+        let draft = self.mark.with_added_extension("new");
+        let line = format!("{:1$}", point.line(), SECTOR as usize);
+        let bytes = [line.as_str(); 2].concat();
+        write_durably(&draft, bytes.as_bytes())?;
+        fs::rename(&draft, &self.mark)?;
+        match self.mark.parent() {
+            Some(parent) if parent != Path::new("") => File::open(parent)?.sync_all(),
+            _ => File::open(".")?.sync_all(),
+        }
+    }
+
+    /// The last group that is stored.
+    fn stored(&self, kv: &dyn Kv) -> Result<Option<Point>, OpenError> {
+        let row = kv.get_on_writer(Table::Meta, KEY);
+        let row = row.and_then(|row| match row {
+            None => Ok(None),
+            Some(row) => match Point::of_row(&row) {
+                Some(point) => Ok(Some(point)),
+                None => Err(KvError::Failed("its sequence cannot be read".to_owned())),
+            },
+        });
+        row.map_err(|error| OpenError::Backend {
+            path: self.store.clone(),
+            reason: error.to_string(),
+        })
+    }
+
+    fn compare(&self, stored: Option<Point>, found: &Found) -> Result<(), OpenError> {
+        let (path, mark) = (self.store.clone(), self.mark.clone());
+        let reached = match (found, stored) {
+            (Found::Point(reached), _) => reached,
+            (Found::Damaged, None) => return Err(OpenError::EmptyWithDamagedMark { path, mark }),
+            (Found::Damaged | Found::Nothing, _) => return Ok(()),
+        };
+        match stored {
+            Some(stored) if stored.store != reached.store => {
+                Err(OpenError::ForeignMark { path, mark })
+            }
+            Some(stored) if stored.sequence < reached.sequence => Err(OpenError::Behind {
+                path,
+                mark,
+                end: format!(
+                    "ends with commit group {} of {}",
+                    stored.sequence, stored.at
+                ),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
+            None if reached.sequence > 0 => Err(OpenError::Behind {
+                path,
+                mark,
+                end: "is empty".to_owned(),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Point {
+    /// The value of the row that is stored with the group.
+    pub(super) fn row(&self) -> [u8; ROW_BYTES] {
+        let mut row = [0; ROW_BYTES];
+        row[..16].copy_from_slice(&self.store.to_bytes());
+        row[16..24].copy_from_slice(&self.sequence.to_be_bytes());
+        row[24..].copy_from_slice(&self.at.as_micros().to_be_bytes());
+        row
+    }
+
+    pub(super) fn change(row: &[u8; ROW_BYTES]) -> Change<'_> {
+        Change {
+            table: Table::Meta,
+            key: KEY,
+            value: Some(row),
+        }
+    }
+
+    fn of_row(row: &[u8]) -> Option<Self> {
+        let (store, numbers) = row.split_first_chunk::<16>()?;
+        let (sequence, at) = numbers.split_first_chunk::<8>()?;
+        Some(Self {
+            store: Ulid::from_bytes(*store),
+            sequence: u64::from_be_bytes(*sequence),
+            at: Timestamp::from_micros(i64::from_be_bytes(at.try_into().ok()?)),
+        })
+    }
+
+    fn line(&self) -> String {
+        let said = format!(
+            "store {} sequence {:020} microseconds {:020}",
+            self.store,
+            self.sequence,
+            self.at.as_micros()
+        );
+        format!("{said} checksum {:016x}\n", xxh3_64(said.as_bytes()))
+    }
+
+    fn of_line(sector: &[u8]) -> Option<Self> {
+        let line = sector.split(|&byte| byte == b'\n').next()?;
+        let (said, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
+        if u64::from_str_radix(sum, 16).ok()? != xxh3_64(said.as_bytes()) {
+            return None;
+        }
+        let mut words = said.split(' ').skip(1).step_by(2);
+        Some(Self {
+            store: words.next()?.parse().ok()?,
+            sequence: words.next()?.parse().ok()?,
+            at: Timestamp::from_micros(words.next()?.parse().ok()?),
+        })
+    }
+}
+
+/// The row of the sequence.
+const KEY: &[u8] = b"sequence";
+const ROW_BYTES: usize = 32;
+/// What a disk writes whole: each of the two lines has one of its own.
+const SECTOR: u64 = 512;
+/// How long the mark may be older on the disk than what was acknowledged.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
