@@ -174,7 +174,7 @@ fn the_cut_shows_that_sled_would_lose_commits_without_the_added_sync() {
     eprintln!("as it should be: {wrong}");
 }
 
-/// It also shows that SQLite was compiled to flush with `fdatasync`.
+/// The loss also shows that SQLite was compiled to flush with `fdatasync`.
 #[test]
 fn the_cut_shows_that_sqlite_would_lose_commits_without_its_sync() {
     let wrong = cut_and_check(Backend::Sqlite, 12, "fdatasync").expect_err("the loss is found");

@@ -33,8 +33,8 @@ pub struct Serve {
     /// Requests that a key may make in a minute, in place of rate_limit.per_minute; 0: no limit
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
-    /// Open a store that has lost what it acknowledged, for example an older copy. What is gone
-    /// is unknown from then on: a repeated request moves money a second time
+    /// Open a store that has lost acknowledged transactions, for example an older copy. The engine
+    /// does not know the lost ones: a repeated request moves money a second time
     #[arg(long)]
     accept_loss: bool,
 }

@@ -62,7 +62,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// What to do with a store that has lost what it acknowledged.
+/// The way to treat a store that has lost acknowledged commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     Refuse,

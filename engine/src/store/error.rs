@@ -80,7 +80,7 @@ pub enum OpenError {
     Behind {
         path: PathBuf,
         mark: PathBuf,
-        /// What the store holds.
+        /// The end of the store, as a part of the message.
         end: String,
         /// The last group that was acknowledged.
         reached: u64,

@@ -2,8 +2,7 @@
 //!
 //! Each group of commits has a sequence number, which is stored with its rows. After the flush of
 //! a group and before its commits are acknowledged, the number is written into the mark. A store
-//! that ends before its mark has lost acknowledged commits, whatever its backend says: it is not
-//! opened. The mark is not flushed with each group but once a second: after a power cut it may be
+//! that ends before its mark has lost acknowledged commits and is not opened. The mark is not flushed with each group but once a second: after a power cut it may be
 //! older than the store, which holds more than it promises.
 
 use std::fs::{self, File};
@@ -51,7 +50,7 @@ pub(super) struct Point {
     at: Timestamp,
 }
 
-/// What lies where the mark should be.
+/// The content of the mark file.
 enum Found {
     Nothing,
     Damaged,
@@ -297,7 +296,7 @@ impl Point {
 /// The row of the sequence.
 const KEY: &[u8] = b"sequence";
 const ROW_BYTES: usize = 32;
-/// What a disk writes whole: each of the two lines has one of its own.
+/// The unit that a disk writes whole: each of the two lines has one of its own.
 const SECTOR: u64 = 512;
-/// How long the mark may be older on the disk than what was acknowledged.
+/// How far the mark on the disk may be behind the acknowledged commits.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);

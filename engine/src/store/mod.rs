@@ -44,7 +44,7 @@ use tokio::sync::{Semaphore, oneshot};
 pub use self::batch::{Batch, counts};
 use self::company::Company;
 pub use self::error::{CommitError, OpenError, StoreError};
-use self::kv::checked::Checked;
+use self::kv::checksum::WithChecksums;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
@@ -133,12 +133,12 @@ struct Counters {
 impl Store {
     /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may take seconds.
     ///
-    /// A store that has lost what it has acknowledged is refused.
+    /// A store that has lost acknowledged commits is refused.
     pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
         Self::open_marked(settings, false)
     }
 
-    /// Opens a store as it is, also one that has lost what it has acknowledged.
+    /// Opens a store as it is, also one that has lost acknowledged commits.
     pub fn open_accepting_loss(settings: &StoreSettings) -> Result<Self, OpenError> {
         Self::open_marked(settings, true)
     }
@@ -409,8 +409,8 @@ impl Backend {
 
     fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {
         Ok(match self {
-            Self::Sled => Box::new(Checked(kv::sled::Sled::open(path, cache_bytes)?)),
-            Self::Sqlite => Box::new(Checked(kv::sqlite::Sqlite::open(path, cache_bytes)?)),
+            Self::Sled => Box::new(WithChecksums(kv::sled::Sled::open(path, cache_bytes)?)),
+            Self::Sqlite => Box::new(WithChecksums(kv::sqlite::Sqlite::open(path, cache_bytes)?)),
             Self::Memory => Box::new(kv::memory::Memory::default()),
         })
     }

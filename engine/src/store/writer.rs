@@ -56,7 +56,7 @@ pub(super) struct Writer {
     shared: Arc<Shared>,
     receiver: Receiver<Message>,
     reopen: Reopen,
-    /// None for a store that forgets everything with its process.
+    /// The mark of a store on disk.
     mark: Option<Mark>,
     /// Set from a failure of the backend until it is open again.
     failure: Option<Failure>,
@@ -71,7 +71,7 @@ struct Failure {
 }
 
 type Verdicts = Vec<Result<(), CommitError>>;
-/// What to answer to each of a group, and the point that it reached if it changed anything.
+/// The answers to a group, and the point that it reached if it changed anything.
 type Written = (Verdicts, Option<Point>);
 
 /// The rows that a group changes, each once, as its last commit leaves them.

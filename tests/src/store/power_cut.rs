@@ -419,7 +419,7 @@ impl Chance {
     }
 }
 
-/// How the names of the files end that the shim leaves alone: SQLite shares memory through them
+/// The end of the names of files that the shim does not watch: SQLite shares memory through them
 /// and discards what it finds there after a crash.
 const SHARED_MEMORY: &[u8] = b"-shm";
 /// What a disk writes whole.

@@ -1,6 +1,6 @@
 //! What the embedded store asks of a backend below it.
 
-pub(super) mod checked;
+pub(super) mod checksum;
 pub(super) mod memory;
 #[cfg(any(test, feature = "testing"))]
 pub(super) mod mortal;
@@ -39,8 +39,8 @@ pub(super) trait Kv: Send + Sync {
         self.write(rows)
     }
 
-    /// Puts all that was written where the next opening finds it without reading a log. The last
-    /// call before a backend that has not failed is closed.
+    /// Empties the backend's log into its tables. The last call before a backend that has not
+    /// failed is closed.
     fn finish(&self) -> Result<(), KvError> {
         Ok(())
     }
@@ -55,10 +55,10 @@ pub(super) struct Scan<'a> {
     pub limit: usize,
 }
 
-/// Why a backend did not do what it was asked.
+/// The failure of a read or a write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum KvError {
-    /// What the backend says when it fails, in its own words.
+    /// A failure of the whole backend, in its own words.
     #[error("{0}")]
     Failed(String),
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]

@@ -21,7 +21,7 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
 use self::log::Log;
-use super::checked::damaged;
+use super::checksum::damaged;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
 use crate::store::table::Table;
@@ -30,7 +30,7 @@ use crate::store::{Direction, KeyValues};
 pub(in crate::store) struct Sqlite {
     database: Database,
     writer: Mutex<Writer>,
-    /// Read-only connections that nobody uses now.
+    /// Read-only connections that are idle.
     readers: Mutex<Vec<Connection>>,
 }
 
@@ -90,8 +90,7 @@ impl Sqlite {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads with a connection that nobody else uses meanwhile. A connection whose read failed is
-    /// closed.
+    /// Reads with an idle connection or a new one. A connection whose read failed is closed.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, KvError>) -> Result<T, KvError> {
         let idle = self.readers().pop();
         let connection = match idle {
@@ -238,7 +237,7 @@ fn describe(error: Error, table: Table, key: &[u8]) -> KvError {
 }
 
 /// The b-tree that holds the rows of a table. Tables whose keys begin with the same id share one:
-/// the rows that one commit writes lie together in it, on few pages.
+/// the rows of one commit are neighbours in it, on few pages.
 const fn cluster(table: Table) -> &'static str {
     match table {
         Table::Transaction | Table::Event | Table::Journal => "history",
@@ -278,6 +277,8 @@ impl From<Error> for KvError {
 }
 
 const FILE: &str = "switchyard.sqlite3";
+/// At 400 payments a second a flush wrote 55 to 66 kB to the disk with this, and 103 kB with pages of
+/// 8 KiB, the logs of both being 16 MiB.
 const PAGE_BYTES: u32 = 4096;
 /// Read-only connections that are kept open; more are opened when more threads read at a time.
 const IDLE_READERS: usize = 8;
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_version_does_not_lose_commits_when_it_begins_its_log_anew() {
+    fn the_bundled_version_does_not_lose_commits_when_it_restarts_its_log() {
         assert!(rusqlite::version_number() >= 3_053_001);
     }
 

@@ -1,4 +1,4 @@
-//! What the store does about files that are damaged, gone or older than what was acknowledged.
+//! Files of the store that are damaged, missing or older than the acknowledged commits.
 
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -44,7 +44,7 @@ impl Home {
         self.0.path().join("store.mark")
     }
 
-    /// What a process that is killed now leaves behind.
+    /// A copy of the files, as a process that is killed now leaves them.
     fn killed(&self) -> Self {
         let copy = Self::new();
         fs::create_dir_all(copy.database().parent().unwrap()).unwrap();

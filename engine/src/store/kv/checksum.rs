@@ -11,9 +11,9 @@ use crate::store::batch::Change;
 use crate::store::table::Table;
 
 /// A backend whose rows carry a checksum.
-pub(in crate::store) struct Checked<K>(pub K);
+pub(in crate::store) struct WithChecksums<K>(pub K);
 
-impl<K: Kv> Kv for Checked<K> {
+impl<K: Kv> Kv for WithChecksums<K> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
         let row = self.0.get(table, key)?;
         row.map(|row| verified(table, key, row)).transpose()
@@ -128,8 +128,8 @@ mod tests {
         })
     }
 
-    fn stored() -> Checked<Memory> {
-        let backend = Checked(Memory::default());
+    fn stored() -> WithChecksums<Memory> {
+        let backend = WithChecksums(Memory::default());
         let rows = [
             put(b"account/1", b"rich"),
             put(b"account/2", b""),
