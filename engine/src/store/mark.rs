@@ -2,8 +2,9 @@
 //!
 //! Each group of commits has a sequence number, which is stored with its rows. After the flush of
 //! a group and before its commits are acknowledged, the number is written into the mark. A store
-//! that ends before its mark has lost acknowledged commits and is not opened. The mark is not flushed with each group but once a second: after a power cut it may be
-//! older than the store, which holds more than it promises.
+//! that ends before its mark has lost acknowledged commits and is not opened. The mark is not
+//! flushed with each group but once a second: after a power cut it may be older than the store,
+//! which holds more than it promises.
 
 use std::fs::{self, File};
 use std::io;
