@@ -119,29 +119,34 @@ impl Mark {
         self.is_flushed = false;
         // In turns: a write that is cut short leaves the line of the group before.
         let offset = point.sequence % 2 * SECTOR;
-        let written = self
-            .file
-            .write_all_at(point.line().as_bytes(), offset)
-            .and_then(|()| match self.flushed.elapsed() >= FLUSH_EVERY {
-                true => self.flush(),
-                false => Ok(()),
-            });
-        if let Err(error) = &written
+        let written = self.file.write_all_at(point.line().as_bytes(), offset);
+        self.note(&written);
+    }
+
+    /// Makes the mark durable once a second. To be called when nobody waits for an answer.
+    pub(super) fn flush_when_due(&mut self) {
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.flush();
+        }
+    }
+
+    /// Makes the mark durable.
+    pub(super) fn flush(&mut self) {
+        if !self.is_flushed {
+            let flushed = self.file.sync_data();
+            self.note(&flushed);
+            self.is_flushed = flushed.is_ok();
+        }
+        self.flushed = Instant::now();
+    }
+
+    fn note(&mut self, done: &io::Result<()>) {
+        if let Err(error) = done
             && !self.has_failed
         {
             tracing::error!(%error, mark = %self.place.mark.display(), "the mark is not written");
         }
-        self.has_failed = written.is_err();
-    }
-
-    /// Makes the mark durable.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        if !self.is_flushed {
-            self.file.sync_data()?;
-            self.is_flushed = true;
-        }
-        self.flushed = Instant::now();
-        Ok(())
+        self.has_failed = done.is_err();
     }
 
     /// Whether a backend that was opened again still has every acknowledged commit.

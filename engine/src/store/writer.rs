@@ -123,10 +123,8 @@ impl Writer {
         let has_stored_all = self.failure.is_none();
         self.shared.mark_down(Some("it is closed".to_owned()));
         self.close_backend(has_stored_all);
-        if let Some(mark) = &mut self.mark
-            && let Err(error) = mark.flush()
-        {
-            tracing::warn!(%error, "the mark could not be flushed");
+        if let Some(mark) = &mut self.mark {
+            mark.flush();
         }
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
@@ -148,6 +146,9 @@ impl Writer {
             }); // whoever asked may have stopped waiting
         }
         self.group = group;
+        if let Some(mark) = &mut self.mark {
+            mark.flush_when_due();
+        }
     }
 
     /// Whether the backend has to be opened again.
