@@ -399,6 +399,14 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_is_written_for_readers_and_with_its_code_for_developers() {
+        let amount = amount(125_000, "EUR");
+        assert_eq!(amount.to_string(), "1.250,00 €");
+        assert_eq!(format!("{amount:?}"), "1250.00 EUR");
+        assert_eq!(format!("{:?}", amount.currency()), "EUR");
+    }
+
+    #[test]
     fn json_numbers_have_no_decimals_that_say_nothing() {
         let table = [
             (2500, "USD", "25"),

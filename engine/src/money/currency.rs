@@ -260,6 +260,12 @@ mod tests {
     }
 
     #[test]
+    fn currencies_are_in_the_order_of_their_codes() {
+        let [euro, franc] = ["EUR", "XOF"].map(|code| Currency::from_code(code).unwrap());
+        assert!(euro < franc && euro <= euro && franc > euro);
+    }
+
+    #[test]
     fn an_unknown_code_is_named_but_not_at_any_length() {
         let error = "A".repeat(1000).parse::<Currency>().unwrap_err();
         assert!(

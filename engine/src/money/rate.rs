@@ -245,6 +245,18 @@ mod tests {
     }
 
     #[test]
+    fn a_stored_correction_reads_back() {
+        let correction = Correction::parse("-1.5").unwrap();
+        let stored = serde_json::to_string(&correction).unwrap();
+        assert_eq!(stored, r#""-1.5""#);
+        assert_eq!(
+            serde_json::from_str::<Correction>(&stored).unwrap(),
+            correction
+        );
+        assert!(serde_json::from_str::<Correction>(r#""101""#).is_err());
+    }
+
+    #[test]
     fn a_rate_differs_when_it_is_further_away_than_so_many_percent() {
         for (one, expected, percent, differs) in [
             ("100", "100", 0, false),
@@ -296,6 +308,7 @@ mod tests {
             "1.2345678901234",
             "10000000000000",
             "1,5",
+            "1_5",
             " 1",
         ] {
             assert_eq!(Rate::parse(text), Err(RateError::NotARate), "{text:?}");

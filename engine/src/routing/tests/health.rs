@@ -102,7 +102,7 @@ fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
         Some(Turn::Opened)
     );
     // Traffic too thin for one in twenty: a probe every ten minutes all the same.
-    assert!(!health.grant(&key(), at(5 * 60_000)));
+    assert!(!health.grant(&key(), at(14 * 60_000 - 1)));
     assert!(health.grant(&key(), at(14 * 60_000)));
     assert!(!health.grant(&key(), at(15 * 60_000)));
     // A plan by which nothing began is no plan, and its probe none.
@@ -223,6 +223,7 @@ fn numbers_leave_with_the_time() {
     let numbers = |millis| health.heard(&key(), at(millis)).numbers;
     assert_eq!((numbers(9_000).calls, numbers(9_000).faults), (10, 3));
     assert_eq!((numbers(60_000).calls, numbers(60_000).ended), (0, 10));
+    assert_eq!(numbers(24 * 60_000).ended, 10);
     assert_eq!(numbers(36 * 60_000).ended, 0);
 }
 
@@ -308,6 +309,18 @@ fn shares_are_of_a_thousand_and_a_rate_that_was_seen_twenty_times_is_half_a_gues
         })
     };
     assert_eq!([rate(19, 0), rate(20, 0), rate(20, 20)], [800, 400, 900]);
+}
+
+#[test]
+fn an_open_breaker_without_calls_lately_shows_the_faults_with_which_it_opened() {
+    let mut health = Health::new(1);
+    let faults = |health: &Health, millis| health.heard(&key(), at(millis)).faults_per_mille;
+    assert_eq!(faults(&health, 0), 0);
+    for good in [true, true, false, false, false, false, false, false] {
+        health.note(&key(), verdict(good), START, START);
+    }
+    assert_eq!(faults(&health, 0), 750);
+    assert!(faults(&health, 60_000) > 700, "of when it opened");
 }
 
 #[test]

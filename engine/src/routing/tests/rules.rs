@@ -86,6 +86,10 @@ fn what_is_wrong_with_a_rule_is_said_with_its_place() {
             "rules.0.name is a text of 1 to 100",
         ),
         (
+            priority(r#"["con1"]"#, r#", "name": "two\nlines""#),
+            "rules.0.name is a text of 1 to 100",
+        ),
+        (
             weight(0),
             "rules.0.strategy.weights.0.weight is a whole number from 1",
         ),
@@ -166,22 +170,26 @@ fn rules_read_back_as_they_were_written() {
 fn connections_are_named_with_the_path_where_they_stand() {
     let set = rules(
         r#"{"rules": [
-            {"strategy": {"type": "priority", "connections": ["con1", "con2"]}}
-        ]}"#
-        .to_owned(),
+            {"strategy": {"type": "priority", "connections": ["con1", "con2"]}},
+            {"strategy": {"type": "weighted", "weights": [{"connection": "con3", "weight": 1}]}}
+        ],
+        "fees": [{"connection": "con4", "percent": "1"}]}"#
+            .to_owned(),
     );
     let named = set.connections();
     let paths: Vec<&str> = named.iter().map(|(path, _)| path.as_str()).collect();
     let expected = [
         "rules.0.strategy.connections.0",
         "rules.0.strategy.connections.1",
+        "rules.1.strategy.weights.0.connection",
+        "fees.0.connection",
     ];
     assert_eq!(paths, expected);
 }
 
 #[test]
 fn a_pattern_is_a_methods_code_or_its_beginning() {
-    let long = "m".repeat(1_000);
+    let [longest, long] = [100, 101].map(|characters| "m".repeat(characters));
     for (pattern, fits) in [
         ("mtn_bj", true),
         ("mtn_*", true),
@@ -189,6 +197,7 @@ fn a_pattern_is_a_methods_code_or_its_beginning() {
         ("", false),
         ("MTN", false),
         ("m*n", false),
+        (longest.as_str(), true),
         (long.as_str(), false),
     ] {
         let set = one_rule(&format!(

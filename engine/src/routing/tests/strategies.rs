@@ -113,6 +113,18 @@ fn the_cheapest_is_first_and_one_without_a_known_fee_is_last() {
 }
 
 #[test]
+fn a_fee_of_payouts_is_not_one_of_payments() {
+    let fee_of = |kind: &str| {
+        let set = rules(format!(
+            r#"{{"fees": [{{"connection": "con1", "kind": "{kind}", "percent": "1"}}]}}"#
+        ));
+        set.fee(id(1), Kind::Payment, "mtn_bj", amount(10_000, "XOF"))
+    };
+    assert_eq!(fee_of("payment"), Some(amount(100, "XOF")));
+    assert_eq!(fee_of("payout"), None);
+}
+
+#[test]
 fn fees_are_exact_and_a_half_is_rounded_upwards() {
     let row = |percent: &str, fixed: Option<&str>| FeeRow {
         connection: id(1),
@@ -178,4 +190,7 @@ fn the_best_rate_is_first_few_ends_say_nothing_and_ties_keep_the_lists_order() {
     assert_eq!(numbers(&route), [1, 4, 3, 2]);
     let why = &route.decision.considered[0].why;
     assert_eq!(why, "950 of 1000 attempts succeeded lately");
+    let few = &route.decision.considered[1].why;
+    let few_for = "5 attempts ended lately: too few for a rate, so it counts as 80 %";
+    assert_eq!(few, few_for);
 }

@@ -387,3 +387,74 @@ fn an_attempt_that_was_just_called_off_is_not_asked_again_when_money_comes_for_a
         assert_eq!(call_offs(&world), asked, "{seconds}");
     }
 }
+
+#[test]
+fn a_part_is_less_money_in_the_currency_that_was_asked_for() {
+    let franc = crate::money::Currency::from_code("XOF").unwrap();
+    let francs = |minor| crate::money::Amount::from_minor(minor, franc);
+    for (amounts, is_part) in [
+        (vec![amount(2_499)], true),
+        (vec![amount(2_500)], false),
+        (vec![francs(1)], false),
+        (vec![amount(1), francs(1)], false),
+    ] {
+        let asked = amount(2_500);
+        let received = Received { amounts, asked };
+        assert_eq!(received.is_part(), is_part, "{received:?}");
+    }
+}
+
+#[test]
+fn of_several_amounts_for_one_charge_the_latest_counts_until_one_is_recorded() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let received = |world: &World| world.tx.received().map(|received| received.amounts);
+    assert_eq!(received(&world), None);
+    for minor in [1_000, 1_200] {
+        world.answer(succeeded_with(minor)).unwrap();
+        assert_eq!(received(&world), Some(vec![amount(minor)]));
+    }
+    world.answer(succeeded_with(2_500)).unwrap();
+    world
+        .answer_about(world.tx.attempts[0].id, succeeded_with(1_300))
+        .unwrap();
+    assert_eq!(received(&world), Some(vec![amount(2_500)]));
+}
+
+#[test]
+fn only_an_open_attempt_of_a_payment_can_be_called_off_and_only_where_it_can_end() {
+    for (route, can) in [
+        (route(1), false),
+        (can_cancel(1), true),
+        (ending(route(1), 600), true),
+        (ending(can_cancel(1), 600), true),
+    ] {
+        let mut world = World::payment_with(3);
+        assert!(!world.tx.can_call_off());
+        world.apply(confirm_at(route)).unwrap();
+        assert!(!world.tx.can_call_off(), "it is being sent");
+        world.answer(pending()).unwrap();
+        assert_eq!(world.tx.can_call_off(), can);
+        world.answer(declined(false)).unwrap();
+        assert!(!world.tx.can_call_off(), "it has ended");
+    }
+    let mut payout = World::payout();
+    payout.apply(Command::Dispatch(can_cancel(1))).unwrap();
+    payout.answer(pending()).unwrap();
+    assert!(!payout.tx.can_call_off());
+}
+
+#[test]
+fn a_status_is_final_once_nothing_can_follow() {
+    let is_final = Status::ALL.map(Status::is_final);
+    assert_eq!(is_final, [false, false, true, true, true]);
+}
+
+#[test]
+fn queries_are_hourly_until_a_case_is_opened_and_daily_from_then_on() {
+    use crate::transaction::schedule::{CASE_AFTER, wait_after};
+    let second = std::time::Duration::from_secs(1);
+    for (age, hours) in [(CASE_AFTER - second, 1), (CASE_AFTER, 24)] {
+        assert_eq!(wait_after(99, age).as_secs(), hours * 3_600, "{age:?}");
+    }
+}

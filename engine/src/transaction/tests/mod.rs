@@ -9,4 +9,5 @@ mod late_money;
 mod matrix;
 mod operators;
 mod properties;
+mod settling;
 mod unsent;

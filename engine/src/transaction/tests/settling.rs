@@ -1,0 +1,98 @@
+//! What a person settles, and what is left in question.
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::transaction::*;
+
+/// Part of the money that was asked for, under an id.
+fn part(minor: i64, id: &str) -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some(id.to_owned()),
+        amount: Some(amount(minor)),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+fn failed(attempt: AttemptId) -> Command {
+    resolve(Some(attempt), Verdict::Failed { message: None })
+}
+
+fn ambiguous(attempt: AttemptId, id: &str) -> Command {
+    Command::AmbiguousId {
+        attempt,
+        provider_id: id.to_owned(),
+    }
+}
+
+/// Whether each case is closed.
+fn closed(world: &World) -> Vec<bool> {
+    let cases = world.tx.cases.iter();
+    cases.map(|case| case.closed.is_some()).collect()
+}
+
+/// A payment whose first attempt was declined, and whose second is with its provider.
+fn second_attempt() -> (World, [AttemptId; 2]) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm(1)).unwrap();
+    world.answer(unknown()).unwrap();
+    let second = world.current();
+    (world, [first, second])
+}
+
+#[test]
+fn settling_an_attempt_closes_the_cases_about_it_and_no_other() {
+    let (mut world, [first, second]) = second_attempt();
+    world.apply(ambiguous(first, "P1")).unwrap();
+    world.apply(ambiguous(second, "P1")).unwrap();
+    assert_eq!(closed(&world), [false, false]);
+    world.apply(failed(second)).unwrap();
+    assert_eq!(closed(&world), [false, true]);
+}
+
+#[test]
+fn settling_the_attempt_in_progress_leaves_the_money_of_another_in_question() {
+    let (mut world, [first, second]) = second_attempt();
+    world.answer_about(first, part(1_000, "P1")).unwrap();
+    world.apply(failed(second)).unwrap();
+    assert_eq!(closed(&world), [false]);
+    assert_eq!(world.tx.state, State::OnHold);
+}
+
+#[test]
+fn all_money_that_holds_a_transaction_is_settled_together_under_the_id_of_the_one_named() {
+    let (mut world, [first, second]) = second_attempt();
+    world.answer_about(first, part(1_000, "P1")).unwrap();
+    world.answer(declined(false)).unwrap();
+    world.answer_about(second, part(500, "P2")).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let refunded_and_paid_anew = verdict(Some(2_500), None);
+    world
+        .apply(resolve(Some(first), refunded_and_paid_anew))
+        .unwrap();
+    let attempt = world.tx.telling_attempt().unwrap();
+    assert_eq!(
+        (attempt.id, attempt.provider_id.as_deref()),
+        (first, Some("P1"))
+    );
+    let held = world.tx.cases.iter().filter(|case| case.reason.holds());
+    assert_eq!(held.filter(|case| case.closed.is_none()).count(), 0);
+}
+
+#[test]
+fn an_attempt_without_money_is_not_to_be_refunded_when_the_rest_comes_for_another() {
+    let (mut world, [_, second]) = second_attempt();
+    world.answer(part(1_000, "P1")).unwrap();
+    world.answer(part(2_500, "P1")).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    let reference = world.tx.attempt(second).unwrap().reference;
+    let is_about_second = |case: &Case| case.reference == reference;
+    assert!(
+        world.tx.cases.iter().all(is_about_second),
+        "{:?}",
+        world.tx.cases
+    );
+}
