@@ -73,7 +73,7 @@ pub enum Names {
     QueryAfterItsEnd,
     /// The provider's id only.
     Id,
-    /// The reference of one attempt and the id of another.
+    /// The reference of one attempt and the id of this one, which may be another.
     ReferenceAndIdOf(u8),
 }
 
@@ -320,7 +320,7 @@ fn each_name(world: &World, scope: &Scope, number: usize, said: Said, steps: &mu
         }
         Lie::ReferenceAndIdDisagree if by_callback => {
             for other in (0..).zip(&world.sides).map(|(other, _)| other) {
-                if other != at && world.named[usize::from(other)] != 0 {
+                if world.named[usize::from(other)] != 0 {
                     say(Names::ReferenceAndIdOf(other));
                 }
             }
@@ -465,7 +465,7 @@ fn provider(world: &World, scope: &Scope, number: usize, steps: &mut Vec<Step>) 
         }
         Truth::Paid if world.may_lie(number) => match scope.lie {
             Lie::TwoCharges => turn(Turn::PaysAgain),
-            Lie::SuccessThenReversal => turn(Turn::TakesBack),
+            Lie::SuccessThenReversal | Lie::LessThenReversal => turn(Turn::TakesBack),
             _ => {}
         },
         Truth::NothingSent

@@ -24,6 +24,8 @@ pub enum Lie {
     /// Paid, and later taken back.
     SuccessThenReversal,
     LessMoney,
+    /// Paid in part, and later taken back.
+    LessThenReversal,
     MoreMoney,
     OtherCurrency,
     /// Reports several amounts for one charge.
@@ -37,7 +39,7 @@ pub enum Lie {
 }
 
 impl Lie {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Honest,
         Self::NotFoundThenPaid,
         Self::NotFoundThenLess,
@@ -47,6 +49,7 @@ impl Lie {
         Self::ReferenceAndIdDisagree,
         Self::SuccessThenReversal,
         Self::LessMoney,
+        Self::LessThenReversal,
         Self::MoreMoney,
         Self::OtherCurrency,
         Self::AmountChanges,
@@ -66,6 +69,7 @@ impl Lie {
             Self::ReferenceAndIdDisagree => "reference-and-id-disagree",
             Self::SuccessThenReversal => "success-then-reversal",
             Self::LessMoney => "less-money",
+            Self::LessThenReversal => "less-money-then-reversal",
             Self::MoreMoney => "more-money",
             Self::OtherCurrency => "other-currency",
             Self::AmountChanges => "amount-changes",
@@ -83,7 +87,7 @@ impl Lie {
     /// The amount that the provider moves.
     pub const fn sum(self) -> Sum {
         match self {
-            Self::LessMoney | Self::NotFoundThenLess => Sum::Less,
+            Self::LessMoney | Self::LessThenReversal | Self::NotFoundThenLess => Sum::Less,
             Self::MoreMoney => Sum::More,
             Self::OtherCurrency => Sum::Foreign,
             Self::Honest

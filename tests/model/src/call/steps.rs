@@ -59,7 +59,8 @@ pub enum Step {
     GoOn,
     Ask,
     Read,
-    Told,
+    /// The answer is judged. `false`: a row of the journal cannot be read.
+    Told(bool),
 }
 
 impl Step {
@@ -93,10 +94,12 @@ pub fn steps(world: &Calls, scope: &CallScope, steps: &mut Vec<Step>) {
         }
     }
     if let Some(query) = world.query {
-        steps.push(match query.read {
-            None => Step::Read,
-            Some(_) => Step::Told,
-        });
+        if query.read.is_none() {
+            steps.push(Step::Read);
+        } else {
+            steps.push(Step::Told(true));
+            steps.extend(scope.faults.then_some(Step::Told(false)));
+        }
     }
     for (number, request) in (0..).zip(&world.requests) {
         if let Truth::OnTheWay(_) = request.truth {
@@ -200,7 +203,7 @@ pub fn take<R: Rules>(
             });
         }
         Step::Read => read(&mut after),
-        Step::Told => told(&mut after, rules),
+        Step::Told(is_readable) => told(&mut after, rules, is_readable),
     }
     if after.known == Known::NotSent && after.may_move() {
         return Next::Broken(CallPromise::NotSentMovesNoMoney);
@@ -360,7 +363,7 @@ fn read(world: &mut Calls) {
 }
 
 /// The answer of the query is judged.
-fn told<R: Rules>(world: &mut Calls, rules: &R) {
+fn told<R: Rules>(world: &mut Calls, rules: &R, is_readable: bool) {
     let Some(query) = world.query.take() else {
         return;
     };
@@ -373,7 +376,10 @@ fn told<R: Rules>(world: &mut Calls, rules: &R) {
         Some(Read::Executed) => world.known = Known::Succeeded,
         Some(Read::Refused) => world.known = Known::Declined,
         Some(Read::NotFound) => {
-            let judged = rules.not_found(&rows(world), minutes(PROMISED), &asked);
+            let mut rows = rows(world);
+            rows.iter_mut()
+                .for_each(|row| row.is_readable = is_readable);
+            let judged = rules.not_found(&rows, minutes(PROMISED), &asked);
             if judged == NotFound::Final {
                 world.known = Known::NotSent;
             }
