@@ -13,6 +13,7 @@
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
 mod bench;
+mod coverage;
 mod fuzz;
 mod gateway;
 mod memory;

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::coverage;
 use crate::run::{cargo, must, root};
 
 /// Explore every history of one payment or payout up to a bound
@@ -10,6 +11,9 @@ pub struct Model {
     /// Update tests/model/rules.txt, the list of rules that histories reach
     #[arg(long)]
     write_rules: bool,
+    /// Check tests/model/unreached.txt, the lines of the core that no history reaches
+    #[arg(long)]
+    coverage: bool,
     /// `--attempts N`, `--only TEXT`, `--threads N`, `--rules`; `-- --help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     what: Vec<String>,
@@ -17,6 +21,9 @@ pub struct Model {
 
 impl Model {
     pub fn run(&self) -> anyhow::Result<()> {
+        if self.coverage {
+            return coverage::check();
+        }
         let mut run = cargo();
         run.args(["run", "--quiet", "--package", "switchyard-model", "--"]);
         if self.write_rules {

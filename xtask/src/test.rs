@@ -59,6 +59,11 @@ const STEPS: &[Step] = &[
         run: crate::simulate::test,
     },
     Step {
+        name: "coverage",
+        does: "histories of the model checker reach the whole core, but for what is listed",
+        run: crate::coverage::check,
+    },
+    Step {
         name: "examples",
         does: "the examples in the documentation of the code",
         run: doc_tests,

@@ -130,6 +130,20 @@ pub fn cargo_mutants() -> anyhow::Result<PathBuf> {
     cargo_tool("cargo-mutants", CARGO_MUTANTS)
 }
 
+/// The folder of llvm-cov and llvm-profdata, which rustup brings for the compiler that runs us.
+pub fn llvm() -> anyhow::Result<PathBuf> {
+    let output = program("rustc")
+        .args(["--print", "target-libdir"])
+        .output()?;
+    let libraries = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    let folder = libraries.with_file_name("bin");
+    if !folder.join("llvm-cov").exists() {
+        must(program("rustup").args(["component", "add", "llvm-tools"]))
+            .context("no llvm-cov: install it (`rustup component add llvm-tools`)")?;
+    }
+    Ok(folder)
+}
+
 /// A command of cargo, from the system or built here without optimisation.
 fn cargo_tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     if run::has(name, &["--version"]) {

@@ -444,7 +444,10 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
     let on_hold = after.tx.state == State::OnHold;
     let resolve = |verdict| {
         Order::Resolve(Resolution {
-            attempt: (!on_hold).then(|| attempt_id(number)),
+            attempt: match ordered {
+                Ordered::SucceededFor(named) => Some(attempt_id(named.into())),
+                _ => (!on_hold).then(|| attempt_id(number)),
+            },
             verdict,
         })
     };
@@ -452,11 +455,11 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
         Ordered::Check => Order::Check,
         Ordered::Cancel => Order::Cancel,
         Ordered::CloseCase(case) => Order::CloseCase(case_id(case.into())),
-        Ordered::Succeeded if on_hold => resolve(Verdict::Succeeded {
+        Ordered::Succeeded | Ordered::SucceededFor(_) if on_hold => resolve(Verdict::Succeeded {
             amount: None,
             provider_id: None,
         }),
-        Ordered::Succeeded => resolve(Verdict::Succeeded {
+        Ordered::Succeeded | Ordered::SucceededFor(_) => resolve(Verdict::Succeeded {
             amount: Some(scope.lie.sum().amount()),
             provider_id: Some(IDS[usize::from(crate::steps::own_id(scope, number))].to_owned()),
         }),

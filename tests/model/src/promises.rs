@@ -161,7 +161,11 @@ fn success_is_paid(before: &World, scope: &Scope, step: Step, taken: &Taken) -> 
     }
     let enough = |side: &Side| reported(side).any(Sum::is_enough);
     let by_news = after.sides.iter().any(enough);
-    let by_person = step == Step::Order(Ordered::Succeeded) && scope.lie.sum().is_enough();
+    let is_ordered = matches!(
+        step,
+        Step::Order(Ordered::Succeeded | Ordered::SucceededFor(_))
+    );
+    let by_person = is_ordered && scope.lie.sum().is_enough();
     let in_records = after.sides.iter().any(|side| side.truth.holds_money());
     let one_succeeded = after.tx.attempts.iter().filter(|attempt| {
         attempt.state == AttemptState::Succeeded

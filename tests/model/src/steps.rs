@@ -50,6 +50,8 @@ pub enum Turn {
 pub enum Ordered {
     Check,
     Succeeded,
+    /// The person names the attempt whose money settles a held transaction.
+    SucceededFor(u8),
     Failed,
     NeverSent,
     CloseCase(u8),
@@ -171,6 +173,10 @@ fn people(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
         let on_hold = tx.state == State::OnHold;
         if truth.holds_money() || on_hold {
             steps.push(Step::Order(Ordered::Succeeded));
+        }
+        if on_hold {
+            let named = (0..).zip(&world.sides).map(|(number, _)| number);
+            steps.extend(named.map(|number| Step::Order(Ordered::SucceededFor(number))));
         }
         let gives_back = truth.holds_money() && scope.lie.sum() != Sum::Asked;
         if !world.may_move(world.sides.len() - 1) || gives_back || on_hold {

@@ -129,6 +129,7 @@ const fn order_words(ordered: Ordered) -> &'static str {
     match ordered {
         Ordered::Check => "check now",
         Ordered::Succeeded => "it succeeded",
+        Ordered::SucceededFor(_) => "the named attempt succeeded",
         Ordered::Failed => "it failed",
         Ordered::NeverSent => "it was never sent",
         Ordered::CloseCase(_) => "close the case",
@@ -246,7 +247,10 @@ fn order_code(order: &Order) -> String {
                 amount,
                 provider_id,
             } => format!(
-                "resolve(None, verdict({:?}, {provider_id:?}))",
+                "resolve({}, verdict({:?}, {provider_id:?}))",
+                resolution
+                    .attempt
+                    .map_or("None".to_owned(), |id| format!("Some({})", at(id))),
                 amount.map(|amount| amount.minor())
             ),
             Verdict::Failed { .. } => "resolve(None, Verdict::Failed { message: None })".to_owned(),

@@ -41,6 +41,13 @@ pub fn short() -> Vec<Scope> {
             },
         }));
     }
+    // Gateways that cannot cancel.
+    scopes.push(Scope {
+        pages: true,
+        ends: true,
+        reduced: true,
+        ..plain(Kind::Payment, Lie::Honest)
+    });
     scopes
 }
 
