@@ -6,6 +6,7 @@ mod simulator;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
@@ -51,6 +52,22 @@ impl Bench {
         let payment = self.confirm(amount(1_000, "XOF"), choice).await?;
         self.reference(payment.id).await?;
         Ok(payment)
+    }
+
+    /// A payout of 5000 XOF, as soon as it is stored.
+    async fn pay_out(&self) -> anyhow::Result<Arc<Transaction>> {
+        let new = NewPayout {
+            amount: amount(5_000, "XOF"),
+            description: "Salaire".into(),
+            method: "mtn_bj".into(),
+            recipient: BTreeMap::from([("msisdn".to_owned(), PAYS.to_owned())]),
+            customer: customer(),
+            metadata: BTreeMap::new(),
+            context: ClientContext::default(),
+        };
+        let caller = self.merchant.caller();
+        let engine = &self.merchant.engine;
+        Ok(engine.initialize_payout(&caller, new).await?)
     }
 
     /// Has pawaPay sign its callbacks for this connection's address.
@@ -129,26 +146,38 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
         "{\"failureReason\":{\"failureCode\":\"UNKNOWN_ERROR\"}}".into(),
     );
     bench.pawapay.mishaps.next("POST", "/v2/payouts", lie);
-    let new = NewPayout {
-        amount: amount(5_000, "XOF"),
-        description: "Salaire".into(),
-        method: "mtn_bj".into(),
-        recipient: BTreeMap::from([("msisdn".to_owned(), PAYS.to_owned())]),
-        customer: customer(),
-        metadata: BTreeMap::new(),
-        context: ClientContext::default(),
-    };
-    let caller = bench.merchant.caller();
-    let payout = bench
-        .merchant
-        .engine
-        .initialize_payout(&caller, new)
-        .await?;
+    let payout = bench.pay_out().await?;
     let reference = bench.reference(payout.id).await?;
     bench.ends(payout.id, Status::Success).await?;
     assert_eq!(bench.pawapay.count(Kind::Payout), 1);
     assert_eq!(bench.pawapay.books.times(&reference), 1);
     assert_eq!(bench.pawapay.books.all()[0].amount, "5000");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_whose_commit_is_wrongly_refused_is_stored_and_dispatched_once()
+-> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    bench.pawapay.settle_after(4);
+    let (answer, until) = tokio::sync::oneshot::channel();
+    bench.merchant.engine.store.deny_next_commit(until);
+    // Its timer is due at once: it is dispatched while the answer of the store is still out.
+    let dispatched = eventually("the payout", SOON, || async {
+        bench.merchant.clock.advance(Duration::from_millis(250));
+        Ok((bench.pawapay.count(Kind::Payout) > 0).then_some(()))
+    });
+    let answered = async {
+        dispatched.await?;
+        let _ = answer.send(());
+        Ok(())
+    };
+    let (payout, ()) = tokio::try_join!(bench.pay_out(), answered)?;
+    assert_eq!(payout.attempts.len(), 1);
+    let paid = bench.ends(payout.id, Status::Success).await?;
+    assert_eq!(paid.attempts.len(), 1);
+    assert_eq!(bench.pawapay.count(Kind::Payout), 1);
+    assert_eq!(bench.pawapay.books.all().len(), 1);
     Ok(())
 }
 

@@ -109,6 +109,9 @@ struct Inner {
     /// Wakes a writer that has no thread of its own.
     #[cfg(feature = "simulation")]
     nudge: Option<Arc<tokio::sync::Notify>>,
+    /// See [`Store::deny_next_commit`].
+    #[cfg(any(test, feature = "testing"))]
+    denied: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 /// What the handles and the writer have in common.
@@ -212,6 +215,8 @@ impl Store {
             writer: Mutex::new(Some(writer)),
             #[cfg(feature = "simulation")]
             nudge: None,
+            #[cfg(any(test, feature = "testing"))]
+            denied: Mutex::default(),
         })))
     }
 
@@ -225,6 +230,8 @@ impl Store {
         let stopped = || CommitError::Unavailable {
             reason: self.0.shared.reason(),
         };
+        #[cfg(any(test, feature = "testing"))]
+        let denied = self.0.denied.lock().ok().and_then(|mut next| next.take());
         let place = self.0.shared.queue.acquire().await.map_err(|_| stopped())?;
         place.forget(); // the writer gives it back
         let (reply, answer) = oneshot::channel();
@@ -236,9 +243,24 @@ impl Store {
         if let Some(nudge) = &self.0.nudge {
             nudge.notify_one();
         }
-        answer
+        let verdict = answer
             .await
-            .map_or_else(|_| Err(stopped()), |reply| reply.verdict)
+            .map_or_else(|_| Err(stopped()), |reply| reply.verdict);
+        #[cfg(any(test, feature = "testing"))]
+        if let Some(until) = denied {
+            let _ = until.await;
+            return Err(CommitError::Conflict);
+        }
+        verdict
+    }
+
+    /// Makes the next commit, and answers after `until` that it conflicts, as a store in a network does
+    /// that repeats a commit whose answer was lost.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn deny_next_commit(&self, until: oneshot::Receiver<()>) {
+        if let Ok(mut next) = self.0.denied.lock() {
+            *next = Some(until);
+        }
     }
 
     /// The value of a row.

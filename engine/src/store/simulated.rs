@@ -47,6 +47,7 @@ impl Store {
             sender,
             writer: Mutex::new(None),
             nudge: Some(nudge),
+            denied: Mutex::default(),
         })))
     }
 }
