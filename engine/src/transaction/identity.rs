@@ -62,6 +62,11 @@ mod tests {
         assert!(!is_unmistakable(&world.tx, &second));
         world.tx.attempts[0].provider_id = Some("P0".to_owned());
         assert!(is_unmistakable(&world.tx, &second));
+        world.tx.attempts[0].provider_id = None;
+        world.tx.attempts[0].candidate = candidate(1);
+        assert!(is_unmistakable(&world.tx, &second), "another provider's");
+        world.tx.attempts[1].provider_id = None;
+        assert!(is_unmistakable(&world.tx, &second), "its own id");
     }
 
     fn key(number: u128) -> AttemptKey {

@@ -336,3 +336,26 @@ fn the_health_of_every_connection_is_shown_in_order() {
     let shown = health.all(START).into_iter().map(|(key, _)| key.connection);
     assert_eq!(shown.collect::<Vec<_>>(), [id(1), id(2)]);
 }
+
+#[test]
+fn a_breaker_that_closes_counts_anew() {
+    let mut health = Health::new(1);
+    for good in [[false; 5].as_slice(), &[true; 10]].concat() {
+        health.note(&key(), verdict(good), START, START);
+    }
+    let numbers = health.heard(&key(), START).numbers;
+    assert_eq!((numbers.open, numbers.calls, numbers.faults), (false, 0, 0));
+}
+
+#[test]
+fn half_of_the_limit_is_known_at_a_time_at_least() {
+    let mut health = Health::new(100);
+    for number in 0..50 {
+        let other = Key {
+            connection: id(number),
+            ..key()
+        };
+        health.note(&other, verdict(true), START, START);
+    }
+    assert_eq!(health.all(START).len(), 50);
+}

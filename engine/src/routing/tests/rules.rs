@@ -139,6 +139,13 @@ fn what_is_wrong_with_a_fee_is_said_with_its_place() {
             "fees.0.min is more than",
         ),
     ]);
+    for fits in [
+        r#", "percent": "1""#,
+        r#", "currency": "USD", "fixed": "0.30""#,
+        r#", "currency": "USD", "percent": "1", "min": "5", "max": "5""#,
+    ] {
+        assert_eq!(rules(fee(fits)).check(), Ok(()), "{fits}");
+    }
     for text in ["1.55555", "101", "-1", "1,5", "", ".5", "1.", "1e1"] {
         assert!(text.parse::<Percent>().is_err(), "{text}");
     }
@@ -204,5 +211,33 @@ fn a_pattern_is_a_methods_code_or_its_beginning() {
             r#"{{"match": {{"methods": ["{pattern}"]}}, "strategy": {{"type": "cheapest"}}}}"#
         ));
         assert_eq!(set.check().is_ok(), fits, "{pattern}");
+    }
+}
+
+#[test]
+fn methods_are_named_with_the_path_where_they_stand() {
+    let set = rules(
+        r#"{"rules": [{"match": {"methods": ["mtn_*", "moov_bj"]}, "strategy": {"type": "cheapest"}}],
+            "fees": [{"connection": "con1", "methods": ["card_usd"], "percent": "1"}]}"#
+            .to_owned(),
+    );
+    let named = set.methods();
+    let paths: Vec<&str> = named.iter().map(|(path, _)| path.as_str()).collect();
+    let expected = [
+        "rules.0.match.methods.0",
+        "rules.0.match.methods.1",
+        "fees.0.methods.0",
+    ];
+    assert_eq!(paths, expected);
+}
+
+#[test]
+fn a_list_has_500_entries_at_most() {
+    for (count, fits) in [(500, true), (501, false)] {
+        let methods = vec![r#""mtn_bj""#; count].join(", ");
+        let set = one_rule(&format!(
+            r#"{{"match": {{"methods": [{methods}]}}, "strategy": {{"type": "cheapest"}}}}"#
+        ));
+        assert_eq!(set.check().is_ok(), fits, "{count}");
     }
 }

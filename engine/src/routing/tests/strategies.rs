@@ -177,7 +177,7 @@ fn the_best_rate_is_first_few_ends_say_nothing_and_ties_keep_the_lists_order() {
     };
     let heard = |connection: ConnectionId| match connection.ulid().random() {
         1 => ends(1_000, 950),
-        2 => ends(1_000, 700),
+        2 => ends(20, 10),
         // 19 of 19 are too few to be believed, as 0 of 5 are.
         3 => ends(19, 19),
         _ => ends(5, 0),
@@ -193,4 +193,6 @@ fn the_best_rate_is_first_few_ends_say_nothing_and_ties_keep_the_lists_order() {
     let few = &route.decision.considered[1].why;
     let few_for = "5 attempts ended lately: too few for a rate, so it counts as 80 %";
     assert_eq!(few, few_for);
+    let enough = &route.decision.considered[3].why;
+    assert_eq!(enough, "10 of 20 attempts succeeded lately");
 }

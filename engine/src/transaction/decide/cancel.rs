@@ -96,9 +96,8 @@ fn call_off(
 
 /// Calls `open` off, for which money must not be taken any more because it was reported for another
 /// attempt. `None`: its gateway cannot cancel, its submission is still away, or it was asked already.
-pub(super) fn superseded(tx: &Transaction, open: &Attempt, context: &Context) -> Option<Event> {
-    let at_provider = matches!(open.state, AttemptState::Pending | AttemptState::InDoubt)
-        && !matches!(tx.state, State::AwaitingGateway);
+pub(super) fn superseded(open: &Attempt, context: &Context) -> Option<Event> {
+    let at_provider = matches!(open.state, AttemptState::Pending | AttemptState::InDoubt);
     call_off_superseded(open, at_provider, context)
 }
 

@@ -135,7 +135,7 @@ fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Contex
                 false => differs(tx, attempt, &success, context),
             };
             if let Some(open) = tx.current_attempt().filter(|_| !events.is_empty()) {
-                events.extend(cancel::superseded(tx, open, context));
+                events.extend(cancel::superseded(open, context));
             }
             events
         }

@@ -458,3 +458,72 @@ fn queries_are_hourly_until_a_case_is_opened_and_daily_from_then_on() {
         assert_eq!(wait_after(99, age).as_secs(), hours * 3_600, "{age:?}");
     }
 }
+
+#[test]
+fn a_payer_with_the_right_number_may_pay() {
+    let mut world = World::payment_with(3);
+    if let Details::Payment(payment) = &mut world.tx.details {
+        payment.restriction = Some(Restriction::Phone {
+            number: "+22990000001".to_owned(),
+            country_code: "BJ".to_owned(),
+        });
+    }
+    assert_eq!(world.apply(confirm(1)), Ok(2));
+}
+
+#[test]
+fn a_payout_is_initiated_until_it_is_dispatched() {
+    let mut world = World::payout();
+    assert_eq!(world.tx.status(), Status::Initiated);
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingDispatch);
+    assert_eq!(world.tx.status(), Status::Pending);
+}
+
+#[test]
+fn hints_have_a_provider_queried_every_two_seconds_at_most() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(pending()).unwrap();
+    for (seconds, events) in [(1, 0), (1, 1), (1, 0), (1, 1)] {
+        world.wait(seconds);
+        assert_eq!(world.apply(Command::Hint), Ok(events));
+    }
+}
+
+#[test]
+fn a_payment_is_marked_processed_once() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded()).unwrap();
+    for events in [1, 0] {
+        assert_eq!(world.apply(Command::MarkProcessed), Ok(events));
+    }
+}
+
+#[test]
+fn a_submission_that_three_stops_cut_off_is_not_begun_again() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    for resumed in 1..=3 {
+        world.apply(recovery(attempt, false, None)).unwrap();
+        assert_eq!(world.tx.attempts[0].resumed, resumed);
+    }
+    world.apply(recovery(attempt, false, None)).unwrap();
+    assert_eq!(world.tx.attempts[0].resumed, 3);
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+}
+
+#[test]
+fn nothing_follows_a_decline_once_the_time_to_pay_is_over() {
+    for (seconds, attempts) in [(1_799, 2), (1_800, 1)] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(2)).unwrap();
+        world.answer(pending()).unwrap();
+        world.wait(seconds);
+        world.answer(declined(true)).unwrap();
+        assert_eq!(world.tx.attempts.len(), attempts, "{seconds}");
+    }
+}

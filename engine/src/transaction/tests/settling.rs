@@ -96,3 +96,45 @@ fn an_attempt_without_money_is_not_to_be_refunded_when_the_rest_comes_for_anothe
         world.tx.cases
     );
 }
+
+#[test]
+fn money_of_two_attempts_is_added_up_once() {
+    let (mut world, [first, second]) = second_attempt();
+    world.answer_about(first, part(1_000, "P1")).unwrap();
+    world.answer_about(second, part(500, "P2")).unwrap();
+    let received = world.tx.received().unwrap();
+    assert_eq!(received.amounts, [amount(1_500)]);
+    assert_eq!(received.text(crate::money::Amount::format), "$ 15.00");
+}
+
+#[test]
+fn a_report_without_an_id_repeats_the_charge_before_it() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(part(1_000, "P1")).unwrap();
+    world
+        .answer(Outcome::Succeeded {
+            provider_id: None,
+            amount: Some(amount(1_200)),
+            fees: None,
+            provider_status: None,
+        })
+        .unwrap();
+    assert_eq!(world.tx.received().unwrap().amounts, [amount(1_200)]);
+}
+
+#[test]
+fn a_case_about_late_money_says_how_its_attempt_had_ended() {
+    for (ended, said) in [
+        (not_sent(), "counted as not sent"),
+        (declined(false), "counted as declined"),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(ended).unwrap();
+        world.answer_about(attempt, succeeded()).unwrap();
+        let detail = &world.tx.cases[0].detail;
+        assert!(detail.contains(said), "{detail}");
+    }
+}
