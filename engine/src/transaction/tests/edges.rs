@@ -526,4 +526,48 @@ fn nothing_follows_a_decline_once_the_time_to_pay_is_over() {
         world.answer(declined(true)).unwrap();
         assert_eq!(world.tx.attempts.len(), attempts, "{seconds}");
     }
+    for (seconds, status) in [(1_799, Status::Pending), (1_800, Status::Failed)] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        world.answer(pending()).unwrap();
+        world.wait(seconds);
+        world.answer(declined(false)).unwrap();
+        assert_eq!(world.tx.status(), status, "{seconds}");
+    }
+}
+
+#[test]
+fn a_payout_without_a_gateway_is_tried_for_less_than_half_an_hour() {
+    for (seconds, status) in [(1_799, Status::Initiated), (1_800, Status::Failed)] {
+        let mut world = World::payout();
+        world.wait(seconds);
+        world.apply(Command::Dispatch(route(0))).unwrap();
+        assert_eq!(world.tx.status(), status, "{seconds}");
+    }
+}
+
+#[test]
+fn the_decision_of_a_next_attempt_says_why_the_one_before_did_not_do() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(2)).unwrap();
+    world.answer(not_sent()).unwrap();
+    let because = &world.tx.attempts[1].decision.chosen_because;
+    assert_eq!(because, "gateway_0 could not take it");
+}
+
+#[test]
+fn a_held_transaction_is_queried_daily_and_a_check_in_between_changes_no_plan() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(not_sent()).unwrap();
+    let attempt = world.current();
+    world.answer_about(attempt, succeeded_with(1_000)).unwrap();
+    let due = world.tx.wake_at().unwrap();
+    world.now = due;
+    world.apply(Command::Wake).unwrap();
+    let planned = world.tx.wake_at().unwrap();
+    assert_eq!(planned.since(due).as_secs(), 24 * 3_600);
+    world.wait(3);
+    world.apply(by_operator(Order::Check)).unwrap();
+    assert_eq!(world.tx.wake_at(), Some(planned));
 }

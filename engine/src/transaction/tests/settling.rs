@@ -108,19 +108,37 @@ fn money_of_two_attempts_is_added_up_once() {
 }
 
 #[test]
-fn a_report_without_an_id_repeats_the_charge_before_it() {
-    let mut world = World::payment_with(3);
-    world.apply(confirm(1)).unwrap();
-    world.answer(part(1_000, "P1")).unwrap();
-    world
-        .answer(Outcome::Succeeded {
-            provider_id: None,
+fn reports_under_one_id_and_without_any_are_one_charge_of_which_the_latest_amount_counts() {
+    for id in [Some("P1"), None] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(declined(false)).unwrap();
+        world.answer_about(attempt, part(1_000, "P1")).unwrap();
+        // A closed case does not change any more: the next report opens another one.
+        let case = world.tx.cases[0].id;
+        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        let again = Outcome::Succeeded {
+            provider_id: id.map(str::to_owned),
             amount: Some(amount(1_200)),
             fees: None,
             provider_status: None,
-        })
-        .unwrap();
-    assert_eq!(world.tx.received().unwrap().amounts, [amount(1_200)]);
+        };
+        world.answer_about(attempt, again).unwrap();
+        assert_eq!(world.tx.cases.len(), 2);
+        assert_eq!(world.tx.received().unwrap().amounts, [amount(1_200)]);
+    }
+}
+
+#[test]
+fn an_attempt_that_holds_its_transaction_itself_is_not_called_off() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world.answer(part(1_000, "P1")).unwrap();
+    world.answer(pending()).unwrap();
+    assert!(world.tx.is_held());
+    let is_call_off = |action: &Action| matches!(action, Action::CallOff { .. });
+    assert!(!world.actions.iter().any(is_call_off));
 }
 
 #[test]
