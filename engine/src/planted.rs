@@ -84,10 +84,12 @@ pub enum Fault {
     LateMoneyIgnored,
     /// More money than was asked, and a second charge, open no case.
     SurplusIgnored,
+    /// "Not found" is final some time after the first request that may have left, not the last.
+    FirstRequestCounts,
 }
 
 impl Fault {
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::JournalSkipped,
         Self::AnswerUnwritten,
         Self::AnsweredEarly,
@@ -128,6 +130,7 @@ impl Fault {
         Self::CountForgotten,
         Self::LateMoneyIgnored,
         Self::SurplusIgnored,
+        Self::FirstRequestCounts,
     ];
 }
 

@@ -31,6 +31,7 @@ pub const fn breaks(fault: Fault) -> &'static str {
         Fault::KeyForgotten => "states::one_key_makes_one_transaction",
         Fault::ForgeryBelieved => "money::success_is_in_the_books",
         Fault::NotFoundBelieved => "money::charged_once",
+        Fault::FirstRequestCounts => "money::charged_once",
         Fault::CallbackDropped => "money::contradictions_open_cases",
         Fault::RecoveryBlind => "money::submitted_once",
         Fault::EnvironmentMixed => "money::sandbox_never_touches_live",

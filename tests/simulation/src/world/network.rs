@@ -164,10 +164,11 @@ impl World {
         let coin = self.network.below(2) == 0;
         let hangs = letter.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
         let hangs = hangs && !self.is_healed();
-        // A repetition may arrive almost as late as the manifest lets "not found" become final.
-        let lags = letter.repeats && self.network.happens(400) && !self.is_healed();
+        // Most repetitions arrive almost as late as the manifest lets "not found" become final, which
+        // is later than that time after the first request.
+        let lags = letter.repeats && self.network.happens(900) && !self.is_healed();
         let under_way = match (lags, late) {
-            (true, _) => self.network.between(60_000, 118_000),
+            (true, _) => self.network.between(95_000, 118_000),
             (false, true) => self.network.between(1_000, 60_000),
             (false, false) => self.network.between(5, 400),
         };
