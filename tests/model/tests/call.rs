@@ -197,6 +197,21 @@ without!(
 );
 
 without!(
+    the_time_of_not_found_counted_from_the_row_of_an_exchange_that_ended_is_found,
+    NotSentMovesNoMoney,
+    {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+            let from_row = |row: &Row| Row {
+                ended_at: row.ended_at.map(|_| row.at),
+                ..*row
+            };
+            let rows: Vec<Row> = rows.iter().map(from_row).collect();
+            not_found(&rows, promised, asked)
+        }
+    }
+);
+
+without!(
     the_time_of_not_found_judged_by_the_answer_is_found,
     NotSentMovesNoMoney,
     {

@@ -208,7 +208,7 @@ pub fn take<R: Rules>(
     if after.known == Known::NotSent && after.may_move() {
         return Next::Broken(CallPromise::NotSentMovesNoMoney);
     }
-    after.forget();
+    after.forget(scope);
     Next::To(match after.known.is_open() {
         true => after,
         false => Calls::ended(after.known),
@@ -247,6 +247,7 @@ fn announce<R: Rules>(world: &mut Calls, rules: &R, write: Write) {
     world.requests.push(Request {
         stage: (write != Write::Failed).then_some(Stage::MaybeSent),
         age: 0,
+        ended: None,
         truth: Truth::NotLeft,
         flight: match leaves {
             true => Flight::Announced,
@@ -263,6 +264,7 @@ fn end_request(world: &mut Calls, at: u8, stage: Stage, write: Write) {
     request.flight = Flight::Over;
     if write != Write::Failed {
         request.stage = Some(stage);
+        request.ended = Some(0);
     }
     if let Some(call) = &mut world.call {
         call.tally.end(stage);
@@ -392,8 +394,7 @@ fn rows(world: &Calls) -> Vec<Row> {
     let written = world.requests.iter().filter_map(|request| {
         Some(Row {
             at: time(request.age),
-            // The longer time of a row without a written end holds for those with one, too.
-            ended_at: None,
+            ended_at: request.ended.map(time),
             mutates: true,
             stage: request.stage?,
             is_readable: true,

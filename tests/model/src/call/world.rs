@@ -78,6 +78,8 @@ pub struct Request {
     pub stage: Option<Stage>,
     /// Ticks since the row's time, by the engine's clock.
     pub age: i8,
+    /// Ticks since the written end of its exchange, by the engine's clock.
+    pub ended: Option<i8>,
     pub truth: Truth,
     pub flight: Flight,
     /// The provider's answer reached the gateway.
@@ -188,8 +190,9 @@ impl Calls {
         }
     }
 
-    /// Leaves out what no rule reads any more.
-    pub fn forget(&mut self) {
+    /// Leaves out what no rule reads any more: of a request that ended, the time of its row, which only
+    /// counts against a change of the credentials.
+    pub fn forget(&mut self, scope: &CallScope) {
         let is_away = self.call.is_some();
         self.requests.retain(|request| {
             let is_over = request.flight == Flight::Over && request.truth == Truth::NotLeft;
@@ -197,12 +200,20 @@ impl Calls {
         });
         for request in &mut self.requests {
             request.is_answered &= is_away;
+            if request.stage == Some(Stage::NotSent) {
+                request.ended = None;
+            }
+            if !scope.credentials {
+                request.age = request.ended.unwrap_or(request.age);
+            }
         }
     }
 
     /// All ages by the engine's clock.
     pub fn ages(&mut self) -> impl Iterator<Item = &mut i8> {
-        let requests = self.requests.iter_mut().map(|request| &mut request.age);
+        let requests = self.requests.iter_mut();
+        let requests = requests
+            .flat_map(|request| std::iter::once(&mut request.age).chain(&mut request.ended));
         let query = self.query.iter_mut().map(|query| &mut query.age);
         requests
             .chain(query)
@@ -315,6 +326,7 @@ pub fn encode(world: &Calls, key: &mut Vec<u8>) {
         let Request {
             stage,
             age,
+            ended,
             truth,
             flight,
             is_answered,
@@ -323,6 +335,7 @@ pub fn encode(world: &Calls, key: &mut Vec<u8>) {
         key.extend([
             place(&STAGES, stage),
             age.cast_unsigned(),
+            ended.unwrap_or(i8::MIN).cast_unsigned(),
             place(&TRUTHS, truth),
             place(&FLIGHTS, flight),
             u8::from(*is_answered),
@@ -359,6 +372,7 @@ pub fn decode(key: &[u8]) -> Calls {
         requests.push(Request {
             stage: STAGES[usize::from(stage)],
             age: byte().cast_signed(),
+            ended: Some(byte().cast_signed()).filter(|age| *age != i8::MIN),
             truth: TRUTHS[usize::from(byte())],
             flight: FLIGHTS[usize::from(byte())],
             is_answered: byte() != 0,
