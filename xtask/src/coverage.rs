@@ -1,8 +1,8 @@
 //! `cargo xtask model --coverage`: lines of the core that no history of the model checker reaches.
 //!
-//! `tests/model/unreached.txt` lists them with reasons. An entry is a file, a function and the text of
-//! a line, without its number. Of a line that is reached in part, `«»` marks the rest. A following line
-//! belongs to the entry before it.
+//! `tests/model/unreached.txt` lists them with reasons. An entry is a file, a function and the text
+//! of a line, without its number. `«»` marks the rest of a line that is reached in part. A line
+//! that follows belongs to the entry before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,7 @@ fn listed_entries(list: &str) -> anyhow::Result<Entries> {
     Ok(entries)
 }
 
-/// Explores every scope of the tests, and returns what llvm-cov counted. One thread: counters are not
+/// Explores every scope of the tests, and returns llvm-cov's report. One thread: counters are not
 /// atomic.
 fn measured() -> anyhow::Result<Value> {
     let tools = tools::llvm()?;
@@ -150,7 +150,8 @@ fn unreached(report: &Value) -> anyhow::Result<Entries> {
             for (line, pieces) in lines {
                 let is_whole = pieces.iter().all(|(_, count)| *count == 0);
                 let is_reached = pieces.iter().all(|(_, count)| *count > 0);
-                if !is_reached && !(follows && is_whole) {
+                let is_next = follows && is_whole;
+                if !is_reached && !is_next {
                     add(&shown(&text, line, &pieces, is_whole));
                 }
                 follows = !is_reached;

@@ -60,7 +60,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "coverage",
-        does: "histories of the model checker reach the whole core, but for what is listed",
+        does: "histories of the model checker reach each line of the core that is not listed",
         run: crate::coverage::check,
     },
     Step {

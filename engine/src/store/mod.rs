@@ -254,8 +254,8 @@ impl Store {
         verdict
     }
 
-    /// Makes the next commit, and answers after `until` that it conflicts, as a store in a network does
-    /// that repeats a commit whose answer was lost.
+    /// Makes the next commit, and answers after `until` that it conflicts, as a store in a network
+    /// does that repeats a commit whose answer was lost.
     #[cfg(any(test, feature = "testing"))]
     pub fn deny_next_commit(&self, until: oneshot::Receiver<()>) {
         if let Ok(mut next) = self.0.denied.lock() {

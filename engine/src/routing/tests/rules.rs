@@ -217,7 +217,9 @@ fn a_pattern_is_a_methods_code_or_its_beginning() {
 #[test]
 fn methods_are_named_with_the_path_where_they_stand() {
     let set = rules(
-        r#"{"rules": [{"match": {"methods": ["mtn_*", "moov_bj"]}, "strategy": {"type": "cheapest"}}],
+        r#"{"rules": [
+                {"match": {"methods": ["mtn_*", "moov_bj"]}, "strategy": {"type": "cheapest"}}
+            ],
             "fees": [{"connection": "con1", "methods": ["card_usd"], "percent": "1"}]}"#
             .to_owned(),
     );

@@ -1,4 +1,4 @@
-//! What a person settles, and what is left in question.
+//! Settling by a person: which cases and which money it closes.
 
 use super::fixtures::*;
 use crate::ids::AttemptId;

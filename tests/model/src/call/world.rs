@@ -190,7 +190,7 @@ impl Calls {
         }
     }
 
-    /// Leaves out what no rule reads any more: of a request that ended, the time of its row, which only
+    /// Leaves out facts that no rule reads any more. The time of a row whose exchange ended only
     /// counts against a change of the credentials.
     pub fn forget(&mut self, scope: &CallScope) {
         let is_away = self.call.is_some();

@@ -164,8 +164,8 @@ impl World {
         let coin = self.network.below(2) == 0;
         let hangs = letter.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
         let hangs = hangs && !self.is_healed();
-        // Most repetitions arrive almost as late as the manifest lets "not found" become final, which
-        // is later than that time after the first request.
+        // Most repetitions arrive almost as late as the manifest lets "not found" become final,
+        // and later than that time after the first request.
         let lags = letter.repeats && self.network.happens(900) && !self.is_healed();
         let under_way = match (lags, late) {
             (true, _) => self.network.between(95_000, 118_000),
