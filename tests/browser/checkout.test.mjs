@@ -108,7 +108,9 @@ test('the third test number is declined, with two ways on, and fails at the thir
     assert.equal((await server.retrieve(id)).status, 'pending', 'one attempt is not the payment');
     await page.getByRole('link', { name: 'Another method' }).click();
     await page.getByRole('link', { name: WORDS.en.method }).click();
-    assert.equal(await page.getByLabel(WORDS.en.number).inputValue(), `+1${FAILS}`, 'what was typed is kept');
+    // The link may be in other hands: an empty field means the number, which is not shown in full.
+    assert.equal(await page.getByLabel(WORDS.en.number).inputValue(), '');
+    assert.match(await page.textContent('main'), new RegExp(`•••• ${FAILS.slice(-4)}`), 'what was typed is kept');
     await page.goBack();
     await page.goBack();
     await page.getByRole('link', { name: 'Try again' }).click();

@@ -151,12 +151,7 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
             && asked.name != "country"
             && of_customer(&scene.tx.customer, &asked.name).is_none()
         {
-            let tried = scene.tx.current_attempt();
-            let known = tried.and_then(|attempt| attempt.fields.get(&asked.name));
-            needs.push(Need {
-                known: known.cloned(),
-                ..text(scene.visitor.language, asked)
-            });
+            needs.push(text(scene.visitor.language, asked));
         }
     }
     needs
@@ -193,7 +188,7 @@ fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
         .or(scene.tx.customer.phone.as_deref())
         .filter(fits);
     // Not for everybody who has the link.
-    let hidden = known.filter(|known| fixed.is_none() && given_by_merchant(&scene.tx, known));
+    let hidden = known.filter(|_| fixed.is_none());
     let hint = || match (fixed, hidden) {
         (Some(_), _) => scene.say("field-msisdn-fixed"),
         (None, Some(known)) => scene.say_with("field-msisdn-known", &[("number", &masked(known))]),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{CaseReason, DeclineReason, State, Transaction};
+use switchyard_engine::transaction::{
+    AttemptState, Case, CaseReason, DeclineReason, State, Transaction,
+};
 
 use super::language::Language;
 use super::leave::way_back;
@@ -111,15 +113,24 @@ pub(super) fn page(scene: &Scene) -> Response {
 /// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is open.
 pub(super) fn open_cases(scene: &Scene) -> String {
     let open = scene.tx.cases.iter().filter(|case| case.closed.is_none());
-    let mut sentences: Vec<_> = open.map(|case| case_message(case.reason)).collect();
+    let mut attempts = scene.tx.attempts.iter();
+    let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
+    let of_success =
+        |case: &Case| succeeded.is_some_and(|attempt| attempt.reference == case.reference);
+    let mut sentences: Vec<_> = open
+        .map(|case| case_message(case.reason, of_success(case)))
+        .collect();
     sentences.sort_unstable();
     sentences.dedup();
     let sentences = sentences.into_iter().map(|name| scene.say_merchant(name));
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-const fn case_message(reason: CaseReason) -> &'static str {
+/// `of_success`: the case is about the attempt that succeeded. Then a sum that it names may be the
+/// one that paid for everything.
+const fn case_message(reason: CaseReason, of_success: bool) -> &'static str {
     match reason {
+        CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if of_success => "case-review",
         CaseReason::PaidTwice | CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers => {
             "case-paid-twice"
         }

@@ -56,6 +56,7 @@ pub fn mark(tx: &Transaction) -> String {
     hash.update(tx.state.name());
     hash.update(tx.attempts.len().to_be_bytes());
     hash.update([u8::from(tx.is_held())]);
+    hash.update(format!("{:?} {:?}", tx.received(), tx.attention()));
     if let Some(attempt) = tx.current_attempt() {
         hash.update(attempt.codes.to_be_bytes());
         hash.update([u8::from(attempt.code_away_since.is_some())]);

@@ -87,11 +87,12 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     };
     rows.extend(paid_with(scene));
     rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
-    let code = code::form(scene, notice).filter(|_| !called_off);
+    let takes_codes = !called_off && !scene.tx.is_held();
+    let code = code::form(scene, notice).filter(|_| takes_codes);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
     let notice = match notice {
         Some("under-way") => Some(scene.say("notice-under-way")),
-        _ if code.is_none() && !called_off && scene.tx.asks_for_code().is_some() => {
+        _ if code.is_none() && takes_codes && scene.tx.asks_for_code().is_some() => {
             Some(scene.say("code-used-up"))
         }
         _ => None,

@@ -53,7 +53,9 @@ impl Reseal {
         );
         println!(
             "Start the server with {} as its master key. Backups from before need the old key: \
-             keep it as long as you keep them.",
+             keep it as long as you keep them. The data \
+             keys did not change: if the old key and a copy of the store were stolen, begin a new \
+             installation with new credentials.",
             self.new_key.display()
         );
         Ok(())

@@ -37,7 +37,9 @@ pub async fn identify(State(trust): State<Trust>, mut request: Request, next: Ne
     // A peer that is not trusted needs nothing: without our headers, the connection's own address counts.
     if let Some(peer) = peer.filter(|peer| trust.proxies.contains(*peer)) {
         let lines = headers.get_all("x-forwarded-for").iter();
-        let forwarded: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+        // A payer may have put any bytes in front of the address that the proxy appends.
+        let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()));
+        let forwarded: Vec<_> = lines.collect();
         let client = trust.proxies.client(peer, Some(&forwarded.join(",")));
         if let Ok(value) = HeaderValue::try_from(client.to_string()) {
             headers.insert(CLIENT_ADDRESS, value);
@@ -102,6 +104,9 @@ mod tests {
         let claims = [("x-forwarded-for", "203.0.113.9"), ("cf-ipcountry", "BJ")];
         assert_eq!(seen("10.0.0.1", &claims).await, "203.0.113.9 BJ");
         assert_eq!(seen("198.51.100.7", &claims).await, "- -");
+        // Bytes of the client before the address that the proxy appends hide nothing.
+        let strange = [("x-forwarded-for", "é, 203.0.113.9")];
+        assert_eq!(seen("10.0.0.1", &strange).await, "203.0.113.9 -");
     }
 
     #[tokio::test]

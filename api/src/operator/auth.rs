@@ -5,6 +5,7 @@ use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tracing::Instrument as _;
 
 use super::audit::{self, Created, Fields};
 use crate::bearer::bearer;
@@ -41,12 +42,22 @@ pub async fn require_operator(
     };
     request.extensions_mut().insert(operator);
     request.extensions_mut().insert(fields);
-    let response = next.run(request).await;
-    asked.log(
-        response.status().as_u16(),
-        response.extensions().get::<Created>(),
-    );
-    response
+    // Whoever hangs up neither cuts a change in two nor keeps it out of the log.
+    let change = async move {
+        let response = next.run(request).await;
+        asked.log(
+            response.status().as_u16(),
+            response.extensions().get::<Created>(),
+        );
+        response
+    };
+    match tokio::spawn(change.in_current_span()).await {
+        Ok(response) => response,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => ApiError::internal().into_response(),
+        },
+    }
 }
 
 fn unauthorized(why: switchyard_engine::access::Unauthorized) -> ApiError {

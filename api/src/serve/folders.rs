@@ -23,7 +23,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
     for (name, path) in [("data.dir", data.as_path())].into_iter().chain(elsewhere) {
         if let Some(mode) = mode(path).filter(|mode| mode & OTHERS != 0) {
             refusals.push(format!(
-                "{name} is {}, which everybody on this machine can look into (mode {mode:o}): it holds what customers gave, so run \
+                "{name} is {}, which others than its owner can look into or write to (mode {mode:o}): it holds what customers gave, so run \
                  `chmod 700 {0}`",
                 path.display()
             ));
@@ -61,7 +61,8 @@ fn mode(path: &Path) -> Option<u32> {
     Some(permissions.mode() & 0o7777)
 }
 
-const OTHERS: u32 = 0o007;
+/// Everything for others, and writing for the group.
+const OTHERS: u32 = 0o027;
 const WRITE_BY_OTHERS: u32 = 0o022;
 
 #[cfg(test)]
@@ -73,7 +74,8 @@ mod tests {
         for (part, mode, word) in [
             ("data", 0o755, Some("data.dir")),
             ("data", 0o777, Some("data.dir")),
-            ("data", 0o770, None),
+            ("data", 0o770, Some("data.dir")),
+            ("data", 0o750, None),
             ("data/store", 0o755, None),
             ("store", 0o755, Some("store.path")),
             ("store", 0o705, Some("store.path")),

@@ -179,7 +179,7 @@ impl CallbackSaid {
             _ => None,
         };
         let id = self.result.provider_id.as_deref().or(of_outcome)?;
-        Some(self.redactor.sentence(id))
+        Some(self.redactor.id(id))
     }
 
     /// The outcome that it names, by the same money rule as that of a query. `None`: it names none.

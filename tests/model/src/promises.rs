@@ -127,7 +127,9 @@ fn starts(taken: &Taken) -> bool {
     events.any(|event| {
         matches!(
             event,
-            Event::AttemptStarted { .. } | Event::SubmissionResumed { .. }
+            Event::AttemptStarted { .. }
+                | Event::SubmissionResumed { .. }
+                | Event::CodeSubmitted { .. }
         )
     }) || taken
         .actions

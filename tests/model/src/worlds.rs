@@ -48,6 +48,13 @@ pub fn short() -> Vec<Scope> {
         reduced: true,
         ..plain(Kind::Payment, Lie::Honest)
     });
+    // Money for the first attempt while the second one asks for a code.
+    scopes.push(Scope {
+        codes: true,
+        deaths: 0,
+        reduced: true,
+        ..plain(Kind::Payment, Lie::DeclinedThenPaid)
+    });
     scopes
 }
 

@@ -30,8 +30,8 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
     let contradicted = "the provider has reported something else about it";
     for (reason, sentence) in [
         (CaseReason::PaidTwice, twice),
-        (CaseReason::MoneyAfterTheEnd, twice),
-        (CaseReason::AmountDiffers, twice),
+        (CaseReason::MoneyAfterTheEnd, "is being reviewed"),
+        (CaseReason::AmountDiffers, "is being reviewed"),
         (CaseReason::Surplus, more),
         (CaseReason::ContradictingSuccess, contradicted),
         (CaseReason::SuccessContradicted, contradicted),

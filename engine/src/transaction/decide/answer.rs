@@ -217,7 +217,10 @@ fn declined(
 ) -> Vec<Event> {
     if money_was_reported(tx, attempt) {
         let detail = format!("then it reports a decline: {}", decline.reason.as_str());
-        let evidence = Evidence::without_money(CaseReason::SuccessContradicted, detail);
+        let evidence = Evidence {
+            provider_id: decline.provider_id,
+            ..Evidence::without_money(CaseReason::SuccessContradicted, detail)
+        };
         return cases::open(tx, attempt, evidence, context)
             .into_iter()
             .collect();

@@ -73,6 +73,11 @@ fn call_off(
     if then == AfterCallOff::ChooseAgain && attempt.call_off.is_some_and(is_ordered) {
         return Err(Refusal::AttemptUnderWay);
     }
+    // What an operator ordered stays ordered, whoever asks again.
+    let (by, then) = match attempt.call_off.filter(|asked| is_ordered(*asked)) {
+        Some(ordered) => (ordered.by, ordered.then),
+        None => (by, then),
+    };
     let asked_lately =
         |asked: CallOff| asked.then == then && context.now.since(asked.asked_at) < CALL_OFF_AGAIN;
     if attempt.call_off.is_some_and(asked_lately) {

@@ -67,6 +67,14 @@ impl Evidence {
             _ => true,
         }
     }
+
+    /// Whether `case` may stand for this evidence. A closed case about money that was taken back does
+    /// not stand for what may be another reversal: only for one with the same id.
+    fn is_covered_by(&self, case: &Case) -> bool {
+        self.reason != CaseReason::SuccessContradicted
+            || case.closed.is_none()
+            || (self.provider_id.is_some() && self.provider_id == case.provider_id)
+    }
 }
 
 /// Opens a case about `attempt`, unless the same evidence has one already. A case that is open takes
@@ -84,7 +92,7 @@ pub(super) fn open(
                 && evidence.is_same_money(case)
         })
     };
-    if alike().any(|case| case.amount == evidence.amount) {
+    if alike().any(|case| case.amount == evidence.amount && evidence.is_covered_by(case)) {
         return None;
     }
     match alike().find(|case| case.closed.is_none()) {

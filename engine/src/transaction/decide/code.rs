@@ -33,6 +33,13 @@ pub(super) fn decide(
     if current.codes != tried || current.code_away_since.is_some() {
         return Ok(Vec::new());
     }
+    // A code makes the provider take the money.
+    if tx.is_held() {
+        return Err(Refusal::Held);
+    }
+    if current.call_off.is_some() {
+        return Err(Refusal::AttemptUnderWay);
+    }
     if tx.asks_for_code().is_none() {
         return Err(Refusal::NoCodeAsked);
     }

@@ -84,7 +84,10 @@ fn contradicted(
         "the provider now says that it declined: {}",
         decline.reason.as_str()
     );
-    let evidence = Evidence::without_money(CaseReason::SuccessContradicted, detail);
+    let evidence = Evidence {
+        provider_id: decline.provider_id.clone(),
+        ..Evidence::without_money(CaseReason::SuccessContradicted, detail)
+    };
     cases::open(tx, attempt, evidence, context)
         .into_iter()
         .collect()

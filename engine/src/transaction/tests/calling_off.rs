@@ -226,3 +226,16 @@ fn a_page_that_the_payer_may_have_open_stays_when_a_later_answer_names_an_unusab
     assert_eq!(world.tx.attempts[0].payer_action, Some(page));
     assert!(world.tx.attempts[0].call_off.is_none());
 }
+
+#[test]
+fn a_payer_does_not_undo_an_operators_cancellation() {
+    let mut world = pending_payment(can_cancel(1));
+    world.apply(Command::Cancel(CancelledBy::Operator)).unwrap();
+    world.wait(120);
+    world.apply(Command::Cancel(CancelledBy::Customer)).unwrap();
+    let asked = world.tx.current_attempt().unwrap().call_off.unwrap();
+    assert_eq!(asked.by, CancelledBy::Operator);
+    assert_eq!(world.apply(Command::GiveUp), Err(Refusal::AttemptUnderWay));
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.status(), Status::Cancelled);
+}

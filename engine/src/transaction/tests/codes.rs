@@ -129,3 +129,23 @@ fn no_event_holds_the_code() {
     let stored = serde_json::to_string(&(&world.events, &world.tx)).unwrap();
     assert!(!stored.contains("73910428"));
 }
+
+#[test]
+fn no_code_is_passed_on_while_money_holds_the_payment_or_the_attempt_is_called_off() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm(1)).unwrap();
+    world.answer(enter_code("Look at your phone.")).unwrap();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.apply(code(&world, 0)), Err(Refusal::Held));
+
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world.answer(enter_code("Look at your phone.")).unwrap();
+    world.wait(120);
+    world.apply(Command::GiveUp).unwrap();
+    let passed_on = world.apply(code(&world, 0));
+    assert_eq!(passed_on, Err(Refusal::AttemptUnderWay));
+}

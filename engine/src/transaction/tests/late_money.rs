@@ -474,3 +474,27 @@ fn an_id_that_the_provider_uses_twice_has_the_attempt_queried_and_changes_nothin
     world.apply(ambiguous).unwrap();
     assert_eq!(world.tx.cases.len(), 1);
 }
+
+#[test]
+fn a_closed_case_about_a_reversal_does_not_silence_the_reversal_of_another_charge() {
+    let reversed = |id: Option<&str>| match declined(false) {
+        Outcome::Declined(decline) => Outcome::Declined(Decline {
+            provider_id: id.map(str::to_owned),
+            ..decline
+        }),
+        other => other,
+    };
+    for (second, opens) in [(Some("P1"), 2), (None, 2), (Some("P2"), 1)] {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(succeeded_with(2_500)).unwrap();
+        world.answer_about(attempt, reversed(Some("P2"))).unwrap();
+        assert_eq!(reasons(&world), [CaseReason::SuccessContradicted]);
+        let case = world.tx.cases[0].id;
+        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world.answer_about(attempt, reversed(second)).unwrap();
+        world.answer_about(attempt, reversed(second)).unwrap();
+        assert_eq!(world.tx.cases.len(), opens, "{second:?}");
+    }
+}

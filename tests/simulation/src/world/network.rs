@@ -174,7 +174,7 @@ impl World {
         };
         let what = format!("{} {}/{}", letter.method, letter.host, letter.path);
         let at = self.now();
-        let is_excused = letter.repeats && self.may_repeat(&letter, &reference);
+        let is_excused = letter.repeats && !refused && self.may_repeat(&letter, &reference);
         let submits = letter.submits() && !is_excused;
         self.evidence.sent.push(Sent {
             at,
