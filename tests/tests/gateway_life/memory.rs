@@ -40,7 +40,7 @@ impl Scene {
         let folder = TempDir::new()?;
         let settings = vec![
             ("SWITCHYARD_GATEWAYS__ISOLATION", "process"),
-            ("SWITCHYARD_STORE__ENGINE", "memory"),
+            ("SWITCHYARD_STORE__BACKEND", "memory"),
             ("SWITCHYARD_LOG__LEVEL", "warn"),
             // The allocator gives back at once what is not used: then what is not given back is used.
             ("MIMALLOC_PURGE_DELAY", "0"),
