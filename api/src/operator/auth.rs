@@ -42,7 +42,7 @@ pub async fn require_operator(
     };
     request.extensions_mut().insert(operator);
     request.extensions_mut().insert(fields);
-    // Whoever hangs up neither cuts a change in two nor keeps it out of the log.
+    // A task of its own: when the client hangs up, the change and its audit line are completed.
     let change = async move {
         let response = next.run(request).await;
         asked.log(

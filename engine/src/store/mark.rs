@@ -304,5 +304,5 @@ const KEY: &[u8] = b"sequence";
 const ROW_BYTES: usize = 32;
 /// The unit that a disk writes whole: each of the two lines has one of its own.
 const SECTOR: u64 = 512;
-/// How far the mark on the disk may be behind the acknowledged commits.
+/// Longest time by which the mark on the disk may be older than the acknowledged commits.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);

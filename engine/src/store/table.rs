@@ -29,7 +29,7 @@ pub enum Table {
     Case = 11,
     /// Raw requests that providers sent us.
     Callback = 12,
-    /// What the backend remembers about itself.
+    /// Facts about the store itself.
     Meta = 13,
     /// How many transactions there are, see `records`.
     Count = 14,

@@ -1,4 +1,4 @@
-//! What the embedded store asks of a backend below it.
+//! The interface between the embedded store and a backend.
 
 pub(super) mod checksum;
 pub(super) mod memory;

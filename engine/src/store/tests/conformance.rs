@@ -1,4 +1,4 @@
-//! What every backend must do, as one suite that each backend runs. A new backend is one line at the end of this file.
+//! One conformance suite that each backend runs. A new backend is one line at the end of this file.
 
 use std::task::{Context, Poll, Waker};
 

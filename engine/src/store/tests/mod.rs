@@ -1,4 +1,4 @@
-//! What the backends of the store must do, and what the store does when one fails.
+//! Conformance of the backends, and the behaviour of the store when one fails.
 
 mod conformance;
 mod damage;

@@ -73,7 +73,7 @@ fn call_off(
     if then == AfterCallOff::ChooseAgain && attempt.call_off.is_some_and(is_ordered) {
         return Err(Refusal::AttemptUnderWay);
     }
-    // What an operator ordered stays ordered, whoever asks again.
+    // A later request of the payer does not replace an operator's order.
     let (by, then) = match attempt.call_off.filter(|asked| is_ordered(*asked)) {
         Some(ordered) => (ordered.by, ordered.then),
         None => (by, then),

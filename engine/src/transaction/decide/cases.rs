@@ -68,8 +68,8 @@ impl Evidence {
         }
     }
 
-    /// Whether `case` may stand for this evidence. A closed case about money that was taken back does
-    /// not stand for what may be another reversal: only for one with the same id.
+    /// Whether `case` may stand for this evidence. A closed case about a reversal covers only a
+    /// reversal with the same id: any other may be new.
     fn is_covered_by(&self, case: &Case) -> bool {
         self.reason != CaseReason::SuccessContradicted
             || case.closed.is_none()

@@ -51,7 +51,7 @@ fn news_are_taken(
         };
         let is_end = told.reference == attempt.reference && told.status == "paid";
         // The submission itself has come back by then: news that arrive before wait for it.
-        // Late money is held while another attempt is under way: it settles when that one ends.
+        // Late money is held while another attempt is in progress, and settles when that one ends.
         let is_other_under_way = stored.attempts.iter().any(|other| {
             other.reference != attempt.reference
                 && other.started_at <= at
