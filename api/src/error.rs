@@ -252,6 +252,19 @@ impl ApiError {
         .retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 
+    pub fn disk_reserved() -> Self {
+        let problem = Problem::new(
+            ErrorCode::ServiceUnavailable,
+            "The service is short of disk space and takes no payments with public keys",
+        );
+        Self::new(
+            problem.hint(
+                "Nothing was stored. Requests with a secret key still work; try again later.",
+            ),
+        )
+        .retry_after(DISK_RETRY_SECONDS)
+    }
+
     pub fn too_slow() -> Self {
         let problem = Problem::new(
             ErrorCode::ServiceUnavailable,
@@ -280,6 +293,8 @@ impl From<Problem> for ApiError {
 /// Problems that one answer names. More would let a small request ask for a large answer.
 pub const PROBLEMS: usize = 50;
 const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
+/// Somebody has to make room on the disk first.
+const DISK_RETRY_SECONDS: u32 = 60;
 const NOT_FOUND_HINT: &str =
     "An id is only known to the app and the environment (sandbox or live) that made it.";
 

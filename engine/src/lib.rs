@@ -10,6 +10,7 @@ pub mod access;
 pub mod actors;
 pub mod callback;
 pub mod charge;
+pub mod client_network;
 pub mod clock;
 pub mod colour;
 pub mod descriptors;

@@ -10,7 +10,7 @@ use serde_json::json;
 use switchyard::checkout;
 use switchyard::operations::Draining;
 use switchyard::routes;
-use switchyard::state::{ApiState, HttpSettings};
+use switchyard::state::{ApiState, DiskReserve, HttpSettings};
 use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::NewPayout;
@@ -301,5 +301,37 @@ async fn a_disabled_app_takes_no_new_money_and_its_pages_say_so() -> anyhow::Res
     let tx = engine.transaction(queued).await?.context("it")?;
     assert!(tx.attempts.is_empty(), "a payout was dispatched");
     assert!(!tx.state.is_final());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_disk_that_is_nearly_full_is_kept_for_those_with_a_secret_key() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut merchant = Merchant::with(|_| {}).await?;
+    let body = json!({
+        "amount": 1000, "currency": "XOF", "description": "A teapot",
+        "return_url": "https://shop.example/done",
+        "customer": {"email": "awa@example.com", "first_name": "Awa", "last_name": "Diop"},
+    });
+    for (reserved, with_public_key) in [(u64::MAX, 503), (0, 201)] {
+        let disk_reserve = Some(DiskReserve {
+            folder: folder.path().to_owned(),
+            bytes: reserved,
+        });
+        let http = HttpSettings {
+            disk_reserve,
+            ..HttpSettings::default()
+        };
+        let state = ApiState::new(merchant.bench.engine.clone(), http);
+        merchant.router = routes::router(state);
+        let public = format!("Bearer {}", merchant.public());
+        let public = [("authorization", public.as_str())];
+        let path = "/v1/payments/initialize";
+        let reply = merchant.post_with(path, &body, &public).await?;
+        assert_eq!(reply.status, with_public_key, "{}", reply.text);
+        let retry_after = reply.header("retry-after").is_some();
+        assert_eq!(retry_after, with_public_key == 503, "{}", reply.text);
+        assert_eq!(merchant.post(path, &body).await?.status, 201);
+    }
     Ok(())
 }

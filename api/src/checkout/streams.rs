@@ -12,13 +12,13 @@ use metrics::{Gauge, counter, gauge};
 use switchyard_engine::ids::TransactionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::operations::quota::{Quota, QuotaPermit, client_network};
+use crate::operations::quota::{ClientPermit, ClientQuota, Quota, QuotaPermit};
 use crate::state::StreamLimits;
 
 /// All streams of this process.
 pub struct Streams {
     room: Arc<Semaphore>,
-    of_address: Quota<IpAddr>,
+    of_address: ClientQuota,
     of_payment: Quota<TransactionId>,
 }
 
@@ -26,7 +26,7 @@ pub struct Streams {
 pub struct StreamPlace {
     open: Gauge,
     _room: OwnedSemaphorePermit,
-    _of_address: Option<QuotaPermit<IpAddr>>,
+    _of_address: Option<ClientPermit>,
     _of_payment: QuotaPermit<TransactionId>,
 }
 
@@ -34,7 +34,7 @@ impl Streams {
     pub fn new(limits: StreamLimits) -> Self {
         Self {
             room: Arc::new(Semaphore::new(limits.total)),
-            of_address: Quota::new(limits.per_address),
+            of_address: ClientQuota::new(limits.per_address),
             of_payment: Quota::new(limits.per_payment),
         }
     }
@@ -56,9 +56,9 @@ impl Streams {
         let too_many = StatusCode::TOO_MANY_REQUESTS;
         let of_payment = self.of_payment.take(payment);
         let of_payment = of_payment.ok_or_else(|| refused("payment", too_many))?;
-        let of_address = match address.map(client_network) {
-            Some(network) => {
-                let permit = self.of_address.take(network);
+        let of_address = match address {
+            Some(address) => {
+                let permit = self.of_address.take(address);
                 Some(permit.ok_or_else(|| refused("address", too_many))?)
             }
             None => None,

@@ -113,6 +113,8 @@ sections! {
         path: Option<PathBuf> = None,
         /// Memory for rows that were read from disk.
         cache: Bytes = Bytes(64 << 20),
+        /// While less is free on the store's disk, payments with a public key are refused (503).
+        public_key_reserve: Bytes = Bytes(512 << 20),
     }
 
     /// Encryption of credentials at rest.

@@ -135,6 +135,7 @@ fn too_many(rate: Rate, seconds: u32) -> ApiError {
     let counted = match rate.scope {
         RateScope::Key => "with one key",
         RateScope::Address => "with a public key from one address",
+        RateScope::Site => "with a public key from one /48 network",
         RateScope::PublicKeyTotal => "with one public key",
     };
     let message = format!(

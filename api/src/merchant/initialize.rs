@@ -7,6 +7,7 @@ use std::future::Future;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use metrics::counter;
 use serde::Serialize;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
@@ -19,7 +20,7 @@ use switchyard_engine::transaction::ClientContext;
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::note_transaction;
-use crate::state::ApiState;
+use crate::state::{ApiState, DiskReserve};
 use crate::{client, envelope};
 
 /// A request that becomes a transaction: a payment's or a payout's.
@@ -58,6 +59,7 @@ pub async fn initialize<R: Initialization>(
     caller: &Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
+    refuse_on_a_full_disk(state, caller)?;
     let engine = &state.engine;
     let (parts, body) = request.into_parts();
     let body = body::read(&parts.headers, body).await?;
@@ -71,6 +73,17 @@ pub async fn initialize<R: Initialization>(
     new.check(engine, caller)?;
     let id = new.carry_out(engine, caller, None).await?;
     Ok(envelope::json(StatusCode::CREATED, answer::<R>(engine, id)))
+}
+
+/// Strangers use public keys. What they store is refused before it fills the disk for all others.
+fn refuse_on_a_full_disk(state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
+    let reserve = state.settings.disk_reserve.as_ref();
+    let is_public = caller.kind == KeyKind::Public;
+    if is_public && reserve.is_some_and(DiskReserve::is_touched) {
+        counter!("switchyard_disk_reserve_refusals_total").increment(1);
+        return Err(ApiError::disk_reserved());
+    }
+    Ok(())
 }
 
 async fn once<R: Initialization>(

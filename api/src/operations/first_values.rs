@@ -38,6 +38,7 @@ pub fn of_gateways(engine: &Engine) {
 
 const PLAIN: &[&str] = &[
     "switchyard_breaker_probes_total",
+    "switchyard_disk_reserve_refusals_total",
     "switchyard_exchange_fetches_failed_total",
     "switchyard_exchange_rates_held_total",
     "switchyard_webhooks_disabled_total",
@@ -92,7 +93,7 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
     (
         "switchyard_rate_limited_total",
         "scope",
-        &["key", "address", "public_key_total"],
+        &["key", "address", "site", "public_key_total"],
     ),
     (
         "switchyard_streams_refused_total",

@@ -110,6 +110,10 @@ fn describe() {
         "switchyard_rate_limited_total",
         "Requests refused by a rate limit"
     );
+    describe_counter!(
+        "switchyard_disk_reserve_refusals_total",
+        "Payments with public keys refused because the disk is nearly full"
+    );
 }
 
 fn describe_process() {

@@ -3,8 +3,11 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use switchyard_engine::client_network;
+use switchyard_engine::limits::SITE_SHARE;
 
 /// Counts what each key holds. A handle; clones count together.
 #[derive(Debug)]
@@ -70,15 +73,52 @@ impl<K: Eq + Hash> Drop for QuotaPermit<K> {
     }
 }
 
-/// Network that counts as one client: an IPv4 address, or the /64 network of an IPv6 address, all
-/// of which one subscriber has.
-pub fn client_network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            let network = u128::from(address) & !u128::from(u64::MAX);
-            IpAddr::V6(Ipv6Addr::from(network))
+/// Counts what each client holds: a subscriber its limit, and all of an IPv6 site [`SITE_SHARE`]
+/// times as much.
+#[derive(Debug)]
+pub struct ClientQuota {
+    of_subscriber: Quota<IpAddr>,
+    of_site: Quota<IpAddr>,
+}
+
+/// One thing that a client holds, until this is dropped.
+#[derive(Debug)]
+pub struct ClientPermit {
+    _of_subscriber: QuotaPermit<IpAddr>,
+    _of_site: Option<QuotaPermit<IpAddr>>,
+}
+
+impl Clone for ClientQuota {
+    fn clone(&self) -> Self {
+        Self {
+            of_subscriber: self.of_subscriber.clone(),
+            of_site: self.of_site.clone(),
         }
+    }
+}
+
+impl ClientQuota {
+    /// At most `limit` things a subscriber; 0: any number.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            of_subscriber: Quota::new(limit),
+            of_site: Quota::new(limit.saturating_mul(SITE_SHARE as usize)),
+        }
+    }
+
+    /// `None`: the client of `address` holds as many as it may.
+    pub fn take(&self, address: IpAddr) -> Option<ClientPermit> {
+        let of_subscriber = self
+            .of_subscriber
+            .take(client_network::subscriber(address))?;
+        let of_site = match client_network::site(address) {
+            Some(site) => Some(self.of_site.take(site)?),
+            None => None,
+        };
+        Some(ClientPermit {
+            _of_subscriber: of_subscriber,
+            _of_site: of_site,
+        })
     }
 }
 
@@ -106,11 +146,24 @@ mod tests {
     }
 
     #[test]
-    fn one_subscriber_is_one_client() {
-        let network = |text: &str| client_network(text.parse().unwrap());
-        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:1:2:3"));
-        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
-        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
-        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+    fn the_subscribers_of_one_site_share_a_limit() {
+        let quota = ClientQuota::new(1);
+        let take = |text: String| quota.take(text.parse().unwrap());
+        let held: Vec<_> = (0..SITE_SHARE)
+            .map(|subscriber| take(format!("2001:db8:7:{subscriber:x}::1")))
+            .collect();
+        assert!(held.iter().all(Option::is_some));
+        assert!(
+            take("2001:db8:7:0::2".into()).is_none(),
+            "one of them again"
+        );
+        assert!(
+            take("2001:db8:7:ffff::1".into()).is_none(),
+            "one more of the site"
+        );
+        let _elsewhere = take("2001:db8:8::1".into()).unwrap();
+        let _with_ipv4 = take("192.0.2.1".into()).unwrap();
+        drop(held);
+        let _again = take("2001:db8:7:ffff::1".into()).unwrap();
     }
 }

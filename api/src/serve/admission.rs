@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::config::{Settings, TrustedProxies};
-use crate::operations::quota::{Quota, QuotaPermit, client_network};
+use crate::operations::quota::{ClientPermit, ClientQuota};
 
 /// How many connections and event streams there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn totals(settings: &Settings, files: u64) -> Result<Totals, String> {
 pub struct Admission {
     room: Arc<Semaphore>,
     total: u32,
-    of_address: Quota<IpAddr>,
+    of_address: ClientQuota,
     proxies: Arc<TrustedProxies>,
     warned: Arc<Mutex<Option<Instant>>>,
     open: Gauge,
@@ -77,7 +77,7 @@ pub struct Admission {
 pub struct Place {
     open: Gauge,
     _room: OwnedSemaphorePermit,
-    _of_address: Option<QuotaPermit<IpAddr>>,
+    _of_address: Option<ClientPermit>,
 }
 
 impl Admission {
@@ -99,7 +99,7 @@ impl Admission {
         Self {
             room: Arc::new(Semaphore::new(total as usize)),
             total,
-            of_address: Quota::new(of_address as usize),
+            of_address: ClientQuota::new(of_address as usize),
             proxies,
             warned: Arc::default(),
             open,
@@ -127,7 +127,7 @@ impl Admission {
         let address = peer.ip().to_canonical();
         let of_address = if self.proxies.contains(address) {
             None
-        } else if let Some(permit) = self.of_address.take(client_network(address)) {
+        } else if let Some(permit) = self.of_address.take(address) {
             Some(permit)
         } else {
             self.refused.increment(1);

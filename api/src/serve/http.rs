@@ -1,12 +1,13 @@
 //! What the HTTP side takes from the settings.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::admission::Totals;
-use crate::config::Settings;
+use crate::config::{Settings, StoreBackend};
 use crate::geoip::GeoIp;
 use crate::operations;
-use crate::state::{HttpSettings, StreamLimits};
+use crate::state::{DiskReserve, HttpSettings, StreamLimits};
 use crate::utils::MethodIcons;
 
 /// # Errors
@@ -25,6 +26,16 @@ pub fn settings(settings: &Settings, totals: Totals) -> anyhow::Result<HttpSetti
         },
         geoip: geoip.transpose()?,
         method_icons: Arc::new(icons.transpose()?.unwrap_or_default()),
+        disk_reserve: disk_reserve(settings),
         excluded_countries: settings.payment.excluded_countries.clone(),
+    })
+}
+
+fn disk_reserve(settings: &Settings) -> Option<DiskReserve> {
+    let store = &settings.store;
+    let folder = store.path.as_deref().and_then(Path::parent);
+    (store.backend != StoreBackend::Memory).then(|| DiskReserve {
+        folder: folder.unwrap_or(&settings.data.dir).to_owned(),
+        bytes: store.public_key_reserve.0,
     })
 }

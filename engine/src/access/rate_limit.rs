@@ -6,17 +6,19 @@
 //! allocated. A key costs 8 bytes for each request of its last minute.
 //!
 //! A public key is used by many strangers at once. For it the limit holds for each client address,
-//! and a higher one for all of them together, so that one visitor cannot use up what the others
-//! need.
+//! for each site of many addresses, and a higher one for all of them together, so that one visitor
+//! cannot use up what the others need.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::KeyKind;
+use crate::client_network;
 use crate::clock::Timestamp;
 use crate::ids::KeyId;
+use crate::limits::SITE_SHARE;
 
 /// The length of the window.
 pub const WINDOW: Duration = Duration::from_secs(60);
@@ -43,6 +45,8 @@ pub enum Scope {
     Key,
     /// Those with a public key from one client address.
     Address,
+    /// Those with a public key from one /48 network of IPv6.
+    Site,
     /// All of a public key.
     PublicKeyTotal,
 }
@@ -53,6 +57,7 @@ impl Scope {
         match self {
             Self::Key => "key",
             Self::Address => "address",
+            Self::Site => "site",
             Self::PublicKeyTotal => "public_key_total",
         }
     }
@@ -76,9 +81,17 @@ pub(super) struct RateLimiter {
 struct Shard {
     keys: HashMap<KeyId, Window>,
     /// Of public keys. At most one for each request that the total of the last two minutes allowed.
-    addresses: HashMap<(KeyId, Option<IpAddr>), Window>,
+    clients: HashMap<(KeyId, Client), Window>,
     /// When addresses without a recent request were last forgotten, in microseconds.
     swept_at: i64,
+}
+
+/// Whose requests with a public key one window counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Client {
+    Unknown,
+    Subscriber(IpAddr),
+    Site(IpAddr),
 }
 
 /// The moments (microseconds) of the allowed requests of one key in the last 60 s, oldest first.
@@ -115,7 +128,7 @@ impl RateLimiter {
         let mut shard = self.shard(key);
         let rate = match kind {
             KeyKind::Secret => shard.key(key).allow(Scope::Key, self.limits.per_key, now),
-            KeyKind::Public => shard.public(self.limits, key, address.map(network), now),
+            KeyKind::Public => shard.public(self.limits, key, address, now),
         };
         drop(shard);
         if !rate.allowed {
@@ -129,7 +142,7 @@ impl RateLimiter {
     pub fn forget(&self, key: KeyId) {
         let mut shard = self.shard(key);
         shard.keys.remove(&key);
-        shard.addresses.retain(|(of, _), _| *of != key);
+        shard.clients.retain(|(of, _), _| *of != key);
     }
 
     fn shard(&self, key: KeyId) -> std::sync::MutexGuard<'_, Shard> {
@@ -144,6 +157,10 @@ impl RateLimiter {
 impl Shard {
     fn key(&mut self, key: KeyId) -> &mut Window {
         self.keys.entry(key).or_default()
+    }
+
+    fn client(&mut self, key: KeyId, client: Client) -> &mut Window {
+        self.clients.entry((key, client)).or_default()
     }
 
     /// The total is asked first: nothing is remembered of an address whose request it refuses,
@@ -162,10 +179,24 @@ impl Shard {
             return total;
         }
         self.sweep(now);
-        let window = self.addresses.entry((key, address)).or_default();
+        let site = address.and_then(client_network::site).map(Client::Site);
+        if let Some(site) = site {
+            let most = limits.per_key.saturating_mul(SITE_SHARE);
+            let rate = self.client(key, site).look(Scope::Site, most, now);
+            if !rate.allowed {
+                return rate;
+            }
+        }
+        let subscriber = address.map_or(Client::Unknown, |address| {
+            Client::Subscriber(client_network::subscriber(address))
+        });
+        let window = self.client(key, subscriber);
         let rate = window.allow(Scope::Address, limits.per_key, now);
         if rate.allowed {
             self.key(key).count(now);
+            if let Some(site) = site {
+                self.client(key, site).count(now);
+            }
         }
         rate
     }
@@ -176,22 +207,10 @@ impl Shard {
             return;
         }
         self.swept_at = now;
-        self.addresses.retain(|_, window| {
+        self.clients.retain(|_, window| {
             let last = window.0.back();
             last.is_some_and(|last| (now - last).abs() < WINDOW_MICROS)
         });
-    }
-}
-
-/// What counts as one client: an IPv4 address, or the /64 network of an IPv6 address, all of which
-/// one subscriber has.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let network = address.to_bits() >> 64 << 64;
-            IpAddr::V6(Ipv6Addr::from_bits(network))
-        }
-        address => address,
     }
 }
 
@@ -319,6 +338,25 @@ mod tests {
     }
 
     #[test]
+    fn the_many_subscribers_of_one_site_share_a_limit() {
+        let limiter = RateLimiter::new(RateLimits {
+            per_key: 1,
+            public_key_total: 1_000,
+        });
+        let now = Timestamp::from_seconds(1_000);
+        let ask = |subscriber: u32| {
+            let address = format!("2001:db8:7:{subscriber:x}::1").parse().unwrap();
+            limiter.allow(key(), KeyKind::Public, Some(address), now)
+        };
+        assert!((0..SITE_SHARE).all(|subscriber| ask(subscriber).allowed));
+        let refused = ask(SITE_SHARE);
+        assert_eq!((refused.allowed, refused.scope), (false, Scope::Site));
+        let elsewhere = Some("2001:db8:8::1".parse().unwrap());
+        let elsewhere = limiter.allow(key(), KeyKind::Public, elsewhere, now);
+        assert!(elsewhere.allowed);
+    }
+
+    #[test]
     fn addresses_that_ask_no_more_are_forgotten_and_refused_ones_never_remembered() {
         let limiter = RateLimiter::new(RateLimits {
             per_key: 1,
@@ -331,11 +369,11 @@ mod tests {
         let now = Timestamp::from_seconds(1_000);
         let allowed = (0..1_000).filter(|n| ask(*n, now).allowed).count();
         assert_eq!(allowed, 50);
-        assert_eq!(limiter.shard(key()).addresses.len(), 50);
+        assert_eq!(limiter.shard(key()).clients.len(), 50);
         assert!(ask(5_000, now.plus(WINDOW)).allowed);
-        assert_eq!(limiter.shard(key()).addresses.len(), 1);
+        assert_eq!(limiter.shard(key()).clients.len(), 1);
         limiter.forget(key());
-        assert_eq!(limiter.shard(key()).addresses.len(), 0);
+        assert_eq!(limiter.shard(key()).clients.len(), 0);
     }
 
     fn key() -> KeyId {

@@ -1,11 +1,11 @@
 //! Limits that an operator sets, with their defaults.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
+use crate::client_network;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::money::{Amount, Currency};
@@ -130,7 +130,7 @@ impl LimitSettings {
         }));
         limits.extend(address.map(|address| {
             let names = ["prompts_per_address", "codes_per_address"];
-            limit(names, shared(&network(address)), self.prompts_per_address)
+            limit(names, shared(&client(address)), self.prompts_per_address)
         }));
         limits
     }
@@ -190,14 +190,10 @@ const DAILY_AMOUNTS: [(&str, &str); 13] = [
     ("ZMW", "2700000"),
 ];
 
-/// What counts as one client: an IPv4 address, or the /64 network of an IPv6 address.
-fn network(address: &str) -> String {
-    match address
-        .parse::<IpAddr>()
-        .map(|address| address.to_canonical())
-    {
-        Ok(IpAddr::V6(address)) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).to_string(),
-        Ok(address) => address.to_string(),
+/// The network that counts as one client; a text that is no address counts as it is.
+fn client(address: &str) -> String {
+    match address.parse() {
+        Ok(address) => client_network::subscriber(address).to_string(),
         Err(_) => address.to_owned(),
     }
 }
