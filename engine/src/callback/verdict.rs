@@ -18,8 +18,7 @@ use crate::limits::{
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
 use crate::transaction::{
-    Attempt, AttemptState, Command, Identity, Outcome, State, Transaction, identify,
-    is_unmistakable,
+    Attempt, Command, Identity, Outcome, State, Transaction, identify, is_unmistakable,
 };
 
 /// What was decided.
@@ -283,7 +282,7 @@ async fn meet(
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction, attempt.amount) {
         // An unreadable report, or one about another charge than ours, is a reason to query and no
-        // more. After a success another charge is a second one: the core opens a case.
+        // more. Money of another charge is money all the same: it came under our reference.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
@@ -291,10 +290,7 @@ async fn meet(
             hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
         }
         Some(outcome)
-            if is_trusted
-                && is_another
-                && !(attempt.state == AttemptState::Succeeded
-                    && matches!(outcome, Outcome::Succeeded { .. })) =>
+            if is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
         {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),

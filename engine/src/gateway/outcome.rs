@@ -19,7 +19,7 @@ use crate::ids::TransactionId;
 use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
 use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
-use crate::transaction::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+use crate::transaction::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
 
 /// A call that came to no outcome. Only an operation that submits something can be "not sent"; a query, say, speaks of an attempt
 /// that is out already, and its own failure proves nothing about that.
@@ -65,15 +65,20 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             amount,
             fees,
             provider_status,
-        } => match captured(amount.as_ref(), subject) {
-            Ok(amount) => Outcome::Succeeded {
+        } => {
+            let amount = captured(amount.as_ref(), subject);
+            let of = match amount {
+                Captured::Named(amount) => Some(amount),
+                Captured::AsAsked => subject.asked,
+                Captured::Unreadable => None,
+            };
+            Outcome::Succeeded {
                 provider_id: id(provider_id),
                 amount,
-                fees: fees.and_then(|fees| fees_of(&fees, amount.or(subject.asked), subject)),
+                fees: fees.and_then(|fees| fees_of(&fees, of, subject)),
                 provider_status: said(provider_status),
-            },
-            Err(why) => Outcome::unknown(redactor.sentence(&why)),
-        },
+            }
+        }
         WireOutcome::Declined {
             reason,
             retryable,
@@ -114,41 +119,26 @@ pub(super) fn asked_in(input: &Value) -> Option<Amount> {
     Some(Amount::from_minor(asked.get("minor")?.as_i64()?, currency))
 }
 
-/// The captured amount. `Ok(None)`: the manifest states why the provider cannot name one.
-///
-/// # Errors
-/// A sentence for people when the amount is missing or implausible: money may have moved, and how
-/// much is not known. Both are faults of the gateway.
-fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Result<Option<Amount>, String> {
+/// The captured amount. One that is missing or implausible is a fault of the gateway: money moved, and
+/// how much is not known.
+fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
     let Some(said) = said else {
-        if subject
-            .manifest
-            .capabilities
-            .success_without_amount
-            .is_some()
-        {
-            return Ok(None);
+        let reason = &subject.manifest.capabilities.success_without_amount;
+        if reason.is_some() {
+            return Captured::AsAsked;
         }
         log_fault(subject, "gateway reported success without an amount", "");
-        return Err(
-            "the gateway reports success and names no amount, and its manifest does not \
-                    say why it cannot: compare it with the provider's own records"
-                .to_owned(),
-        );
+        return Captured::Unreadable;
     };
     if let Some(amount) = amounts::positive(said) {
-        return Ok(Some(amount));
+        return Captured::Named(amount);
     }
-    let named = format!("{said:?}");
     log_fault(
         subject,
         "gateway reported success of an implausible amount",
-        &named,
+        &format!("{said:?}"),
     );
-    Err(format!(
-        "the provider reports success of an amount that cannot be read: {named}: compare it with \
-         the provider's own records"
-    ))
+    Captured::Unreadable
 }
 
 /// Implausible fees are left out: no decision about money depends on them.
@@ -335,22 +325,24 @@ mod tests {
         }
     }
 
+    fn captured_in(outcome: &Outcome) -> Captured {
+        match outcome {
+            Outcome::Succeeded { amount, .. } => *amount,
+            other => panic!("no success: {other:?}"),
+        }
+    }
+
     #[test]
-    fn a_success_without_an_amount_is_unknown_unless_the_manifest_says_why() {
-        let Outcome::Unknown { why, .. } = translated(success(None, None)) else {
-            panic!("not unknown");
-        };
-        assert!(why.contains("names no amount"), "{why}");
+    fn a_success_without_an_amount_is_all_of_it_only_if_the_manifest_says_why() {
+        let outcome = translated(success(None, None));
+        assert_eq!(captured_in(&outcome), Captured::Unreadable);
         let mut declared = manifest();
         declared.capabilities.success_without_amount = Some("No amount in its answers.".into());
         let outcome = translated_by(&declared, success(None, None));
-        assert!(
-            matches!(outcome, Outcome::Succeeded { amount: None, .. }),
-            "{outcome:?}"
-        );
+        assert_eq!(captured_in(&outcome), Captured::AsAsked);
         // The reason covers a missing amount, not an implausible one.
         let outcome = translated_by(&declared, success(Some(WireAmount::minor(-1, "USD")), None));
-        assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+        assert_eq!(captured_in(&outcome), Captured::Unreadable);
     }
 
     #[test]
@@ -404,7 +396,11 @@ mod tests {
     }
 
     #[test]
-    fn a_success_counts_only_with_an_amount_that_adds_up_in_whichever_currency() {
+    fn the_amount_of_a_success_is_read_only_if_it_adds_up_in_whichever_currency() {
+        let named = |minor, currency| {
+            let currency = Currency::from_code(currency).unwrap();
+            Captured::Named(Amount::from_minor(minor, currency))
+        };
         let both = |minor, decimal: &str| WireAmount {
             minor: Some(minor),
             ..WireAmount::decimal(decimal, "USD")
@@ -415,24 +411,11 @@ mod tests {
             WireAmount::minor(2_500, "USD"),
             both(2_500, "25.0"),
         ] {
-            let Outcome::Succeeded {
-                amount: Some(amount),
-                ..
-            } = translated(WireOutcome::succeeded(good))
-            else {
-                panic!("no success");
-            };
-            assert_eq!((amount.minor(), amount.currency().code()), (2_500, "USD"));
+            let outcome = translated(WireOutcome::succeeded(good));
+            assert_eq!(captured_in(&outcome), named(2_500, "USD"));
         }
         let other = WireOutcome::succeeded(WireAmount::decimal("25", "XOF"));
-        let Outcome::Succeeded {
-            amount: Some(other),
-            ..
-        } = translated(other)
-        else {
-            panic!("money came");
-        };
-        assert_eq!((other.minor(), other.currency().code()), (25, "XOF"));
+        assert_eq!(captured_in(&translated(other)), named(25, "XOF"));
         for bad in [
             WireAmount::decimal("25.00", "XXX"),
             WireAmount::decimal("25.001", "USD"),
@@ -448,12 +431,8 @@ mod tests {
                 decimal: None,
             },
         ] {
-            let Outcome::Unknown { why, .. } = translated(WireOutcome::succeeded(bad.clone()))
-            else {
-                panic!("not unknown: {bad:?}");
-            };
-            let reported = "reports success of an amount that cannot be read";
-            assert!(why.contains(reported), "{bad:?}: {why}");
+            let outcome = translated(WireOutcome::succeeded(bad.clone()));
+            assert_eq!(captured_in(&outcome), Captured::Unreadable, "{bad:?}");
         }
     }
 

@@ -48,7 +48,7 @@ pub use model::{
 };
 pub use next::next_candidates;
 pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
-pub use outcome::{Decline, DeclineReason, Outcome, PayerAction, Translated};
+pub use outcome::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
 pub use received::Received;
 pub(crate) use schedule::GATEWAY_WATCH;
 pub use schedule::USUAL_TIME;

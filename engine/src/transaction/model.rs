@@ -172,7 +172,7 @@ pub enum CaseReason {
     AmbiguousProviderId,
     /// The provider took back a success.
     SuccessContradicted,
-    /// Less came in than was asked, or in another currency.
+    /// Less came in than was asked, another currency, or an amount that cannot be read.
     AmountDiffers,
     /// The provider has not given a final answer for three days.
     NoFinalAnswer,

@@ -13,9 +13,7 @@ pub enum Outcome {
     /// The provider says that the money moved.
     Succeeded {
         provider_id: Option<String>,
-        /// Amount that was captured. `None` where the gateway's manifest states why the provider
-        /// cannot supply it: the amount that was asked.
-        amount: Option<Amount>,
+        amount: Captured,
         fees: Option<Amount>,
         /// The provider's own word for the status.
         provider_status: Option<String>,
@@ -38,6 +36,16 @@ pub enum Outcome {
         /// When a query will know more. `None`: query as the schedule says.
         poll_after: Option<Duration>,
     },
+}
+
+/// The captured amount of a success, as far as the provider names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Captured {
+    Named(Amount),
+    /// The provider cannot name it, and the gateway's manifest states why: the amount asked for.
+    AsAsked,
+    /// Money moved, and the amount is missing or cannot be read.
+    Unreadable,
 }
 
 impl Outcome {

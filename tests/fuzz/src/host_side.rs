@@ -4,7 +4,7 @@ use serde_json::Value;
 use switchyard_engine::gateway::fuzzing;
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::limits::GATEWAY_FRAME_BYTES;
-use switchyard_engine::transaction::{Outcome, PayerAction};
+use switchyard_engine::transaction::{Captured, Outcome, PayerAction};
 use switchyard_gateway::wire::{Failed, HttpRequest, Pending, Ready};
 use switchyard_gateway::{CallbackResult, ConfigCheck, Outcome as WireOutcome};
 
@@ -73,7 +73,7 @@ pub fn money(said: WireOutcome) {
     match fuzzing::translate(said, transaction) {
         Outcome::Succeeded { amount, fees, .. } => {
             assert!(is_success, "success is never made of something else");
-            if let Some(amount) = amount {
+            if let Captured::Named(amount) = amount {
                 assert!(amount.minor() > 0, "{amount:?}");
             }
             assert!(fees.is_none_or(|fees| fees.minor() >= 0));

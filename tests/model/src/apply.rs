@@ -1,7 +1,7 @@
 //! Application of a step: the command that it becomes, the core's decision, and its effects.
 
 use crate::base::{
-    CANCELS, ENDS, IDS, NOW, attempt_id, candidate, case_id, customer, earlier, id_number,
+    CANCELS, ENDS, IDS, NOW, Sum, attempt_id, candidate, case_id, customer, earlier, id_number,
     long_ago, past_its_end, reference,
 };
 use crate::ids::AttemptId;
@@ -211,7 +211,7 @@ fn onward(tx: &Transaction, command: &Command, standing: Standing) -> Vec<Onward
 fn provider(world: &mut World, at: u8, turn: Turn, scope: &Scope) {
     let is_lie = match turn {
         Turn::PaysAgain | Turn::TakesBack => true,
-        Turn::Pays => scope.lie.sum() != crate::base::Sum::Asked,
+        Turn::Pays => scope.lie.sum() != Sum::Asked,
         Turn::Receives | Turn::Loses | Turn::Declines(_) => false,
     };
     if is_lie && world.may_lie(at.into()) {
@@ -301,7 +301,7 @@ fn hear(
     match said.what {
         What::Succeeded(sum) => {
             let id = said.id.unwrap_or(0);
-            side.successes |= 1 << (sum as u16 * 4 + u16::from(id));
+            side.successes |= 1 << (sum as u32 * 4 + u32::from(id));
         }
         What::Declined(_) | What::Refused => {
             side.declined = true;
@@ -456,7 +456,7 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
         Ordered::Cancel => Order::Cancel,
         Ordered::CloseCase(case) => Order::CloseCase(case_id(case.into())),
         Ordered::Succeeded | Ordered::SucceededFor(_) if on_hold => resolve(Verdict::Succeeded {
-            amount: None,
+            amount: (scope.lie.sum() == Sum::Unreadable).then(|| Sum::Asked.amount()),
             provider_id: None,
         }),
         Ordered::Succeeded | Ordered::SucceededFor(_) => resolve(Verdict::Succeeded {
@@ -488,7 +488,7 @@ pub fn outcome(said: Said) -> Outcome {
         },
         What::Succeeded(sum) => Outcome::Succeeded {
             provider_id,
-            amount: Some(sum.amount()),
+            amount: sum.captured(),
             fees: None,
             provider_status: None,
         },

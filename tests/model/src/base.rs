@@ -16,7 +16,7 @@ use crate::ids::{
 };
 use crate::money::{Amount, Currency};
 use crate::transaction::{
-    Candidate, ClientContext, Customer, Details, Kind, NewTransaction, PaymentDetails,
+    Candidate, Captured, ClientContext, Customer, Details, Kind, NewTransaction, PaymentDetails,
     PayoutDetails, Transaction, initiate,
 };
 
@@ -102,17 +102,27 @@ pub enum Sum {
     More,
     /// As many units of another currency.
     Foreign,
+    /// All of it moves, and the report names no readable amount.
+    Unreadable,
 }
 
 impl Sum {
-    pub const ALL: [Self; 4] = [Self::Asked, Self::Less, Self::More, Self::Foreign];
+    pub const NAMED: [Self; 4] = [Self::Asked, Self::Less, Self::More, Self::Foreign];
+    pub const ALL: [Self; 5] = [
+        Self::Asked,
+        Self::Less,
+        Self::More,
+        Self::Foreign,
+        Self::Unreadable,
+    ];
 
+    /// The amount that moves.
     pub fn amount(self) -> Amount {
         let of = |minor, code| {
             Currency::from_code(code).map(|currency| Amount::from_minor(minor, currency))
         };
         let amount = match self {
-            Self::Asked => of(2_500, "USD"),
+            Self::Asked | Self::Unreadable => of(2_500, "USD"),
             Self::Less => of(1_000, "USD"),
             Self::More => of(3_000, "USD"),
             Self::Foreign => of(2_500, "EUR"),
@@ -120,14 +130,22 @@ impl Sum {
         amount.expect("the currency is in the list")
     }
 
+    /// What the report says of the amount.
+    pub fn captured(self) -> Captured {
+        match self {
+            Self::Unreadable => Captured::Unreadable,
+            named => Captured::Named(named.amount()),
+        }
+    }
+
     pub fn of(amount: Amount) -> Self {
-        Self::ALL
+        Self::NAMED
             .into_iter()
             .find(|sum| sum.amount() == amount)
             .expect("a modelled amount")
     }
 
-    /// Whether it pays for the transaction.
+    /// Whether the report proves that the transaction is paid for.
     pub const fn is_enough(self) -> bool {
         matches!(self, Self::Asked | Self::More)
     }

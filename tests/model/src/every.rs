@@ -12,8 +12,8 @@ use crate::rules::Rules;
 use crate::secret::Secret;
 use crate::steps::{Said, Shown, Standing, What};
 use crate::transaction::{
-    ByOperator, CancelledBy, ClientContext, Command, Confirm, Event, Operator, Order, Outcome,
-    Price, Resolution, Route, Transaction, Verdict, decide, evolve,
+    ByOperator, CancelledBy, Captured, ClientContext, Command, Confirm, Event, Operator, Order,
+    Outcome, Price, Resolution, Route, Transaction, Verdict, decide, evolve,
 };
 
 /// Asks `tx` all commands. Returns the promise that an answer breaks.
@@ -164,7 +164,7 @@ fn about_attempt(tx: &Transaction, number: usize, commands: &mut Vec<Command>) {
             provider_id: None,
         },
     ];
-    verdicts.extend(Sum::ALL.map(|sum| Verdict::Succeeded {
+    verdicts.extend(Sum::NAMED.map(|sum| Verdict::Succeeded {
         amount: Some(sum.amount()),
         provider_id: Some(IDS[number % IDS.len()].to_owned()),
     }));
@@ -196,7 +196,7 @@ fn outcomes(number: usize) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = said.into_iter().map(outcome).collect();
     outcomes.push(Outcome::Succeeded {
         provider_id: None,
-        amount: None,
+        amount: Captured::AsAsked,
         fees: None,
         provider_status: Some(String::new()),
     });

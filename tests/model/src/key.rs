@@ -222,7 +222,7 @@ pub fn decode(key: &[u8], template: &World) -> World {
     for _ in 0..tx.attempts.len() {
         let submission = SUBMISSIONS[usize::from(read.byte())];
         let truth = TRUTHS[usize::from(read.byte())];
-        let successes = u16::from_le_bytes([read.byte(), read.byte()]);
+        let successes = u32::from_le_bytes([read.byte(), read.byte(), read.byte(), read.byte()]);
         let [declined, closed, ..] = read.flags();
         sides.push(Side {
             submission,
@@ -328,7 +328,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         payer_action,
         decline: refused.then(refused_field),
         why: None,
-        captured: captured.map(|sum| Sum::ALL[usize::from(sum)].amount()),
+        captured: captured.map(|sum| Sum::NAMED[usize::from(sum)].amount()),
         fees: None,
         queries: 0,
         last_query_at: None,
@@ -366,7 +366,7 @@ fn decode_case(read: &mut Reader<'_>, number: usize) -> Case {
         reason,
         reference: reference(attempt),
         detail: String::new(),
-        amount: amount.map(|sum| Sum::ALL[usize::from(sum)].amount()),
+        amount: amount.map(|sum| Sum::NAMED[usize::from(sum)].amount()),
         provider_id: provider_id.map(|id| IDS[usize::from(id)].to_owned()),
         closed: is_closed.then(|| Closed {
             at: earlier(),

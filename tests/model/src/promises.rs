@@ -153,7 +153,7 @@ fn starts_alone(after: &World, taken: &Taken) -> bool {
 fn reported(side: &Side) -> impl Iterator<Item = Sum> {
     let successes = side.successes;
     let sums = Sum::ALL.into_iter();
-    sums.filter(move |sum| successes >> (*sum as u16 * 4) & 0b1111 != 0)
+    sums.filter(move |sum| successes >> (*sum as u32 * 4) & 0b1111 != 0)
 }
 
 fn success_is_paid(before: &World, scope: &Scope, step: Step, taken: &Taken) -> bool {
@@ -167,7 +167,9 @@ fn success_is_paid(before: &World, scope: &Scope, step: Step, taken: &Taken) -> 
         step,
         Step::Order(Ordered::Succeeded | Ordered::SucceededFor(_))
     );
-    let by_person = is_ordered && scope.lie.sum().is_enough();
+    let paid_in_full = scope.lie.sum().amount().minor() >= Sum::Asked.amount().minor()
+        && scope.lie.sum() != Sum::Foreign;
+    let by_person = is_ordered && paid_in_full;
     let in_records = after.sides.iter().any(|side| side.truth.holds_money());
     let one_succeeded = after.tx.attempts.iter().filter(|attempt| {
         attempt.state == AttemptState::Succeeded

@@ -364,7 +364,10 @@ fn with_standing(said: Said, steps: &mut Vec<Step>, step: impl Fn(Standing) -> S
 
 fn not_found_lie(world: &World, scope: &Scope, number: usize) -> bool {
     let side = &world.sides[number];
-    let is_it = matches!(scope.lie, Lie::NotFoundThenPaid | Lie::NotFoundThenLess);
+    let is_it = matches!(
+        scope.lie,
+        Lie::NotFoundThenPaid | Lie::NotFoundThenLess | Lie::NotFoundThenUnreadable
+    );
     is_it && world.may_lie(number) && side.truth.may_hold_money()
 }
 

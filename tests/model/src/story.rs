@@ -8,7 +8,7 @@ use crate::key::{decode, encode};
 use crate::names;
 use crate::reduce::reduce;
 use crate::steps::{Names, Ordered, Said, Shown, Standing, Step, Turn, What};
-use crate::transaction::{Command, Kind, Order, Outcome, Verdict};
+use crate::transaction::{Captured, Command, Kind, Order, Outcome, Verdict};
 use crate::world::{Scope, World};
 
 /// Tells `history`. The code uses the fixtures of `engine/src/transaction/tests`.
@@ -160,6 +160,7 @@ fn said_words(said: Said) -> String {
         What::Succeeded(Sum::Less) => "succeeded with less",
         What::Succeeded(Sum::More) => "succeeded with more",
         What::Succeeded(Sum::Foreign) => "succeeded in another currency",
+        What::Succeeded(Sum::Unreadable) => "succeeded without a readable amount",
         What::Declined(true) => "declined, another gateway may try",
         What::Declined(false) => "declined",
         What::Refused => "a field is refused, nothing was sent",
@@ -267,10 +268,14 @@ fn outcome_code(outcome: &Outcome) -> String {
             ..
         } => format!(
             "/* id {provider_id:?} */ {}",
-            match amount.map(Sum::of) {
-                None | Some(Sum::Asked) => "succeeded()".to_owned(),
-                Some(Sum::Foreign) => "/* in EUR */ succeeded_with(2500)".to_owned(),
-                Some(sum) => format!("succeeded_with({})", sum.amount().minor()),
+            match amount {
+                Captured::AsAsked => "succeeded()".to_owned(),
+                Captured::Unreadable => "succeeded_unreadably()".to_owned(),
+                Captured::Named(amount) => match Sum::of(*amount) {
+                    Sum::Asked | Sum::Unreadable => "succeeded()".to_owned(),
+                    Sum::Foreign => "/* in EUR */ succeeded_with(2500)".to_owned(),
+                    sum => format!("succeeded_with({})", sum.amount().minor()),
+                },
             }
         ),
         Outcome::Declined(decline) => format!("declined({})", decline.retryable),

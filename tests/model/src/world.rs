@@ -13,6 +13,8 @@ pub enum Lie {
     NotFoundThenPaid,
     /// The same, and then paid in part.
     NotFoundThenLess,
+    /// The same, and then paid, with a report that names no readable amount.
+    NotFoundThenUnreadable,
     /// Declined, and then paid.
     DeclinedThenPaid,
     /// The ids of two attempts are the same. Their statements are true.
@@ -24,6 +26,8 @@ pub enum Lie {
     /// Paid, and later taken back.
     SuccessThenReversal,
     LessMoney,
+    /// Paid, and the report names no readable amount.
+    UnreadableAmount,
     /// Paid in part, and later taken back.
     LessThenReversal,
     MoreMoney,
@@ -39,16 +43,18 @@ pub enum Lie {
 }
 
 impl Lie {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Honest,
         Self::NotFoundThenPaid,
         Self::NotFoundThenLess,
+        Self::NotFoundThenUnreadable,
         Self::DeclinedThenPaid,
         Self::SharedId,
         Self::IdOfAnother,
         Self::ReferenceAndIdDisagree,
         Self::SuccessThenReversal,
         Self::LessMoney,
+        Self::UnreadableAmount,
         Self::LessThenReversal,
         Self::MoreMoney,
         Self::OtherCurrency,
@@ -63,12 +69,14 @@ impl Lie {
             Self::Honest => "honest",
             Self::NotFoundThenPaid => "not-found-then-paid",
             Self::NotFoundThenLess => "not-found-then-less-money",
+            Self::NotFoundThenUnreadable => "not-found-then-unreadable-amount",
             Self::DeclinedThenPaid => "declined-then-paid",
             Self::SharedId => "shared-id",
             Self::IdOfAnother => "id-of-another",
             Self::ReferenceAndIdDisagree => "reference-and-id-disagree",
             Self::SuccessThenReversal => "success-then-reversal",
             Self::LessMoney => "less-money",
+            Self::UnreadableAmount => "unreadable-amount",
             Self::LessThenReversal => "less-money-then-reversal",
             Self::MoreMoney => "more-money",
             Self::OtherCurrency => "other-currency",
@@ -88,6 +96,7 @@ impl Lie {
     pub const fn sum(self) -> Sum {
         match self {
             Self::LessMoney | Self::LessThenReversal | Self::NotFoundThenLess => Sum::Less,
+            Self::UnreadableAmount | Self::NotFoundThenUnreadable => Sum::Unreadable,
             Self::MoreMoney => Sum::More,
             Self::OtherCurrency => Sum::Foreign,
             Self::Honest
@@ -211,7 +220,7 @@ pub struct Side {
     pub submission: Submission,
     pub truth: Truth,
     /// Reports of money that reached the engine: a bit for each pair of amount and id.
-    pub successes: u16,
+    pub successes: u32,
     /// A decline that reached the engine.
     pub declined: bool,
     /// The engine was told, by a provider, the journal or a person, that this attempt moves no

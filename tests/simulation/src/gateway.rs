@@ -35,7 +35,7 @@ struct News {
     reference: String,
     id: String,
     status: String,
-    minor: i64,
+    minor: Option<i64>,
     currency: String,
 }
 
@@ -190,7 +190,12 @@ struct Token {
 
 fn outcome(news: News) -> Result<Outcome, Fault> {
     let outcome = match news.status.as_str() {
-        "paid" => Outcome::succeeded(Amount::minor(news.minor, news.currency)),
+        "paid" => Outcome::Succeeded {
+            provider_id: None,
+            amount: news.minor.map(|minor| Amount::minor(minor, news.currency)),
+            fees: None,
+            provider_status: None,
+        },
         "pending" => Outcome::pending(),
         "code" => Outcome::awaiting(PayerAction::EnterCode {
             label: "Code".to_owned(),

@@ -174,26 +174,70 @@ async fn what_a_stranger_signs_at_a_connection_of_their_own_is_about_nothing_of_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn less_money_or_other_money_or_another_charge_is_no_success() -> anyhow::Result<()> {
+async fn less_money_or_other_money_is_no_success() -> anyhow::Result<()> {
     let bench = Bench::signed().await?;
     let id = bench.paying(STAYS_PENDING).await?;
     let reference = bench.reference(id).await?;
     let mut other_currency = news(&reference, "success");
     other_currency["currency"] = json!("XOF");
-    let mut other_charge = news(&reference, "success");
-    other_charge["id"] = json!("demo-of-somebody-else");
     bench.send(&other_currency).await?;
-    bench.send(&other_charge).await?;
-    bench.dealt_with(2).await?;
+    bench.dealt_with(1).await?;
     assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
-    assert!(bench.asked(id).await? >= 1, "the provider is asked instead");
     let mut too_little = news(&reference, "success");
     too_little["amount"] = json!(2_499);
     bench.send(&too_little).await?;
-    bench.dealt_with(3).await?;
+    bench.dealt_with(2).await?;
     let waits = bench.transaction(id).await?;
     assert_eq!(waits.status(), Status::Pending);
     assert_eq!(waits.cases[0].reason, CaseReason::AmountDiffers);
+    Ok(())
+}
+
+/// A provider may make a new charge for each try of a payer on its own page, all under our reference.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_hint()
+-> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    let id = bench.paying(STAYS_PENDING).await?;
+    let reference = bench.reference(id).await?;
+    let of_another_charge = |status: &str| {
+        let mut news = news(&reference, status);
+        news["id"] = json!("demo-second-try");
+        news
+    };
+    bench.send(&of_another_charge("failed")).await?;
+    bench.dealt_with(1).await?;
+    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    assert!(bench.asked(id).await? >= 1, "the provider is asked instead");
+    bench.send(&of_another_charge("success")).await?;
+    bench.dealt_with(2).await?;
+    let paid = bench.transaction(id).await?;
+    assert_eq!(paid.status(), Status::Success);
+    assert_eq!(
+        paid.attempts[0].provider_id.as_deref(),
+        Some("demo-second-try")
+    );
+    assert!(paid.cases.is_empty(), "{:?}", paid.cases);
+    Ok(())
+}
+
+/// Nor is money whose amount is not named, and it is not forgotten either.
+#[tokio::test(flavor = "multi_thread")]
+async fn money_without_an_amount_opens_a_case_also_after_the_end() -> anyhow::Result<()> {
+    let bench = Bench::signed().await?;
+    for number in [STAYS_PENDING, DECLINES] {
+        let id = bench.paying(number).await?;
+        let before = bench.callbacks(None).await?.len();
+        let mut unnamed = bench.news(id, "success").await?;
+        unnamed["amount"] = json!(-1);
+        bench.send(&unnamed).await?;
+        bench.dealt_with(before + 1).await?;
+        let transaction = bench.transaction(id).await?;
+        assert_ne!(transaction.status(), Status::Success);
+        assert!(!transaction.surely_moved_no_money());
+        assert_eq!(transaction.cases.len(), 1, "{:?}", transaction.cases);
+        assert_eq!(transaction.cases[0].amount, None);
+    }
     Ok(())
 }
 

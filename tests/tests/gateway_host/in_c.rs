@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use switchyard_engine::gateway::{Operation, Recovered};
-use switchyard_engine::transaction::Outcome;
+use switchyard_engine::transaction::{Captured, Outcome};
 use switchyard_tests::c_gateway;
 
 use crate::bench::{Bench, collection};
@@ -28,7 +28,7 @@ async fn the_gateway_in_c_serves_a_payment() {
     };
     let end = call("paid", Operation::Collect).await;
     let Outcome::Succeeded {
-        amount: Some(amount),
+        amount: Captured::Named(amount),
         ..
     } = end.outcome
     else {

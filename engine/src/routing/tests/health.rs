@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::Timestamp;
 use crate::testing::START;
-use crate::transaction::{Decline, DeclineReason, Outcome};
+use crate::transaction::{Captured, Decline, DeclineReason, Outcome};
 
 fn key() -> Key {
     Key {
@@ -146,7 +146,7 @@ fn only_what_is_the_providers_fault_opens_a_breaker() {
     };
     let succeeded = Outcome::Succeeded {
         provider_id: None,
-        amount: None,
+        amount: Captured::AsAsked,
         fees: None,
         provider_status: None,
     };

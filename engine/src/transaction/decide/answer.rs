@@ -3,7 +3,7 @@
 
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
-use super::success::{self, Success, covers};
+use super::success::{self, Success};
 use super::{cancel, late};
 use crate::ids::AttemptId;
 use crate::transaction::attempt::{Attempt, AttemptState};
@@ -45,12 +45,12 @@ pub(super) fn decide(
             let success = Success {
                 provider_id,
                 provider_status,
-                captured: amount.unwrap_or(attempt.amount),
+                captured: success::amount(amount, attempt),
                 fees,
             };
-            match covers(success.captured, attempt.amount) {
-                true => success::settle(tx, attempt, success, context),
-                false => amount_differs(tx, attempt, &success, context),
+            match success.enough_for(attempt) {
+                Some(captured) => success::settle(tx, attempt, success, captured, context),
+                None => amount_differs(tx, attempt, &success, context),
             }
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
@@ -247,8 +247,8 @@ pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
         .any(|case| case.reference == attempt.reference)
 }
 
-/// Less was received than was asked, or another currency: not a success, and not a failure either.
-/// It needs manual review.
+/// Less was received than was asked, another currency or an unknown amount: not a success, and not a
+/// failure either. It needs manual review.
 fn amount_differs(
     tx: &Transaction,
     attempt: &Attempt,

@@ -31,7 +31,7 @@ impl Evidence {
         Self {
             reason,
             detail,
-            amount: Some(success.captured),
+            amount: success.captured,
             provider_id: success.provider_id.clone(),
         }
     }
@@ -44,18 +44,18 @@ impl Evidence {
         let detail = format!(
             "asked {}, the provider reports {}{under}",
             attempt.amount.format(),
-            success.captured.format()
+            success.sum()
         );
         Self::of(CaseReason::AmountDiffers, success, detail)
     }
 
-    pub fn surplus(attempt: &Attempt, success: &Success) -> Self {
-        let surplus = success.captured.checked_sub(attempt.amount);
+    pub fn surplus(attempt: &Attempt, success: &Success, captured: Amount) -> Self {
+        let surplus = captured.checked_sub(attempt.amount);
         let surplus = surplus.map_or_else(String::new, |surplus| surplus.format());
         let detail = format!(
             "asked {}, received {}: return the surplus of {surplus}",
             attempt.amount.format(),
-            success.captured.format()
+            captured.format()
         );
         Self::of(CaseReason::Surplus, success, detail)
     }
@@ -77,8 +77,8 @@ impl Evidence {
     }
 }
 
-/// Opens a case about `attempt`, unless the same evidence has one already. A case that is open takes
-/// another amount of the same money in.
+/// Opens a case about `attempt`, unless the same evidence has one already: a report without an amount
+/// repeats those that have one. A case that is open takes another amount of the same money in.
 pub(super) fn open(
     tx: &Transaction,
     attempt: &Attempt,
@@ -92,7 +92,8 @@ pub(super) fn open(
                 && evidence.is_same_money(case)
         })
     };
-    if alike().any(|case| case.amount == evidence.amount && evidence.is_covered_by(case)) {
+    let repeats = |case: &Case| evidence.amount.is_none() || case.amount == evidence.amount;
+    if alike().any(|case| repeats(case) && evidence.is_covered_by(case)) {
         return None;
     }
     match alike().find(|case| case.closed.is_none()) {

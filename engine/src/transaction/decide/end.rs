@@ -93,10 +93,10 @@ pub(super) fn settle_held(
             let success = Success {
                 provider_id: case.provider_id.clone(),
                 provider_status: None,
-                captured,
+                captured: Some(captured),
                 fees: None,
             };
-            return Some(success::settle(tx, attempt, success, context));
+            return Some(success::settle(tx, attempt, success, captured, context));
         }
         held = Some(vec![Event::Held]);
     }

@@ -3,13 +3,13 @@
 //! contradiction opens a case.
 
 use super::cases::{self, Evidence};
-use super::success::{self, Success, covers};
+use super::success::{self, Success};
 use super::{answer, cancel};
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
-use crate::transaction::outcome::{Decline, Outcome};
+use crate::transaction::outcome::{Captured, Decline, Outcome};
 use crate::transaction::state::State;
 
 pub(super) fn decide(
@@ -28,12 +28,13 @@ pub(super) fn decide(
             let success = Success {
                 provider_id,
                 provider_status,
-                captured: amount.unwrap_or(attempt.amount),
+                captured: success::amount(amount, attempt),
                 fees,
             };
             match attempt.state {
                 AttemptState::Succeeded => {
-                    contradicting(tx, attempt, &success, amount.is_some(), context)
+                    let names_amount = matches!(amount, Captured::Named(_));
+                    contradicting(tx, attempt, &success, names_amount, context)
                 }
                 _ => money(tx, attempt, success, context),
             }
@@ -105,7 +106,7 @@ fn contradicting(
         (Some(known), Some(reported)) => known != reported,
         _ => false,
     };
-    let other_amount = names_amount && attempt.captured != Some(success.captured);
+    let other_amount = names_amount && attempt.captured != success.captured;
     if !other_id && !other_amount {
         return Vec::new();
     }
@@ -115,7 +116,7 @@ fn contradicting(
         "recorded {} under {}, the provider now reports {} under {}",
         recorded.format(),
         id(&attempt.provider_id),
-        success.captured.format(),
+        success.sum(),
         id(&success.provider_id)
     );
     let evidence = Evidence::of(CaseReason::ContradictingSuccess, success, detail);
@@ -126,37 +127,38 @@ fn contradicting(
 
 /// Money for an attempt that had ended without any.
 fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Context) -> Vec<Event> {
-    let is_enough = covers(success.captured, attempt.amount);
-    match tx.state {
+    let enough = success.enough_for(attempt);
+    match &tx.state {
         State::Succeeded => case(tx, attempt, CaseReason::PaidTwice, &success, context),
         State::Failed(_) | State::Cancelled => {
             case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
         }
         State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => {
-            let mut events = match is_enough {
-                true => case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context),
-                false => differs(tx, attempt, &success, context),
+            let mut events = match enough {
+                Some(_) => case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context),
+                None => differs(tx, attempt, &success, context),
             };
             if let Some(open) = tx.current_attempt().filter(|_| !events.is_empty()) {
                 events.extend(cancel::superseded(open, context));
             }
             events
         }
-        // What was taken back may be reported once more: a person decides.
-        State::OnHold if is_enough && tx.was_taken_back(attempt) => {
-            case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
-        }
-        State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold if is_enough => {
-            let mut events = case(tx, attempt, CaseReason::LateSuccess, &success, context);
-            events.extend(success::settle(tx, attempt, success, context));
-            events
-        }
-        State::AwaitingCustomer | State::AwaitingDispatch => {
-            let mut events = differs(tx, attempt, &success, context);
-            events.push(Event::Held);
-            events
-        }
-        State::OnHold => differs(tx, attempt, &success, context),
+        State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold => match enough {
+            // What was taken back may be reported once more: a person decides.
+            Some(_) if tx.state == State::OnHold && tx.was_taken_back(attempt) => {
+                case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
+            }
+            Some(captured) => {
+                let mut events = case(tx, attempt, CaseReason::LateSuccess, &success, context);
+                events.extend(success::settle(tx, attempt, success, captured, context));
+                events
+            }
+            None => {
+                let mut events = differs(tx, attempt, &success, context);
+                events.extend((tx.state != State::OnHold).then_some(Event::Held));
+                events
+            }
+        },
     }
 }
 
@@ -185,7 +187,7 @@ fn case(
     };
     let detail = format!(
         "the provider reports {} for an attempt that {ended}, of a transaction that is {}",
-        success.captured.format(),
+        success.sum(),
         tx.status().as_str()
     );
     let evidence = Evidence::of(reason, success, detail);

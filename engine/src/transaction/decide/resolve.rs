@@ -80,10 +80,10 @@ fn succeeded(
     let success = Success {
         provider_id,
         provider_status: None,
-        captured,
+        captured: Some(captured),
         fees: None,
     };
-    Ok(success::settle(tx, attempt, success, context))
+    Ok(success::settle(tx, attempt, success, captured, context))
 }
 
 /// Closes a case whose attempt has ended, and whose money holds nothing.

@@ -7,13 +7,44 @@ use crate::transaction::attempt::Attempt;
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::Captured;
 
 /// Success as a provider reports it.
 pub(super) struct Success {
     pub provider_id: Option<String>,
     pub provider_status: Option<String>,
-    pub captured: Amount,
+    /// `None`: the amount cannot be read.
+    pub captured: Option<Amount>,
     pub fees: Option<Amount>,
+}
+
+impl Success {
+    /// The captured amount, if it pays for all of `attempt`.
+    pub fn enough_for(&self, attempt: &Attempt) -> Option<Amount> {
+        self.captured
+            .filter(|captured| covers(*captured, attempt.amount))
+    }
+
+    /// The captured amount, for people.
+    pub fn sum(&self) -> String {
+        sum(self.captured)
+    }
+}
+
+/// The captured amount of a success of `attempt`. `None`: it cannot be read.
+pub(super) fn amount(captured: Captured, attempt: &Attempt) -> Option<Amount> {
+    match captured {
+        Captured::Named(amount) => Some(amount),
+        Captured::AsAsked => Some(attempt.amount),
+        Captured::Unreadable => None,
+    }
+}
+
+fn sum(amount: Option<Amount>) -> String {
+    amount.map_or_else(
+        || "an amount that cannot be read".to_owned(),
+        Amount::format,
+    )
 }
 
 /// Whether `captured` is enough money in the right currency.
@@ -22,34 +53,29 @@ pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
     captured.currency() == asked.currency() && is_enough
 }
 
-/// Ends the transaction as success by `attempt`. A surplus opens a case, and so does money that was
+/// Ends the transaction as success by `attempt`, for which `captured` is enough. A surplus opens a case, and so does money that was
 /// reported for another attempt: it was received in addition and is to be refunded.
 pub(super) fn settle(
     tx: &Transaction,
     attempt: &Attempt,
     success: Success,
+    captured: Amount,
     context: &Context,
 ) -> Vec<Event> {
     let mut opened = Vec::new();
-    if success.captured.minor() > attempt.amount.minor() {
-        opened.extend(cases::open(
-            tx,
-            attempt,
-            Evidence::surplus(attempt, &success),
-            context,
-        ));
+    if captured.minor() > attempt.amount.minor() {
+        let evidence = Evidence::surplus(attempt, &success, captured);
+        opened.extend(cases::open(tx, attempt, evidence, context));
     }
     for other in tx.attempts.iter().filter(|other| other.id != attempt.id) {
         let held = tx.cases.iter().rev().find(|case| {
             case.reference == other.reference
                 && case.reason.holds()
                 && case.closed.is_none()
-                && case.amount.is_some()
+                && case.reason.reports_money()
                 && !tx.was_taken_back(other)
         });
-        let Some((amount, provider_id)) =
-            held.and_then(|case| Some((case.amount?, case.provider_id.clone())))
-        else {
+        let Some(held) = held else {
             continue;
         };
         let evidence = Evidence {
@@ -57,10 +83,10 @@ pub(super) fn settle(
             detail: format!(
                 "{} was received for this attempt, and the transaction succeeded by another one: \
                  refund it",
-                amount.format()
+                sum(held.amount)
             ),
-            amount: Some(amount),
-            provider_id,
+            amount: held.amount,
+            provider_id: held.provider_id.clone(),
         };
         opened.extend(cases::open(tx, other, evidence, context));
     }
@@ -69,7 +95,7 @@ pub(super) fn settle(
             attempt: attempt.id,
             provider_id: success.provider_id,
             provider_status: success.provider_status,
-            captured: success.captured,
+            captured,
             fees: success.fees,
         },
         Event::Succeeded,

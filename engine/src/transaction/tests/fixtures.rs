@@ -214,7 +214,7 @@ pub fn confirm_at(route: Route) -> Command {
 pub fn succeeded() -> Outcome {
     Outcome::Succeeded {
         provider_id: Some("P1".to_owned()),
-        amount: None,
+        amount: Captured::AsAsked,
         fees: None,
         provider_status: None,
     }
@@ -223,7 +223,17 @@ pub fn succeeded() -> Outcome {
 pub fn succeeded_with(minor: i64) -> Outcome {
     Outcome::Succeeded {
         provider_id: Some("P1".to_owned()),
-        amount: Some(amount(minor)),
+        amount: Captured::Named(amount(minor)),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// A success whose amount cannot be read.
+pub fn succeeded_unreadably() -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some("P1".to_owned()),
+        amount: Captured::Unreadable,
         fees: None,
         provider_status: None,
     }

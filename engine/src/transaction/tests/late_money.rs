@@ -17,7 +17,7 @@ fn submissions(world: &World) -> usize {
 fn succeeded_under(id: &str, minor: i64) -> Outcome {
     Outcome::Succeeded {
         provider_id: Some(id.to_owned()),
-        amount: Some(amount(minor)),
+        amount: Captured::Named(amount(minor)),
         fees: None,
         provider_status: None,
     }
@@ -276,6 +276,90 @@ fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
 }
 
 #[test]
+fn late_money_of_an_unreadable_amount_holds_what_waits() {
+    for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
+        let confirm_or_dispatch = match world.tx.is_payment() {
+            true => confirm(1),
+            false => Command::Dispatch(route(1)),
+        };
+        let submitted = submissions(&world);
+        world.answer_about(first, succeeded_unreadably()).unwrap();
+        assert_eq!(world.tx.state, State::OnHold);
+        assert_eq!(reasons(&world), [CaseReason::AmountDiffers]);
+        assert_eq!(world.tx.cases[0].amount, None);
+        assert!(!world.tx.surely_moved_no_money());
+        assert!(world.apply(confirm_or_dispatch).is_err());
+        assert_eq!(submissions(&world), submitted, "nothing starts");
+        assert_eq!(world.answer_about(first, succeeded_unreadably()), Ok(0));
+        // What the provider says when it is asked again settles it.
+        world.answer_about(first, succeeded_with(2_500)).unwrap();
+        assert_eq!(world.tx.status(), Status::Success);
+        assert_eq!(world.answer_about(first, succeeded_unreadably()), Ok(0));
+    }
+}
+
+#[test]
+fn late_money_of_an_unreadable_amount_stops_what_would_follow_the_attempt_in_progress() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm_at(route(3))).unwrap();
+    world.answer_about(first, succeeded_unreadably()).unwrap();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    assert_eq!(submissions(&world), 2);
+    // A person who has looked the amount up settles it.
+    let looked_up = resolve(Some(first), verdict(Some(2_500), None));
+    world.apply(looked_up).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn money_of_an_unreadable_amount_for_a_second_attempt_is_to_be_refunded() {
+    let (mut world, first) = payment_after_not_sent();
+    world.apply(confirm(1)).unwrap();
+    world.answer_about(first, succeeded_unreadably()).unwrap();
+    world.answer(succeeded_with(2_500)).unwrap();
+    assert_eq!(
+        reasons(&world),
+        [CaseReason::AmountDiffers, CaseReason::PaidTwice]
+    );
+    assert!(
+        world.tx.cases[1]
+            .detail
+            .starts_with("an amount that cannot be read")
+    );
+    for (mut ended, reason) in [
+        (World::payment(), CaseReason::MoneyAfterTheEnd),
+        (World::payout(), CaseReason::MoneyAfterTheEnd),
+    ] {
+        match ended.tx.is_payment() {
+            true => ended.apply(confirm(1)).unwrap(),
+            false => ended.apply(Command::Dispatch(route(1))).unwrap(),
+        };
+        let attempt = ended.current();
+        ended.answer(declined(false)).unwrap();
+        assert!(ended.tx.state.is_final());
+        ended.answer_about(attempt, succeeded_unreadably()).unwrap();
+        assert_eq!(reasons(&ended), [reason]);
+    }
+}
+
+#[test]
+fn an_open_attempt_with_money_of_an_unreadable_amount_is_not_a_success_and_not_declined() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded_unreadably()).unwrap();
+    assert_eq!(world.tx.state, State::InDoubt);
+    assert_eq!(reasons(&world), [CaseReason::AmountDiffers]);
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::InDoubt, "a person decides");
+    world.answer(succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
 fn the_rest_of_the_money_settles_a_held_transaction() {
     let (mut world, first) = payment_after_not_sent();
     world.answer_about(first, succeeded_with(1_000)).unwrap();
@@ -363,7 +447,7 @@ fn money_in_several_currencies_is_summed_in_each() {
     let francs = Amount::from_minor(700, Currency::from_code("XOF").unwrap());
     let other = Outcome::Succeeded {
         provider_id: Some("P9".to_owned()),
-        amount: Some(francs),
+        amount: Captured::Named(francs),
         fees: None,
         provider_status: None,
     };

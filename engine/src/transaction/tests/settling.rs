@@ -8,7 +8,7 @@ use crate::transaction::*;
 fn part(minor: i64, id: &str) -> Outcome {
     Outcome::Succeeded {
         provider_id: Some(id.to_owned()),
-        amount: Some(amount(minor)),
+        amount: Captured::Named(amount(minor)),
         fees: None,
         provider_status: None,
     }
@@ -120,7 +120,7 @@ fn reports_under_one_id_and_without_any_are_one_charge_of_which_the_latest_amoun
         world.apply(by_operator(Order::CloseCase(case))).unwrap();
         let again = Outcome::Succeeded {
             provider_id: id.map(str::to_owned),
-            amount: Some(amount(1_200)),
+            amount: Captured::Named(amount(1_200)),
             fees: None,
             provider_status: None,
         };

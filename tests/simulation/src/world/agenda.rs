@@ -50,6 +50,10 @@ pub enum Happening {
     TakesBack {
         reference: String,
     },
+    /// A provider that reported money without an amount names it.
+    NamesAmount {
+        reference: String,
+    },
     /// A provider takes the money once more, under another id.
     TakesAgain {
         reference: String,
@@ -151,6 +155,7 @@ impl World {
                 reference,
                 quarters,
             } => self.takes_part(&reference, quarters),
+            Happening::NamesAmount { reference } => self.names_amount(&reference),
             Happening::TakesBack { reference } => self.takes_back(&reference),
             Happening::TakesAgain { reference } => self.takes_again(&reference),
         }
@@ -335,6 +340,15 @@ impl World {
         self.note(format_args!(
             "the provider has taken {quarters} quarters of {reference}"
         ));
+        self.tells(reference);
+    }
+
+    fn names_amount(&mut self, reference: &str) {
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        entry.names_amount = true;
+        self.note(format_args!("the provider names the amount of {reference}"));
         self.tells(reference);
     }
 

@@ -39,6 +39,7 @@ pub const LIES: &[&str] = &[
     "one id for all",
     "not found and then paid",
     "not found and then paid in parts",
+    "not found and then paid without naming an amount",
 ];
 
 /// What a provider knows of one reference.
@@ -65,6 +66,8 @@ pub struct Entry {
     pub names_reference: bool,
     /// Until then the provider says that it does not know the reference.
     pub hidden: bool,
+    /// Whether it says which amount it took.
+    pub names_amount: bool,
 }
 
 /// What becomes of a request at a provider.
@@ -104,6 +107,10 @@ pub enum Fate {
     HidesAndTakesParts {
         after: i64,
     },
+    /// The same, and says paid without an amount, which it names later.
+    HidesAndTakesUnnamed {
+        after: i64,
+    },
     /// Says paid, and after so long paid once more under another id.
     TakesTwice {
         after: i64,
@@ -139,7 +146,8 @@ impl Books {
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
                 9..14 => 9,
-                _ => 10,
+                14..16 => 10,
+                _ => 11,
             };
             *self.told.entry(LIES[name]).or_default() += 1;
             return match kind {
@@ -162,7 +170,10 @@ impl Books {
                 9..14 => Fate::HidesAndTakes {
                     after: after + 130 * SECOND,
                 },
-                _ => Fate::HidesAndTakesParts {
+                14..16 => Fate::HidesAndTakesParts {
+                    after: after + 130 * SECOND,
+                },
+                _ => Fate::HidesAndTakesUnnamed {
                     after: after + 130 * SECOND,
                 },
             };
@@ -233,7 +244,7 @@ impl Entry {
             "reference": reference,
             "id": self.id,
             "status": self.status,
-            "minor": self.taken,
+            "minor": self.names_amount.then_some(self.taken),
             "currency": self.currency,
         })
         .to_string()

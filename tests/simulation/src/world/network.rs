@@ -324,6 +324,7 @@ impl World {
             id: format!("{}-{reference}", letter.host),
             names_reference: true,
             hidden: false,
+            names_amount: true,
         };
         self.note(format_args!(
             "{reference} of {} has the fate {fate:?}",
@@ -395,6 +396,13 @@ impl World {
                         },
                     );
                 }
+            }
+            Fate::HidesAndTakesUnnamed { after } => {
+                (entry.hidden, entry.names_amount) = (true, false);
+                let reference = of.clone();
+                self.later(after, Happening::TakesAnyway { reference });
+                let named_at = after + 200 * SECOND;
+                self.later(named_at, Happening::NamesAmount { reference: of });
             }
             Fate::TakesTwice { after } => {
                 entry.status = "paid";

@@ -83,7 +83,7 @@ case-contradicting_success = The provider reported two different successes for o
 case-ambiguous_provider_id = The provider used one id for two attempts.
 case-success_contradicted = The provider took back a success.
 case-amount_differs = { $kind ->
-    [payout] Less was sent than was ordered, or another currency.
-   *[payment] Less was received than was asked, or another currency.
+    [payout] Less was sent than was ordered, another currency, or an amount that the provider does not name.
+   *[payment] Less was received than was asked, another currency, or an amount that the provider does not name.
 }
 case-no_final_answer = The provider has given no final answer for three days.

@@ -82,7 +82,7 @@ case-contradicting_success = Le prestataire a annoncé deux succès différents 
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
 case-success_contradicted = Le prestataire est revenu sur un succès.
 case-amount_differs = { $kind ->
-    [payout] Le montant envoyé est inférieur au montant demandé, ou dans une autre devise.
-   *[payment] Le montant reçu est inférieur au montant demandé, ou dans une autre devise.
+    [payout] Le montant envoyé est inférieur au montant demandé, dans une autre devise, ou n'est pas indiqué par le prestataire.
+   *[payment] Le montant reçu est inférieur au montant demandé, dans une autre devise, ou n'est pas indiqué par le prestataire.
 }
 case-no_final_answer = Le prestataire n'a pas donné de réponse définitive depuis trois jours.
