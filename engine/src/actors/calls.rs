@@ -182,6 +182,13 @@ async fn ask_gateway(
         },
         state: attempt.gateway_state.clone(),
     };
+    if attempt.is_state_lost() {
+        return unsent(
+            "The store lost what the gateway had noted of this attempt, so the provider cannot be \
+             asked: look it up in the provider's records and settle it by hand."
+                .to_owned(),
+        );
+    }
     let candidate = &attempt.candidate;
     // An attempt ends on the version of the gateway that it began on.
     let version = match is_planted(Fault::VersionForgotten) {

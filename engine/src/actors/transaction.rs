@@ -267,8 +267,6 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
     if !may_recover(tx, maybe_sent, engine.clock.now()) {
         return Ok(None);
     }
-    // Without the state the provider is not queried: it may be the only place where the account stands
-    // that was paid into.
     let gateway_state = match maybe_sent {
         true => gateway::recovered_state(&engine.store, tx.id, attempt).await?,
         false => None,

@@ -21,8 +21,8 @@ use super::redact::Redactor;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, TransactionId};
 use crate::planted::{Fault, is_planted};
-use crate::records::RecordError;
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use crate::transaction::Attempt;
 
 /// Where a call writes down its exchanges.
 #[derive(Clone)]
@@ -80,24 +80,28 @@ pub async fn recover(
     Ok(rules::recovered(rows.iter().map(Exchange::row)))
 }
 
-/// The attempt's state as it was when its last request that could move money left; `None` when the journal has none.
-///
-/// # Errors
-/// When the row cannot be read: it may name where the money went, and without it a gateway may find nothing where there is something.
+/// The attempt's state as it was when its last request that could move money left; `None` when the journal has none. A damaged row gives
+/// [`Attempt::lost_state`]: it may name where the money went, and without it a gateway may find nothing where there is something.
 pub async fn recovered_state(
     store: &Store,
     transaction: TransactionId,
     attempt: AttemptId,
-) -> Result<Option<Value>, RecordError> {
-    let row = store
-        .get(Table::Journal, state_key(transaction, attempt).as_bytes())
-        .await?;
-    row.map(|row| serde_json::from_slice(&row))
-        .transpose()
-        .map_err(|_| RecordError::Damaged {
-            what: "gateway's state of attempt",
-            id: attempt.to_string(),
-        })
+) -> Result<Option<Value>, StoreError> {
+    let key = state_key(transaction, attempt);
+    let state = match store.get(Table::Journal, key.as_bytes()).await {
+        Ok(None) => return Ok(None),
+        Ok(Some(row)) => serde_json::from_slice(&row).ok(),
+        Err(StoreError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Some(state.unwrap_or_else(|| {
+        tracing::error!(
+            transaction.id = %transaction,
+            attempt.id = %attempt,
+            "the gateway's state of this attempt is damaged: settle the attempt by hand"
+        );
+        Attempt::lost_state()
+    })))
 }
 
 /// The exchanges of one attempt, in the order in which they began.

@@ -84,6 +84,16 @@ impl Attempt {
     pub fn refused_field(&self) -> Option<&str> {
         self.decline.as_ref()?.field.as_deref()
     }
+
+    /// Stands for a gateway's state that the store cannot read any more. Without its state a gateway
+    /// may find nothing where there is money, so it is not called about the attempt.
+    pub fn lost_state() -> serde_json::Value {
+        serde_json::Value::from("switchyard: the state of this attempt is damaged")
+    }
+
+    pub fn is_state_lost(&self) -> bool {
+        self.gateway_state == Self::lost_state()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
