@@ -69,3 +69,79 @@ fn unauthorized(why: switchyard_engine::access::Unauthorized) -> ApiError {
         "{why}. Send `Authorization: Bearer <operator token>`; `switchyard operator-token` makes one."
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::post;
+    use tokio::sync::Semaphore;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::operator::tests::World;
+    use crate::state::HttpSettings;
+
+    /// Everything that is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Log {
+        fn text(&self) -> String {
+            String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+        }
+    }
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_whose_client_hangs_up_is_completed_and_logged() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .finish();
+        let _logged = tracing::subscriber::set_default(subscriber);
+        let world = World::new().await;
+        let state = ApiState::new(world.engine.clone(), HttpSettings::default());
+        let (begun, may_end) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (has_begun, ends) = (begun.clone(), may_end.clone());
+        let change = post(async move || {
+            has_begun.add_permits(1);
+            let _permit = ends.acquire().await;
+        });
+        let router = Router::new()
+            .route("/apps", change)
+            .layer(from_fn_with_state(state, require_operator));
+        let token = world.keys.operator_token.expose();
+        let request = Request::post("/apps")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Body::empty())
+            .unwrap();
+        let request = tokio::spawn(router.oneshot(request));
+        let _permit = begun.acquire().await.unwrap();
+        request.abort();
+        assert!(request.await.is_err_and(|error| error.is_cancelled()));
+        assert!(!log.text().contains("operator change"));
+        may_end.add_permits(1);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let text = log.text();
+        assert!(text.contains("operator change"), "{text}");
+        assert!(text.contains("/apps"), "{text}");
+    }
+}
