@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::batch::Change;
 use super::error::OpenError;
 use super::kv::{Kv, KvError};
-use super::place::write_durably;
+use super::place::replace_durably;
 use super::table::Table;
 use crate::clock::{Clock, Timestamp};
 use crate::ids::Ids;
@@ -186,15 +186,9 @@ impl MarkPlace {
     }
 
     fn make(&self, point: Point) -> io::Result<()> {
-        let draft = self.mark.with_added_extension("new");
         let line = format!("{:1$}", point.line(), SECTOR as usize);
         let bytes = [line.as_str(); 2].concat();
-        write_durably(&draft, bytes.as_bytes())?;
-        fs::rename(&draft, &self.mark)?;
-        match self.mark.parent() {
-            Some(parent) if parent != Path::new("") => File::open(parent)?.sync_all(),
-            _ => File::open(".")?.sync_all(),
-        }
+        replace_durably(&self.mark, bytes.as_bytes())
     }
 
     /// The last group that is stored.

@@ -26,6 +26,7 @@ mod error;
 mod kv;
 mod mark;
 mod place;
+mod restored;
 #[cfg(feature = "simulation")]
 mod simulated;
 mod table;
@@ -52,6 +53,7 @@ pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
 use self::place::Place;
+pub use self::restored::{Lost, Restored, restored};
 pub use self::table::Table;
 use self::writer::{Message, Reopen, Request, Writer};
 use crate::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};

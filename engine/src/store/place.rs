@@ -77,8 +77,7 @@ impl Place {
             }
             make(&draft)?;
             sync_all_below(&draft)
-                .and_then(|()| fs::rename(&draft, &path))
-                .and_then(|()| File::open(&self.path)?.sync_all())
+                .and_then(|()| rename_durably(&draft, &path))
                 .map_err(unwritable)?;
         }
         Ok(path)
@@ -131,16 +130,12 @@ impl Place {
         Ok(())
     }
 
-    /// Written whole or not at all: under another name first.
     fn mark(&self) -> io::Result<()> {
-        let draft = self.path.join(MARKER_DRAFT);
         let marker = format!(
             "A store of Switchyard. Do not edit.\nbackend = {}\nlayout = {LAYOUT}\n",
             self.backend
         );
-        write_durably(&draft, marker.as_bytes())?;
-        fs::rename(&draft, self.path.join(MARKER))?;
-        File::open(&self.path)?.sync_all()
+        replace_durably(&self.path.join(MARKER), marker.as_bytes())
     }
 }
 
@@ -156,7 +151,23 @@ fn sync_all_below(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Makes a file or replaces it, wholly or not at all: it is written under another name first.
+pub(super) fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_added_extension("new");
+    write_durably(&draft, bytes)?;
+    rename_durably(&draft, path)
+}
+
+/// Renames a file or folder, and returns when the new name survives a power cut.
+pub(super) fn rename_durably(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    match to.parent() {
+        Some(parent) if parent != Path::new("") => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
@@ -164,7 +175,6 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 const LOCK: &str = "lock";
 const MARKER: &str = "STORE";
-const MARKER_DRAFT: &str = "STORE.new";
 const PROBE: &str = "room";
 /// What must fit on the disk before a failed backend is opened again.
 const PROBE_BYTES: usize = 1024 * 1024;
