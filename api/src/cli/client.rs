@@ -31,7 +31,7 @@ pub struct Target {
     dev_file: PathBuf,
     /// Answer in JSON, for programs
     #[arg(long, global = true)]
-    json: bool,
+    pub json: bool,
 }
 
 /// `dev.json`, as far as the command line needs it.

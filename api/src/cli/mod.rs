@@ -19,6 +19,7 @@ mod rates;
 mod reseal;
 mod routing;
 mod serve;
+mod store;
 mod tokens;
 mod transactions;
 mod trigger;
@@ -49,6 +50,9 @@ enum Command {
     MasterKey(local::NewMasterKey),
     /// Seal all secrets of a stopped server under a new master key
     Reseal(reseal::Reseal),
+    /// Work on the files of the store: check
+    #[command(subcommand)]
+    Store(store::Store),
     /// Make an operator token for the settings file
     OperatorToken(local::NewToken),
     #[command(hide = true)]
@@ -138,6 +142,7 @@ async fn run(line: Line) -> ExitCode {
         Command::Serve(serve) => return serve.run().await,
         Command::MasterKey(new) => new.run(),
         Command::Reseal(reseal) => reseal.run().await,
+        Command::Store(store) => store.run(line.target.json),
         Command::OperatorToken(new) => new.run(),
         Command::GatewayWorker(worker) => return worker.run(),
         Command::Remote(remote) => remote.run(&line.target).await,
@@ -220,6 +225,7 @@ mod tests {
             "switchyard serve --config switchyard.toml",
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
             "switchyard reseal --config switchyard.toml --new-key new.key",
+            "switchyard store check --config switchyard.toml --json",
             "switchyard apps update --payout-limits {}",
             "switchyard keys create --environment live --kind secret --name server --app app_x",
             "switchyard keys roll key_x --grace 24h",

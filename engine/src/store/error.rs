@@ -97,6 +97,17 @@ pub enum OpenError {
     )]
     EmptyWithDamagedMark { path: PathBuf, mark: PathBuf },
     #[error(
+        "{fault} (log {log}). Put back the files that belong together, or restore a backup. With \
+         `switchyard serve --accept-loss` the store is opened as far as it is whole and the log is \
+         set aside: payments and payouts of that time are unknown then, and a repeated request \
+         moves money a second time"
+    )]
+    DamagedLog {
+        log: PathBuf,
+        /// The fault, as a part of the message.
+        fault: String,
+    },
+    #[error(
         "can not write in {path}: make it a directory that this user may write in, on a disk with room"
     )]
     Unwritable {
@@ -106,4 +117,38 @@ pub enum OpenError {
     },
     #[error("the store in {path} does not open: {reason}. Restore a backup if this goes on")]
     Backend { path: PathBuf, reason: String },
+}
+
+/// A check, backup or restore that could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum MaintenanceError {
+    #[error("there is no store in {path}: name the server's settings file or its data folder")]
+    NoStore { path: PathBuf },
+    #[error("the memory backend stores nothing")]
+    NothingStored,
+    #[error(
+        "the store in {path} is open in another process, and the backend sled lets in one process at a time: stop the \
+         server first"
+    )]
+    Exclusive { path: PathBuf },
+    #[error("failed to {action} {path}")]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+impl MaintenanceError {
+    /// Makes the error of a failed operation on a file.
+    pub(super) fn file(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::File {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

@@ -6,6 +6,7 @@
 //! flushed with each group but once a second: after a power cut it may be older than the store,
 //! which holds more than it promises.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -38,7 +39,7 @@ pub(super) struct Mark {
 
 /// A store and where its mark is.
 #[derive(Clone)]
-struct MarkPlace {
+pub(super) struct MarkPlace {
     store: PathBuf,
     mark: PathBuf,
 }
@@ -52,7 +53,7 @@ pub(super) struct Point {
 }
 
 /// The content of the mark file.
-enum Found {
+pub(super) enum Found {
     Nothing,
     Damaged,
     Point(Point),
@@ -158,7 +159,7 @@ impl Mark {
 
 impl MarkPlace {
     /// Beside the store and not in it: a copy of the store that is put back does not bring its own.
-    fn of(store: &Path) -> Self {
+    pub(super) fn of(store: &Path) -> Self {
         let mark = match (store.parent(), store.file_name()) {
             (Some(parent), Some(name)) => {
                 let mut name = name.to_owned();
@@ -173,7 +174,7 @@ impl MarkPlace {
         }
     }
 
-    fn read(&self) -> io::Result<Found> {
+    pub(super) fn read(&self) -> io::Result<Found> {
         let bytes = match fs::read(&self.mark) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
             read => read?,
@@ -185,7 +186,8 @@ impl MarkPlace {
         })
     }
 
-    fn make(&self, point: Point) -> io::Result<()> {
+    /// Makes the mark durably, in place of an older one.
+    pub(super) fn make(&self, point: Point) -> io::Result<()> {
         let line = format!("{:1$}", point.line(), SECTOR as usize);
         let bytes = [line.as_str(); 2].concat();
         replace_durably(&self.mark, bytes.as_bytes())
@@ -193,7 +195,7 @@ impl MarkPlace {
 
     /// The last group that is stored.
     fn stored(&self, kv: &dyn Kv) -> Result<Option<Point>, OpenError> {
-        let row = kv.get_on_writer(Table::Meta, KEY);
+        let row = kv.get_on_writer(Table::Meta, SEQUENCE_KEY);
         let row = row.and_then(|row| match row {
             None => Ok(None),
             Some(row) => match Point::of_row(&row) {
@@ -207,7 +209,8 @@ impl MarkPlace {
         })
     }
 
-    fn compare(&self, stored: Option<Point>, found: &Found) -> Result<(), OpenError> {
+    /// Whether a store that ends with the group `stored` has all that its mark tells.
+    pub(super) fn compare(&self, stored: Option<Point>, found: &Found) -> Result<(), OpenError> {
         let (path, mark) = (self.store.clone(), self.mark.clone());
         let reached = match (found, stored) {
             (Found::Point(reached), _) => reached,
@@ -221,10 +224,7 @@ impl MarkPlace {
             Some(stored) if stored.sequence < reached.sequence => Err(OpenError::Behind {
                 path,
                 mark,
-                end: format!(
-                    "ends with commit group {} of {}",
-                    stored.sequence, stored.at
-                ),
+                end: format!("ends with {stored}"),
                 reached: reached.sequence,
                 reached_at: reached.at,
             }),
@@ -240,25 +240,54 @@ impl MarkPlace {
     }
 }
 
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "commit group {} of {}", self.sequence, self.at)
+    }
+}
+
 impl Point {
+    /// Bytes of the row that is stored with each group.
+    pub(super) const ROW_BYTES: usize = 32;
+
+    pub(super) fn new(store: Ulid, sequence: u64, at: Timestamp) -> Self {
+        Self {
+            store,
+            sequence,
+            at,
+        }
+    }
+
+    pub(super) fn store(&self) -> Ulid {
+        self.store
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
     /// The value of the row that is stored with the group.
-    pub(super) fn row(&self) -> [u8; ROW_BYTES] {
-        let mut row = [0; ROW_BYTES];
+    pub(super) fn row(&self) -> [u8; Self::ROW_BYTES] {
+        let mut row = [0; Self::ROW_BYTES];
         row[..16].copy_from_slice(&self.store.to_bytes());
         row[16..24].copy_from_slice(&self.sequence.to_be_bytes());
         row[24..].copy_from_slice(&self.at.as_micros().to_be_bytes());
         row
     }
 
-    pub(super) fn change(row: &[u8; ROW_BYTES]) -> Change<'_> {
+    pub(super) fn change(row: &[u8; Self::ROW_BYTES]) -> Change<'_> {
         Change {
             table: Table::Meta,
-            key: KEY,
+            key: SEQUENCE_KEY,
             value: Some(row),
         }
     }
 
-    fn of_row(row: &[u8]) -> Option<Self> {
+    pub(super) fn of_row(row: &[u8]) -> Option<Self> {
         let (store, numbers) = row.split_first_chunk::<16>()?;
         let (sequence, at) = numbers.split_first_chunk::<8>()?;
         Some(Self {
@@ -293,9 +322,8 @@ impl Point {
     }
 }
 
-/// The row of the sequence.
-const KEY: &[u8] = b"sequence";
-const ROW_BYTES: usize = 32;
+/// Key of the row that is stored with each group, in [`Table::Meta`].
+pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
 /// The unit that a disk writes whole: each of the two lines has one of its own.
 const SECTOR: u64 = 512;
 /// Longest time by which the mark on the disk may be older than the acknowledged commits.

@@ -21,11 +21,13 @@
 //! under way, because sled shows rows before they are flushed.
 
 mod batch;
+mod check;
 mod company;
 mod error;
 mod kv;
 mod mark;
 mod place;
+mod progress;
 mod restored;
 #[cfg(feature = "simulation")]
 mod simulated;
@@ -43,8 +45,9 @@ use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
 
 pub use self::batch::{Batch, counts};
+pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
 use self::company::Company;
-pub use self::error::{CommitError, OpenError, StoreError};
+pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
 use self::kv::checksum::WithChecksums;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
@@ -53,6 +56,7 @@ pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
 use self::place::Place;
+pub use self::progress::{Progress, Report};
 pub use self::restored::{Lost, Restored, restored};
 pub use self::table::Table;
 use self::writer::{Message, Reopen, Request, Writer};
@@ -159,10 +163,18 @@ impl Store {
                 Box::new(move || place.probe())
             },
             open: {
-                let (backend, cache_bytes) = (settings.backend, settings.cache_bytes);
+                let (place, backend) = (place.clone(), settings.backend);
+                let cache_bytes = settings.cache_bytes;
                 Box::new(move || backend.open(&place, cache_bytes))
             },
         };
+        if let Err(refused) = settings.backend.verify_log(&place) {
+            if !accept_loss {
+                return Err(refused);
+            }
+            tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");
+            settings.backend.set_log_aside(&place)?;
+        }
         let kv = (reopen.open)()?;
         let mark = Mark::open(&settings.path, kv.as_ref(), accept_loss)?;
         Self::start(kv, reopen, Some(mark))
@@ -429,6 +441,23 @@ impl Backend {
         };
         let path = place.backend_path(|path| open(path).map(drop))?;
         open(&path)
+    }
+
+    /// Whether the log is whole and belongs to the database, as far as the files can tell.
+    fn verify_log(self, place: &Place) -> Result<(), OpenError> {
+        match self {
+            Self::Sqlite => kv::sqlite::frames::verify(&place.path().join(self.name())),
+            Self::Sled | Self::Memory => Ok(()),
+        }
+    }
+
+    /// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to
+    /// the database. The log as it was is kept under another name.
+    fn set_log_aside(self, place: &Place) -> Result<(), OpenError> {
+        match self {
+            Self::Sqlite => kv::sqlite::frames::set_aside(&place.path().join(self.name())),
+            Self::Sled | Self::Memory => Ok(()),
+        }
     }
 
     fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::error::OpenError;
+use super::Backend;
+use super::error::{MaintenanceError, OpenError};
 
 /// A directory that this process holds, marked with its backend and layout, until this value is dropped.
 pub(super) struct Place {
@@ -26,6 +27,43 @@ impl Place {
         let mut directory = DirBuilder::new();
         directory.recursive(true).mode(0o700);
         directory.create(path).map_err(unwritable)?;
+        let place = Self::lock(path, backend)?;
+        match fs::read_to_string(path.join(MARKER)) {
+            Ok(marker) => check_marker(path, &marker, backend)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Self::mark(path, backend).map_err(unwritable)?;
+            }
+            Err(source) => return Err(unwritable(source)),
+        }
+        Ok(place)
+    }
+
+    /// Locks the directory of a store that exists, and changes nothing in it. `None`: another
+    /// process has locked it.
+    pub(super) fn of_existing(
+        path: &Path,
+        backend: Backend,
+    ) -> Result<Option<Self>, MaintenanceError> {
+        let marker = match fs::read_to_string(path.join(MARKER)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(MaintenanceError::NoStore {
+                    path: path.to_owned(),
+                });
+            }
+            read => read.map_err(MaintenanceError::file("read", &path.join(MARKER)))?,
+        };
+        check_marker(path, &marker, backend.name())?;
+        match Self::lock(path, backend.name()) {
+            Err(OpenError::Locked { .. }) => Ok(None),
+            locked => Ok(Some(locked?)),
+        }
+    }
+
+    fn lock(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
+        let unwritable = |source| OpenError::Unwritable {
+            path: path.to_owned(),
+            source,
+        };
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -33,27 +71,16 @@ impl Place {
             .open(path.join(LOCK))
             .map_err(unwritable)?;
         match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::Locked {
-                    path: path.to_owned(),
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(unwritable(source)),
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                backend,
+                _lock: lock,
+            }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+                path: path.to_owned(),
+            }),
+            Err(TryLockError::Error(source)) => Err(unwritable(source)),
         }
-        let place = Self {
-            path: path.to_owned(),
-            backend,
-            _lock: lock,
-        };
-        match fs::read_to_string(path.join(MARKER)) {
-            Ok(marker) => place.check(&marker)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                place.mark().map_err(unwritable)?;
-            }
-            Err(source) => return Err(unwritable(source)),
-        }
-        Ok(place)
     }
 
     /// Where the backend keeps its files. The first time, `make` makes them, under another name until they are complete and
@@ -103,43 +130,45 @@ impl Place {
             })
     }
 
-    fn check(&self, marker: &str) -> Result<(), OpenError> {
-        let value = |name: &str| {
-            let line = marker.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|rest| rest.strip_prefix(" = "))
-        };
-        let damaged = || OpenError::DamagedMarker {
-            path: self.path.join(MARKER),
-        };
-        let layout = value("layout").ok_or_else(damaged)?;
-        if layout != LAYOUT.to_string() {
-            return Err(OpenError::WrongLayout {
-                path: self.path.clone(),
-                found: layout.to_owned(),
-                wanted: LAYOUT,
-            });
-        }
-        let backend = value("backend").ok_or_else(damaged)?;
-        if backend != self.backend {
-            return Err(OpenError::WrongBackend {
-                path: self.path.clone(),
-                found: backend.to_owned(),
-                wanted: self.backend,
-            });
-        }
-        Ok(())
-    }
-
-    fn mark(&self) -> io::Result<()> {
+    /// Writes the marker of a new store.
+    pub(super) fn mark(path: &Path, backend: &str) -> io::Result<()> {
         let marker = format!(
-            "A store of Switchyard. Do not edit.\nbackend = {}\nlayout = {LAYOUT}\n",
-            self.backend
+            "A store of Switchyard. Do not edit.\nbackend = {backend}\nlayout = {LAYOUT}\n"
         );
-        replace_durably(&self.path.join(MARKER), marker.as_bytes())
+        replace_durably(&path.join(MARKER), marker.as_bytes())
     }
 }
 
-fn sync_all_below(directory: &Path) -> io::Result<()> {
+/// Whether the store in `path` was made by this backend, in the layout of this program.
+fn check_marker(path: &Path, marker: &str, wanted: &'static str) -> Result<(), OpenError> {
+    let value = |name: &str| {
+        let line = marker.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.strip_prefix(" = "))
+    };
+    let damaged = || OpenError::DamagedMarker {
+        path: path.join(MARKER),
+    };
+    let layout = value("layout").ok_or_else(damaged)?;
+    if layout != LAYOUT.to_string() {
+        return Err(OpenError::WrongLayout {
+            path: path.to_owned(),
+            found: layout.to_owned(),
+            wanted: LAYOUT,
+        });
+    }
+    let backend = value("backend").ok_or_else(damaged)?;
+    if backend != wanted {
+        return Err(OpenError::WrongBackend {
+            path: path.to_owned(),
+            found: backend.to_owned(),
+            wanted,
+        });
+    }
+    Ok(())
+}
+
+/// Flushes all files and folders below a folder.
+pub(super) fn sync_all_below(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

@@ -66,13 +66,19 @@ impl<K: Kv> Kv for WithChecksums<K> {
 
 /// The value of a row without its checksum, which must be right.
 fn verified(table: Table, key: &[u8], mut row: Vec<u8>) -> Result<Vec<u8>, KvError> {
-    if let Some((value, found)) = row.split_last_chunk::<SUM_BYTES>()
-        && *found == sum(table, key, value)
-    {
-        row.truncate(row.len() - SUM_BYTES);
-        return Ok(row);
+    match value_of(table, key, &row).map(<[u8]>::len) {
+        Some(bytes) => {
+            row.truncate(bytes);
+            Ok(row)
+        }
+        None => Err(damaged(table, key)),
     }
-    Err(damaged(table, key))
+}
+
+/// The value of a stored row, `None` when its checksum is wrong.
+pub(in crate::store) fn value_of<'a>(table: Table, key: &[u8], row: &'a [u8]) -> Option<&'a [u8]> {
+    let (value, found) = row.split_last_chunk::<SUM_BYTES>()?;
+    (*found == sum(table, key, value)).then_some(value)
 }
 
 /// The error for a row that is not what was written.
@@ -102,7 +108,8 @@ fn kind_of(key: &[u8]) -> String {
     }
 }
 
-const SUM_BYTES: usize = size_of::<u64>();
+/// Length of a checksum.
+pub(in crate::store) const SUM_BYTES: usize = size_of::<u64>();
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,11 @@
 //! Opening an existing database writes neither to it nor to its log, and closing it without
 //! [`Kv::finish`] leaves both as they are: a store that is refused is not changed.
 
+pub(in crate::store) mod check;
+pub(in crate::store) mod frames;
 mod log;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -202,14 +205,17 @@ impl Database {
 }
 
 fn make_tables(connection: &Connection) -> Result<(), Error> {
-    for table in Table::ALL {
-        connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS \"{}\" (key BLOB, kind INTEGER, value BLOB, \
-             PRIMARY KEY (key, kind)) WITHOUT ROWID",
-            cluster(table)
-        ))?;
-    }
-    Ok(())
+    CLUSTERS
+        .iter()
+        .try_for_each(|cluster| connection.execute_batch(&definition(cluster)))
+}
+
+/// The statement that makes a cluster, as SQLite keeps it.
+fn definition(cluster: &str) -> String {
+    format!(
+        "CREATE TABLE \"{cluster}\" (key BLOB, kind INTEGER, value BLOB, PRIMARY KEY (key, kind)) \
+         WITHOUT ROWID"
+    )
 }
 
 fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
@@ -245,6 +251,10 @@ const fn cluster(table: Table) -> &'static str {
         alone => alone.name(),
     }
 }
+
+/// All clusters, in the order of their names.
+static CLUSTERS: LazyLock<BTreeSet<&str>> =
+    LazyLock::new(|| Table::ALL.into_iter().map(cluster).collect());
 
 static STATEMENTS: LazyLock<[Statements; Table::ALL.len()]> = LazyLock::new(|| {
     Table::ALL.map(|table| {

@@ -6,14 +6,14 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use super::{batch, text};
 use crate::store::*;
 
-struct Home(tempfile::TempDir);
+pub(super) struct Home(pub(super) tempfile::TempDir);
 
 impl Home {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn settings(&self) -> StoreSettings {
+    pub(super) fn settings(&self) -> StoreSettings {
         StoreSettings {
             backend: Backend::Sqlite,
             path: self.0.path().join("store"),
@@ -21,31 +21,31 @@ impl Home {
         }
     }
 
-    fn open(&self) -> Store {
+    pub(super) fn open(&self) -> Store {
         Store::open(&self.settings()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn refusal(&self) -> OpenError {
+    pub(super) fn refusal(&self) -> OpenError {
         match Store::open(&self.settings()) {
             Ok(_) => panic!("it is opened"),
             Err(refused) => refused,
         }
     }
 
-    fn database(&self) -> PathBuf {
+    pub(super) fn database(&self) -> PathBuf {
         self.0.path().join("store/sqlite/switchyard.sqlite3")
     }
 
-    fn log(&self) -> PathBuf {
+    pub(super) fn log(&self) -> PathBuf {
         self.0.path().join("store/sqlite/switchyard.sqlite3-wal")
     }
 
-    fn mark(&self) -> PathBuf {
+    pub(super) fn mark(&self) -> PathBuf {
         self.0.path().join("store.mark")
     }
 
     /// A copy of the files, as a process that is killed now leaves them.
-    fn killed(&self) -> Self {
+    pub(super) fn killed(&self) -> Self {
         let copy = Self::new();
         fs::create_dir_all(copy.database().parent().unwrap()).unwrap();
         fs::copy(self.mark(), copy.mark()).unwrap();
@@ -62,7 +62,7 @@ impl Home {
 }
 
 /// Makes commits `from..to`, one after the other.
-async fn fill(store: &Store, from: u32, to: u32) {
+pub(super) async fn fill(store: &Store, from: u32, to: u32) {
     for n in from..to {
         let row = batch(|batch| {
             batch.put(Table::Event, n.to_be_bytes(), [n as u8; 700]);
@@ -72,7 +72,7 @@ async fn fill(store: &Store, from: u32, to: u32) {
     }
 }
 
-async fn stored(store: &Store) -> usize {
+pub(super) async fn stored(store: &Store) -> usize {
     let rows = store.scan(
         Table::Event,
         &[0],
@@ -86,7 +86,7 @@ async fn stored(store: &Store) -> usize {
     rows
 }
 
-fn zero(file: &std::path::Path, at: u64, bytes: usize) {
+pub(super) fn zero(file: &std::path::Path, at: u64, bytes: usize) {
     let mut file = File::options().write(true).open(file).unwrap();
     file.seek(SeekFrom::Start(at)).unwrap();
     file.write_all(&vec![0; bytes]).unwrap();
@@ -184,7 +184,7 @@ async fn a_log_that_is_damaged_before_its_end_is_refused_and_left_as_it_is() {
         let damaged = fs::read(killed.log()).unwrap();
         let refused = killed.refusal();
         assert!(
-            matches!(refused, OpenError::Behind { reached: 60, .. }),
+            matches!(refused, OpenError::DamagedLog { .. }),
             "{part}: {refused}"
         );
         assert!(damaged == fs::read(killed.log()).unwrap(), "{part}");

@@ -1,8 +1,10 @@
 //! Conformance of the backends, and the behaviour of the store when one fails.
 
+mod check;
 mod conformance;
 mod damage;
 mod failure;
+mod log;
 
 use super::*;
 

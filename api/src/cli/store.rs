@@ -1,0 +1,264 @@
+//! `switchyard store`: commands that work on the files of the store, with or without a server.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use switchyard_engine::store::{self, CheckReport, Progress};
+
+use super::output::{aligned, print, visible};
+use crate::config::{self, Overrides, Settings};
+use crate::serve::store_settings;
+
+/// Commands of `switchyard store`.
+#[derive(Subcommand)]
+pub enum Store {
+    /// Check every row, the structure, the log and the mark of the store
+    Check(Check),
+}
+
+/// The installation whose store is meant.
+#[derive(Args)]
+struct Installation {
+    /// Settings file of the server
+    #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder for everything that is stored, in place of data.dir
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+}
+
+/// Arguments of `switchyard store check`.
+#[derive(Args)]
+pub struct Check {
+    #[command(flatten)]
+    installation: Installation,
+}
+
+impl Store {
+    /// Runs the command. It blocks: nothing else runs in the process.
+    pub fn run(self, json: bool) -> anyhow::Result<()> {
+        match self {
+            Self::Check(check) => check.run(json),
+        }
+    }
+}
+
+impl Installation {
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let overrides = Overrides {
+            data: self.data.clone(),
+            ..Overrides::default()
+        };
+        Ok(config::load(self.config.as_deref(), &overrides)?)
+    }
+}
+
+impl Check {
+    fn run(&self, json: bool) -> anyhow::Result<()> {
+        let settings = self.installation.settings()?;
+        let mut line = ProgressLine::default();
+        let report = store::check(&store_settings(&settings), &mut |progress| {
+            line.show(progress);
+        })?;
+        line.clear();
+        match json {
+            true => print(&format!("{:#}\n", as_json(&report)))?,
+            false => print(&as_text(&report))?,
+        }
+        anyhow::ensure!(
+            report.is_sound(),
+            "the store {} is damaged: restore a backup with `switchyard store restore`",
+            settings.store_path().display()
+        );
+        Ok(())
+    }
+}
+
+fn as_json(report: &CheckReport) -> Value {
+    let rows = report.rows.iter();
+    let damaged = report.damaged.iter();
+    json!({
+        "sound": report.is_sound(),
+        "running": report.is_running,
+        "rows": rows
+            .map(|(table, rows)| (table.name().to_owned(), json!(rows)))
+            .collect::<serde_json::Map<_, _>>(),
+        "last_commit": report.end.map(|end| json!({
+            "sequence": end.sequence,
+            "at": end.at.to_string(),
+        })),
+        "damaged_rows": report.damaged_rows,
+        "damaged": damaged
+            .map(|row| json!({ "table": row.table, "key": shown(&row.key) }))
+            .collect::<Vec<_>>(),
+        "faults": report.faults,
+    })
+}
+
+fn as_text(report: &CheckReport) -> String {
+    let all: u64 = report.rows.iter().map(|(_, rows)| rows).sum();
+    let rows: Vec<Value> = report
+        .rows
+        .iter()
+        .map(|(table, rows)| (table.name(), *rows))
+        .chain([("all", all)])
+        .map(|(table, rows)| json!({ "table": table, "rows": rows }))
+        .collect();
+    let mut text = aligned(&rows, &[("table", "table"), ("rows", "rows")]);
+    text.push('\n');
+    match report.end {
+        Some(end) => text.push_str(&format!(
+            "last commit: group {} of {}\n",
+            end.sequence, end.at
+        )),
+        None => text.push_str("last commit: none\n"),
+    }
+    for fault in &report.faults {
+        text.push_str(&format!("fault: {}\n", visible(fault)));
+    }
+    for row in &report.damaged {
+        text.push_str(&format!("damaged row: {} {}\n", row.table, shown(&row.key)));
+    }
+    let listed = report.damaged.len() as u64;
+    if report.damaged_rows > listed {
+        let more = report.damaged_rows - listed;
+        text.push_str(&format!("and {more} more damaged rows\n"));
+    }
+    if report.is_sound() {
+        text.push_str("The store is sound.\n");
+    }
+    text
+}
+
+/// A key as text that no terminal obeys.
+fn shown(key: &[u8]) -> String {
+    key.escape_ascii().to_string()
+}
+
+/// One line on the terminal that is written over and over. Without a terminal there is none.
+struct ProgressLine {
+    is_shown: bool,
+    last: Option<(&'static str, u64)>,
+}
+
+impl Default for ProgressLine {
+    fn default() -> Self {
+        Self {
+            is_shown: io::stderr().is_terminal(),
+            last: None,
+        }
+    }
+}
+
+impl ProgressLine {
+    fn show(&mut self, progress: Progress) {
+        let state = match progress.total {
+            Some(total) => (progress.stage, progress.done * 100 / total.max(1)),
+            None => (progress.stage, progress.done),
+        };
+        if self.is_shown && self.last != Some(state) {
+            self.last = Some(state);
+            let _ = write!(io::stderr(), "\r\x1b[2K{}", line(progress));
+        }
+    }
+
+    fn clear(&self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[2K");
+        }
+    }
+}
+
+fn line(progress: Progress) -> String {
+    let Progress { stage, done, total } = progress;
+    let Some(total) = total else {
+        return match done {
+            0 => format!("checking {stage} …"),
+            rows => format!("checking {stage}: {rows} rows"),
+        };
+    };
+    let part = (done * BAR_CELLS / total.max(1)).min(BAR_CELLS);
+    let bar = "█".repeat(part as usize) + &"░".repeat((BAR_CELLS - part) as usize);
+    let [done, total] = [done, total].map(|bytes| bytes / (1024 * 1024));
+    format!("{stage} {bar} {done} of {total} MiB")
+}
+
+const BAR_CELLS: u64 = 30;
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::clock::Timestamp;
+    use switchyard_engine::store::{CommitGroup, DamagedRow, Table};
+
+    use super::*;
+
+    fn report() -> CheckReport {
+        CheckReport {
+            is_running: false,
+            rows: vec![(Table::Event, 12), (Table::Index, 3)],
+            damaged: Vec::new(),
+            damaged_rows: 0,
+            faults: Vec::new(),
+            end: Some(CommitGroup {
+                sequence: 7,
+                at: Timestamp::from_seconds(1_700_000_000),
+            }),
+        }
+    }
+
+    #[test]
+    fn a_report_shows_rows_and_end_and_each_fault() {
+        let sound = report();
+        assert_eq!(
+            as_text(&sound),
+            "TABLE  ROWS\nevent  12\nindex  3\nall    15\n\n\
+             last commit: group 7 of 2023-11-14T22:13:20.000000Z\nThe store is sound.\n"
+        );
+        let damaged = CheckReport {
+            damaged: vec![DamagedRow {
+                table: "event".to_owned(),
+                key: b"a\x1b[2J".to_vec(),
+            }],
+            damaged_rows: 3,
+            faults: vec!["row 4 not in PRIMARY KEY order".to_owned()],
+            end: None,
+            ..report()
+        };
+        let text = as_text(&damaged);
+        for said in [
+            "last commit: none\n",
+            "fault: row 4 not in PRIMARY KEY order\n",
+            "damaged row: event a\\x1b[2J\n",
+            "and 2 more damaged rows\n",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(!text.contains("sound"), "{text}");
+        let json = as_json(&damaged);
+        assert_eq!(json["sound"], false);
+        assert_eq!(json["rows"]["event"], 12);
+        assert_eq!(json["damaged"][0]["key"], "a\\x1b[2J");
+    }
+
+    #[test]
+    fn progress_is_a_bar_where_the_end_is_known() {
+        let progress = |done, total| Progress {
+            stage: "copy",
+            done,
+            total,
+        };
+        let mib = 1024 * 1024;
+        let half = line(progress(5 * mib, Some(10 * mib)));
+        assert_eq!(
+            half,
+            format!("copy {}{} 5 of 10 MiB", "█".repeat(15), "░".repeat(15))
+        );
+        assert_eq!(line(progress(9, None)), "checking copy: 9 rows");
+        assert_eq!(
+            line(progress(0, Some(0))),
+            format!("copy {} 0 of 0 MiB", "░".repeat(30))
+        );
+    }
+}

@@ -1,0 +1,418 @@
+//! The log file, read as its published format describes it:
+//! <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
+//!
+//! SQLite ends the log at the first frame whose checksum is wrong and says nothing. That is right
+//! for a commit that a power cut tore, and wrong for a damaged one: the commits behind it are
+//! forgotten. A commit is written only when the one before it is durable, so a whole commit behind
+//! a broken frame proves damage. The checksum of a frame continues that of the frame before it, so
+//! frames behind a broken one are verified against the checksum that is stored before them.
+//!
+//! Each commit changes the row of the sequence (see `store::mark`), which links the log to its
+//! database: it shows that one of the two is from another time or another store.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::FILE;
+use crate::store::error::OpenError;
+use crate::store::kv::checksum;
+use crate::store::mark::{Point, SEQUENCE_KEY};
+use crate::store::table::Table;
+
+/// A log that must not be opened.
+#[derive(Debug, PartialEq, Eq)]
+enum LogFault {
+    /// Whole commits follow a broken frame.
+    Damaged {
+        /// Byte of the file at which the damage begins.
+        at: u64,
+        /// Last commit before the damage.
+        before: Option<Point>,
+        /// Last commit behind it.
+        behind: Option<Point>,
+    },
+    /// The database ends before the log begins.
+    OldDatabase { ends: Option<Point>, begins: Point },
+    /// The log ends before the database.
+    OldLog { ends: Point, database: Point },
+    /// The log belongs to another store.
+    Foreign,
+}
+
+/// Verifies the log of the database in a folder, which no process has open.
+pub(in crate::store) fn verify(folder: &Path) -> Result<(), OpenError> {
+    match find_fault(folder) {
+        Ok(None) => Ok(()),
+        Ok(Some(fault)) => Err(OpenError::DamagedLog {
+            log: log_of(folder),
+            fault: fault.to_string(),
+        }),
+        Err(error) => Err(unreadable(folder, &error)),
+    }
+}
+
+/// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to its
+/// database. The log as it was stays under another name.
+pub(in crate::store) fn set_aside(folder: &Path) -> Result<(), OpenError> {
+    let set_aside = || {
+        let log = log_of(folder);
+        let mut name = log.with_added_extension("damaged");
+        while name.try_exists()? {
+            name.add_extension("damaged");
+        }
+        match find_fault(folder)? {
+            Some(LogFault::Damaged { at, .. }) => {
+                fs::copy(&log, &name)?;
+                File::open(&name)?.sync_all()?;
+                let log = File::options().write(true).open(&log)?;
+                log.set_len(at)?;
+                log.sync_all()?;
+            }
+            Some(_) => fs::rename(&log, &name)?,
+            None => {}
+        }
+        File::open(folder)?.sync_all()
+    };
+    set_aside().map_err(|error| unreadable(folder, &error))
+}
+
+fn find_fault(folder: &Path) -> io::Result<Option<LogFault>> {
+    let open = |path: &Path| match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        file => file.map(Some),
+    };
+    // Without the database there is nothing to compare: it does not open.
+    let (Some(database), Some(file)) = (open(&folder.join(FILE))?, open(&log_of(folder))?) else {
+        return Ok(None);
+    };
+    let log = LogFile::read_header(&file, &database)?;
+    let commits = log.walk()?;
+    if let Some(behind) = commits.behind {
+        let before = commits.last.map(|last| log.point(last)).transpose()?;
+        return Ok(Some(LogFault::Damaged {
+            at: log.offset(commits.broken),
+            before: before.flatten(),
+            behind: log.point(behind)?,
+        }));
+    }
+    match (commits.first, commits.last) {
+        (Some(first), Some(last)) => log.compare(&database, first, last),
+        _ => Ok(None),
+    }
+}
+
+fn log_of(folder: &Path) -> PathBuf {
+    folder.join(format!("{FILE}-wal"))
+}
+
+fn unreadable(folder: &Path, error: &io::Error) -> OpenError {
+    OpenError::Backend {
+        path: folder.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+impl fmt::Display for LogFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |point: &Option<Point>| {
+            point.map_or_else(|| "no commit group".to_owned(), |point| point.to_string())
+        };
+        match self {
+            Self::Damaged { at, before, behind } => write!(
+                f,
+                "the log is damaged from byte {at} on: it ends with {} before the damage, and \
+                 holds {} behind it",
+                named(before),
+                named(behind)
+            ),
+            Self::OldDatabase { ends, begins } => write!(
+                f,
+                "the database is older than its log: it ends with {}, and the log begins with \
+                 {begins}",
+                named(ends)
+            ),
+            Self::OldLog { ends, database } => write!(
+                f,
+                "the log is older than the database: it ends with {ends}, and the database \
+                 holds {database}"
+            ),
+            Self::Foreign => f.write_str("the log belongs to another store than the database"),
+        }
+    }
+}
+
+/// Numbers of the frames of one commit.
+type Frames = RangeInclusive<u64>;
+
+struct LogFile<'a> {
+    file: &'a File,
+    page_bytes: usize,
+    /// `None`: the header is damaged, and SQLite takes the log for an empty one.
+    header: Option<Header>,
+}
+
+/// The parts of the header that its frames repeat or continue.
+#[derive(Clone, Copy)]
+struct Header {
+    salts: [u8; 8],
+    sums: Sums,
+    is_big_endian: bool,
+}
+
+/// The whole commits of a log.
+#[derive(Default)]
+struct Commits {
+    first: Option<Frames>,
+    /// The last one that SQLite finds.
+    last: Option<Frames>,
+    /// The first frame that SQLite does not read.
+    broken: u64,
+    /// The last whole commit behind it.
+    behind: Option<Frames>,
+}
+
+/// Two sums that run on from frame to frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Sums(u32, u32);
+
+impl<'a> LogFile<'a> {
+    fn read_header(file: &'a File, database: &File) -> io::Result<Self> {
+        let mut bytes = [0; HEADER_BYTES];
+        let header = match file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
+            read => read.map(|()| Header::parse(&bytes))?,
+        };
+        let page_bytes = match header {
+            Some(_) => be32(&bytes, 8) as usize,
+            None => {
+                let mut size = [0; 2];
+                match database.read_exact_at(&mut size, 16) {
+                    Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
+                    _ => usize::from(u16::from_be_bytes(size)),
+                }
+            }
+        };
+        Ok(Self {
+            file,
+            page_bytes: page_bytes.max(MIN_PAGE_BYTES),
+            header,
+        })
+    }
+
+    /// Reads all frames: the commits that SQLite finds, and whole ones behind them.
+    fn walk(&self) -> io::Result<Commits> {
+        let mut reader = BufReader::with_capacity(256 * 1024, self.file);
+        reader.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+        let mut commits = Commits::default();
+        let is_big_endian = match self.header {
+            Some(header) => header.is_big_endian,
+            None => cfg!(target_endian = "big"),
+        };
+        let mut previous = self.header.map(|header| (header.salts, header.sums));
+        let mut is_whole = previous.is_some();
+        // First frame of the commit that is being read, if all its frames so far are valid.
+        let mut begin = is_whole.then_some(0);
+        let mut frame = vec![0; FRAME_HEADER_BYTES + self.page_bytes];
+        for number in 0.. {
+            match reader.read_exact(&mut frame) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    if is_whole {
+                        commits.broken = number;
+                    }
+                    break;
+                }
+                read => read?,
+            }
+            let (header, page) = frame.split_at(FRAME_HEADER_BYTES);
+            let salts: [u8; 8] = header[8..16].try_into().unwrap_or_default();
+            let stored = Sums(be32(header, 16), be32(header, 20));
+            let is_current = self.header.is_none_or(|header| header.salts == salts);
+            let is_valid = is_current
+                && previous.is_some_and(|(before, sums)| {
+                    let sums = sums.then(&header[..8], is_big_endian);
+                    before == salts && sums.then(page, is_big_endian) == stored
+                });
+            previous = Some((salts, stored));
+            if !is_valid {
+                if is_whole {
+                    commits.broken = number;
+                }
+                (is_whole, begin) = (false, None);
+            } else if be32(header, 4) != 0 {
+                commits.add(is_whole, begin, number);
+                begin = Some(number + 1);
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Compares the groups of the log with the one that the database holds without it.
+    fn compare(
+        &self,
+        database: &File,
+        first: Frames,
+        last: Frames,
+    ) -> io::Result<Option<LogFault>> {
+        let pages = self.pages(first.clone())?;
+        let (Some(begins), Some(ends)) = (self.point(first)?, self.point(last)?) else {
+            return Ok(None);
+        };
+        let mut stored = Vec::new();
+        let mut holds_nothing = true;
+        for page in pages {
+            if let Some(page) = self.database_page(database, page)? {
+                stored.extend(point_in(&page));
+                holds_nothing &= page.starts_with(&EMPTY_LEAF);
+            }
+        }
+        // The row may have moved to another page in the first commit: the older place is stale.
+        let fault = match stored.into_iter().max_by_key(Point::sequence) {
+            Some(stored) if stored.store() != begins.store() => Some(LogFault::Foreign),
+            Some(stored) if stored.sequence() + 1 < begins.sequence() => {
+                Some(LogFault::OldDatabase {
+                    ends: Some(stored),
+                    begins,
+                })
+            }
+            // A failed commit that is found in the log is undone by a commit of the group before.
+            Some(database) if database.sequence() > ends.sequence() + 1 => {
+                Some(LogFault::OldLog { ends, database })
+            }
+            None if holds_nothing && begins.sequence() > 1 => {
+                Some(LogFault::OldDatabase { ends: None, begins })
+            }
+            // Without the row nothing is known: a power cut may have torn its page in the database.
+            _ => None,
+        };
+        Ok(fault)
+    }
+
+    /// The group of a commit.
+    fn point(&self, frames: Frames) -> io::Result<Option<Point>> {
+        let mut page = vec![0; self.page_bytes];
+        for number in frames.rev() {
+            let at = self.offset(number) + FRAME_HEADER_BYTES as u64;
+            self.file.read_exact_at(&mut page, at)?;
+            if let Some(point) = point_in(&page) {
+                return Ok(Some(point));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Numbers of the pages that a commit changes.
+    fn pages(&self, frames: Frames) -> io::Result<Vec<u32>> {
+        let number = |frame| {
+            let mut number = [0; 4];
+            self.file.read_exact_at(&mut number, self.offset(frame))?;
+            Ok(u32::from_be_bytes(number))
+        };
+        frames.map(number).collect()
+    }
+
+    /// A page as the database holds it without the log.
+    fn database_page(&self, database: &File, number: u32) -> io::Result<Option<Vec<u8>>> {
+        let mut page = vec![0; self.page_bytes];
+        let at = u64::from(number.saturating_sub(1)) * self.page_bytes as u64;
+        match database.read_exact_at(&mut page, at) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            read => read.map(|()| Some(page)),
+        }
+    }
+
+    fn offset(&self, frame: u64) -> u64 {
+        HEADER_BYTES as u64 + frame * (FRAME_HEADER_BYTES + self.page_bytes) as u64
+    }
+}
+
+impl Header {
+    /// `None`: damaged, or not written wholly.
+    fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let is_big_endian = match be32(bytes, 0) {
+            LITTLE_ENDIAN_MAGIC => false,
+            BIG_ENDIAN_MAGIC => true,
+            _ => return None,
+        };
+        let sums = Sums(be32(bytes, 24), be32(bytes, 28));
+        (Sums(0, 0).then(&bytes[..24], is_big_endian) == sums).then_some(Self {
+            salts: bytes[16..24].try_into().ok()?,
+            sums,
+            is_big_endian,
+        })
+    }
+}
+
+impl Commits {
+    /// Adds a commit that ends with the frame `end`. `begin`: its first frame, if it is whole.
+    fn add(&mut self, is_found: bool, begin: Option<u64>, end: u64) {
+        let Some(begin) = begin else {
+            return;
+        };
+        let frames = begin..=end;
+        match is_found {
+            true => {
+                self.first.get_or_insert_with(|| frames.clone());
+                self.last = Some(frames);
+            }
+            false => self.behind = Some(frames),
+        }
+    }
+}
+
+impl Sums {
+    fn then(self, bytes: &[u8], is_big_endian: bool) -> Self {
+        let number = |bytes: &[u8]| {
+            let bytes = bytes.try_into().unwrap_or_default();
+            match is_big_endian {
+                true => u32::from_be_bytes(bytes),
+                false => u32::from_le_bytes(bytes),
+            }
+        };
+        let Self(mut first, mut second) = self;
+        for pair in bytes.chunks_exact(8) {
+            first = first.wrapping_add(number(&pair[..4])).wrapping_add(second);
+            second = second.wrapping_add(number(&pair[4..])).wrapping_add(first);
+        }
+        Self(first, second)
+    }
+}
+
+/// The row of the sequence, if it is among the rows of a page.
+fn point_in(page: &[u8]) -> Option<Point> {
+    let cells_begin = match page.first()? {
+        0x0a => 8,  // leaf
+        0x02 => 12, // interior: each cell begins with the number of a page
+        _ => return None,
+    };
+    let child_bytes = cells_begin - 8;
+    let cells = usize::from(u16::from_be_bytes(page.get(3..5)?.try_into().ok()?));
+    let offsets = page.get(cells_begin..cells_begin + 2 * cells)?;
+    offsets.chunks_exact(2).find_map(|offset| {
+        let offset = usize::from(u16::from_be_bytes(offset.try_into().ok()?));
+        let row = page.get(offset + child_bytes..)?;
+        let row = row.strip_prefix(&RECORD)?.strip_prefix(SEQUENCE_KEY)?;
+        let row = row.strip_prefix(&[Table::Meta.number()])?;
+        let row = row.get(..Point::ROW_BYTES + checksum::SUM_BYTES)?;
+        Point::of_row(checksum::value_of(Table::Meta, SEQUENCE_KEY, row)?)
+    })
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..at + 4).and_then(|part| part.try_into().ok());
+    u32::from_be_bytes(bytes.unwrap_or_default())
+}
+
+/// Beginning of the record of the sequence: its bytes and those of its header, and the types of
+/// its columns: a blob of 8 bytes (key), an integer of one (kind), a blob of 40 (value, checksum).
+const RECORD: [u8; 5] = [53, 4, 12 + 2 * 8, 1, 12 + 2 * 40];
+/// Beginning of a page of a b-tree that has no rows.
+const EMPTY_LEAF: [u8; 5] = [0x0a, 0, 0, 0, 0];
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
+const MIN_PAGE_BYTES: usize = 512;
+const LITTLE_ENDIAN_MAGIC: u32 = 0x377f_0682;
+const BIG_ENDIAN_MAGIC: u32 = 0x377f_0683;

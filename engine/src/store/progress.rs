@@ -1,0 +1,15 @@
+//! Progress of a check, a backup or a restore.
+
+/// The state of a stage of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Name of the stage: `copy`, `structure`, or the part of the store whose rows are read.
+    pub stage: &'static str,
+    /// Bytes of a copy, rows of a check.
+    pub done: u64,
+    /// `None`: not known beforehand.
+    pub total: Option<u64>,
+}
+
+/// Receives the progress, many times a second.
+pub type Report<'a> = &'a mut dyn FnMut(Progress);

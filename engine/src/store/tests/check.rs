@@ -1,0 +1,202 @@
+//! The check of a whole store.
+
+use std::fs;
+
+use super::damage::{Home, fill, stored, zero};
+use super::{batch, text};
+use crate::ids::Ids;
+use crate::store::*;
+
+fn checked(settings: &StoreSettings) -> CheckReport {
+    check(settings, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rows_of(report: &CheckReport, table: Table) -> u64 {
+    report.rows[table.position()].1
+}
+
+/// A store whose clusters have several levels of pages.
+async fn large(home: &Home) -> Vec<(Table, KeyValues)> {
+    let store = home.open();
+    for n in 0..400_u32 {
+        let rows = batch(|batch| {
+            let key = format!("{:04}", n * 7 % 400);
+            batch.put(Table::Event, &key, vec![n as u8; 300]);
+            batch.put(Table::Transaction, &key, vec![n as u8; 100]);
+            batch.put(Table::Index, format!("an/index/{key}"), "");
+            batch.add(Table::Count, format!("c{}", n % 30), [1]);
+        });
+        store.commit(rows).await.unwrap();
+    }
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let rows = store.scan(table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
+        all.push((table, rows.await.unwrap()));
+    }
+    assert!(store.close().await);
+    all
+}
+
+/// Answers of a damaged store to reads of all rows.
+#[derive(PartialEq, Eq)]
+enum Reads {
+    AsBefore,
+    /// The store is not opened, or rows are errors or differ.
+    Otherwise,
+    /// A lookup says that there is no such row.
+    Missing,
+}
+
+async fn reads(settings: &StoreSettings, rows: &[(Table, KeyValues)]) -> Reads {
+    let Ok(store) = Store::open(settings) else {
+        return Reads::Otherwise;
+    };
+    let mut reads = Reads::AsBefore;
+    for (table, rows) in rows {
+        let scan = store.scan(*table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
+        if scan.await.as_ref() != Ok(rows) {
+            reads = Reads::Otherwise;
+        }
+        for (key, value) in rows {
+            match store.get(*table, key).await {
+                Ok(None) => return Reads::Missing,
+                Ok(Some(row)) if row == *value => {}
+                _ => reads = Reads::Otherwise,
+            }
+        }
+    }
+    reads
+}
+
+#[tokio::test]
+async fn each_flipped_bit_of_a_database_changes_nothing_readable_or_is_found() {
+    let home = Home::new();
+    let rows = large(&home).await;
+    let whole = fs::read(home.database()).unwrap();
+    assert!(checked(&home.settings()).is_sound());
+    let is_interior = |page: &&[u8]| page[0] == 0x02;
+    let interior: Vec<usize> = whole
+        .chunks(4096)
+        .enumerate()
+        .filter(|(_, page)| is_interior(page))
+        .map(|(number, _)| number)
+        .collect();
+    assert!(interior.len() >= 3, "{interior:?}");
+    let chance = Ids::seeded(20);
+    let number = |below: usize| {
+        let mut bytes = [0; 8];
+        chance.fill(&mut bytes);
+        (u64::from_le_bytes(bytes) % below as u64) as usize
+    };
+    let [mut found, mut unchanged, mut missing] = [0; 3];
+    for trial in 0..TRIALS {
+        let bit = match trial % 2 {
+            0 => number(whole.len() * 8),
+            _ => interior[number(interior.len())] * 4096 * 8 + number(4096 * 8),
+        };
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        fs::write(home.database(), &damaged).unwrap();
+        let report = checked(&home.settings());
+        let reads = reads(&home.settings(), &rows).await;
+        assert!(
+            reads == Reads::AsBefore || !report.is_sound(),
+            "bit {bit} is not found: {report:?}"
+        );
+        match report.is_sound() {
+            true => unchanged += 1,
+            false => found += 1,
+        }
+        missing += usize::from(reads == Reads::Missing);
+    }
+    assert!(
+        found > TRIALS / 4 && unchanged > 0 && missing > 0,
+        "{found} found, {missing} with rows that a lookup misses, {unchanged} unchanged"
+    );
+}
+
+const TRIALS: usize = 300;
+
+#[tokio::test]
+async fn a_check_names_tables_rows_and_damaged_keys_of_a_stopped_and_of_a_running_store() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        let missing = check(&settings, &mut |_| {});
+        assert!(matches!(missing, Err(MaintenanceError::NoStore { .. })));
+        let store = Store::open(&settings).unwrap();
+        fill(&store, 0, 30).await;
+        let running = check(&settings, &mut |_| {});
+        match backend {
+            Backend::Sled => {
+                assert!(matches!(running, Err(MaintenanceError::Exclusive { .. })));
+            }
+            _ => {
+                let report = running.unwrap();
+                assert!(report.is_running && report.is_sound(), "{report:?}");
+                assert_eq!(rows_of(&report, Table::Event), 30);
+            }
+        }
+        assert!(store.close().await);
+        let report = checked(&settings);
+        assert!(!report.is_running && report.is_sound(), "{report:?}");
+        assert_eq!(rows_of(&report, Table::Event), 30);
+        assert_eq!(rows_of(&report, Table::Count), 1);
+        assert_eq!(report.end.unwrap().sequence, 30);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_named_and_a_check_changes_nothing() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    let database = rusqlite::Connection::open(home.database()).unwrap();
+    for change in [
+        "UPDATE history SET value = substr(value, 2) WHERE key = x'00000007'",
+        "UPDATE history SET kind = 4 WHERE key = x'00000008'",
+        "UPDATE history SET key = 'text' WHERE key = x'00000009'",
+    ] {
+        assert_eq!(database.execute(change, []), Ok(1));
+    }
+    drop(database);
+    let report = checked(&home.settings());
+    let named = |row: &DamagedRow| (row.table.clone(), row.key.clone());
+    let mut damaged: Vec<_> = report.damaged.iter().map(named).collect();
+    damaged.sort();
+    assert_eq!(
+        damaged,
+        [
+            ("event".to_owned(), vec![0, 0, 0, 7]),
+            ("event".to_owned(), b"text".to_vec()),
+            ("history".to_owned(), vec![0, 0, 0, 8]),
+        ]
+    );
+    assert_eq!(report.damaged_rows, 3);
+    assert_eq!(text(&store, Table::Event, "none").await, None, "it serves");
+}
+
+#[tokio::test]
+async fn a_store_behind_its_mark_or_with_a_damaged_log_fails_the_check() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let killed = home.killed();
+    assert!(checked(&killed.settings()).is_sound());
+    let log = fs::read(killed.log()).unwrap();
+    zero(&killed.log(), log.len() as u64 / 2, 4096);
+    let report = checked(&killed.settings());
+    assert!(
+        report.faults[0].contains("the log is damaged"),
+        "{report:?}"
+    );
+    fs::write(killed.log(), "").unwrap();
+    let report = checked(&killed.settings());
+    assert!(report.faults[0].contains("group 60"), "{report:?}");
+    fs::write(killed.log(), log).unwrap();
+    assert!(checked(&killed.settings()).is_sound());
+    assert_eq!(stored(&killed.open()).await, 60);
+}
