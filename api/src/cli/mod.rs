@@ -50,7 +50,7 @@ enum Command {
     MasterKey(local::NewMasterKey),
     /// Seal all secrets of a stopped server under a new master key
     Reseal(reseal::Reseal),
-    /// Work on the files of the store: check
+    /// Check, back up and restore the store
     #[command(subcommand)]
     Store(store::Store),
     /// Make an operator token for the settings file
@@ -226,6 +226,8 @@ mod tests {
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
             "switchyard reseal --config switchyard.toml --new-key new.key",
             "switchyard store check --config switchyard.toml --json",
+            "switchyard store backup /backups/monday --data d --speed 0",
+            "switchyard store restore /backups/monday --config switchyard.toml",
             "switchyard apps update --payout-limits {}",
             "switchyard keys create --environment live --kind secret --name server --app app_x",
             "switchyard keys roll key_x --grace 24h",

@@ -1,13 +1,14 @@
 //! `switchyard store`: commands that work on the files of the store, with or without a server.
 
+use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_engine::store::{self, CheckReport, Progress};
+use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, RestoreTarget};
 
-use super::output::{aligned, print, visible};
+use super::output::{Output, aligned, print, visible};
 use crate::config::{self, Overrides, Settings};
 use crate::serve::store_settings;
 
@@ -16,6 +17,10 @@ use crate::serve::store_settings;
 pub enum Store {
     /// Check every row, the structure, the log and the mark of the store
     Check(Check),
+    /// Back up the store, the gateways and the settings file into a new folder
+    Backup(Backup),
+    /// Restore a backup where there is no store
+    Restore(Restore),
 }
 
 /// The installation whose store is meant.
@@ -36,11 +41,34 @@ pub struct Check {
     installation: Installation,
 }
 
+/// Arguments of `switchyard store backup`.
+#[derive(Args)]
+pub struct Backup {
+    /// Folder to make; it must not exist
+    folder: PathBuf,
+    #[command(flatten)]
+    installation: Installation,
+    /// Limit of the speed, in MiB a second; 0: none
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    speed: u64,
+}
+
+/// Arguments of `switchyard store restore`.
+#[derive(Args)]
+pub struct Restore {
+    /// Folder of the backup
+    backup: PathBuf,
+    #[command(flatten)]
+    installation: Installation,
+}
+
 impl Store {
     /// Runs the command. It blocks: nothing else runs in the process.
     pub fn run(self, json: bool) -> anyhow::Result<()> {
         match self {
             Self::Check(check) => check.run(json),
+            Self::Backup(backup) => backup.run(json),
+            Self::Restore(restore) => restore.run(json),
         }
     }
 }
@@ -59,10 +87,10 @@ impl Check {
     fn run(&self, json: bool) -> anyhow::Result<()> {
         let settings = self.installation.settings()?;
         let mut line = ProgressLine::default();
-        let report = store::check(&store_settings(&settings), &mut |progress| {
-            line.show(progress);
-        })?;
+        store::lower_priority();
+        let report = store::check(&store_settings(&settings), &mut |now| line.show(now));
         line.clear();
+        let report = report?;
         match json {
             true => print(&format!("{:#}\n", as_json(&report)))?,
             false => print(&as_text(&report))?,
@@ -71,6 +99,78 @@ impl Check {
             report.is_sound(),
             "the store {} is damaged: restore a backup with `switchyard store restore`",
             settings.store_path().display()
+        );
+        Ok(())
+    }
+}
+
+impl Backup {
+    fn run(&self, json: bool) -> anyhow::Result<()> {
+        let settings = self.installation.settings()?;
+        let text = match &self.installation.config {
+            Some(file) => Some(config::without_master_key(&fs::read_to_string(file)?)?),
+            None => None,
+        };
+        let source = BackupSource {
+            store: &store_settings(&settings),
+            gateways: &settings.gateway_copies(),
+            settings: text.as_deref(),
+        };
+        let speed = self.speed.saturating_mul(MIB);
+        let mut line = ProgressLine::default();
+        store::lower_priority();
+        let made = store::backup(source, &self.folder, speed, &mut |now| line.show(now));
+        line.clear();
+        let made = made?;
+        let answer = json!({
+            "backup": self.folder.display().to_string(),
+            "incarnation": made.incarnation.to_string(),
+            "last_commit": format!("group {} of {}", made.sequence, made.sequence_at),
+            "rows": made.rows.values().sum::<u64>(),
+            "gateways": made.gateways.len(),
+            "settings_file": text.is_some(),
+            "master_key": false,
+        });
+        let output = Output { json };
+        output.fields(&json!({ "data": answer }))?;
+        output.note(
+            "Verified. The master key is not in it: keep a copy of the key apart, a restored store \
+             does not open without it.",
+        );
+        Ok(())
+    }
+}
+
+impl Restore {
+    fn run(&self, json: bool) -> anyhow::Result<()> {
+        let settings = self.installation.settings()?;
+        let beside = settings.data.dir.join("switchyard.restored.toml");
+        let target = RestoreTarget {
+            store: &store_settings(&settings),
+            gateways: &settings.gateway_copies(),
+            settings: &beside,
+        };
+        let mut line = ProgressLine::default();
+        let done = store::restore(&self.backup, target, &mut |now| line.show(now));
+        line.clear();
+        let done = done?;
+        let lost = match done.lost {
+            Some(lost) if lost.at == done.backup_at => "nothing is lost".to_owned(),
+            Some(lost) => format!("group {} of {}", lost.sequence, lost.at),
+            None => "not known: there is no mark of the store before it".to_owned(),
+        };
+        let answer = json!({
+            "store": settings.store_path().display().to_string(),
+            "incarnation": done.incarnation.to_string(),
+            "last_commit": format!("group {} of {}", done.sequence, done.backup_at),
+            "lost_until": lost,
+            "settings_of_backup": beside.exists().then(|| beside.display().to_string()),
+        });
+        let output = Output { json };
+        output.fields(&json!({ "data": answer }))?;
+        output.note(
+            "Restored. What was stored after the backup is gone: providers may have moved money that \
+             this store does not know of.",
         );
         Ok(())
     }
@@ -181,15 +281,23 @@ fn line(progress: Progress) -> String {
     };
     let part = (done * BAR_CELLS / total.max(1)).min(BAR_CELLS);
     let bar = "█".repeat(part as usize) + &"░".repeat((BAR_CELLS - part) as usize);
-    let [done, total] = [done, total].map(|bytes| bytes / (1024 * 1024));
+    let [done, total] = [done, total].map(|bytes| bytes / MIB);
     format!("{stage} {bar} {done} of {total} MiB")
 }
 
 const BAR_CELLS: u64 = 30;
+const MIB: u64 = 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use base64::Engine as _;
+    use switchyard_engine::access::MasterKey;
     use switchyard_engine::clock::Timestamp;
+    use switchyard_engine::ids::Ids;
     use switchyard_engine::store::{CommitGroup, DamagedRow, Table};
 
     use super::*;
@@ -242,6 +350,87 @@ mod tests {
         assert_eq!(json["damaged"][0]["key"], "a\\x1b[2J");
     }
 
+    /// Arguments of a command, for an installation in a folder.
+    fn installation(root: &Path) -> Installation {
+        Installation {
+            config: Some(root.join("switchyard.toml")),
+            data: None,
+        }
+    }
+
+    fn all_bytes(folder: &Path, bytes: &mut Vec<u8>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => all_bytes(&path, bytes),
+                false => bytes.extend(fs::read(&path).unwrap()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_backup_has_nothing_of_the_master_key_and_is_restored_beside_the_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let data = root.join("data");
+        fs::create_dir_all(data.join("gateways")).unwrap();
+        let key_file = data.join("gateways/master.key");
+        MasterKey::create_file(&key_file, &Ids::system()).unwrap();
+        let key = fs::read_to_string(&key_file).unwrap();
+        let key = key.trim();
+        let file = format!(
+            "# Key: {key}\n[data]\ndir = '{}'\n[secrets]\nmaster_key = '{key}'\n",
+            data.display()
+        );
+        fs::write(root.join("switchyard.toml"), file).unwrap();
+        fs::set_permissions(root.join("switchyard.toml"), Permissions::from_mode(0o600)).unwrap();
+        let settings = installation(root).settings().unwrap();
+        let store = store::Store::open(&store_settings(&settings)).unwrap();
+        let mut batch = store::Batch::new();
+        batch.put(Table::Event, "a", "1");
+        store.commit(batch).await.unwrap();
+        assert!(store.close().await);
+
+        let backup = Backup {
+            folder: root.join("backup"),
+            installation: installation(root),
+            speed: 0,
+        };
+        backup.run(true).unwrap();
+        let mut bytes = Vec::new();
+        all_bytes(&root.join("backup"), &mut bytes);
+        let raw = base64::engine::general_purpose::STANDARD.decode(key);
+        let raw = raw.unwrap_or_else(|_| key.as_bytes().to_vec());
+        for secret in [key.as_bytes(), &raw] {
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret));
+        }
+
+        let check = Check {
+            installation: installation(root),
+        };
+        check.run(false).unwrap();
+        fs::remove_dir_all(data.join("store")).unwrap();
+        let restore = Restore {
+            backup: root.join("backup"),
+            installation: installation(root),
+        };
+        restore.run(true).unwrap();
+        check.run(true).unwrap();
+        assert!(restore.run(true).is_err(), "there is a store");
+        let beside = fs::read_to_string(data.join("switchyard.restored.toml")).unwrap();
+        assert!(beside.contains("dir = "), "{beside}");
+        let before = fs::read_to_string(root.join("switchyard.toml")).unwrap();
+        assert!(before.contains(key), "the settings file stays as it was");
+
+        let database = data.join("store/sqlite/switchyard.sqlite3");
+        let mut damaged = fs::read(&database).unwrap();
+        let at = damaged.len() / 4096 / 2 * 4096;
+        damaged[at..].fill(0);
+        fs::write(&database, damaged).unwrap();
+        let failed = check.run(false).unwrap_err().to_string();
+        assert!(failed.contains("is damaged: restore a backup"), "{failed}");
+    }
+
     #[test]
     fn progress_is_a_bar_where_the_end_is_known() {
         let progress = |done, total| Progress {
@@ -249,8 +438,7 @@ mod tests {
             done,
             total,
         };
-        let mib = 1024 * 1024;
-        let half = line(progress(5 * mib, Some(10 * mib)));
+        let half = line(progress(5 * MIB, Some(10 * MIB)));
         assert_eq!(
             half,
             format!("copy {}{} 5 of 10 MiB", "█".repeat(15), "░".repeat(15))

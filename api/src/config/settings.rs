@@ -311,6 +311,11 @@ impl Settings {
         chosen.unwrap_or_else(|| self.data.dir.join("store"))
     }
 
+    /// The folder of the engine's own copies of gateways.
+    pub fn gateway_copies(&self) -> PathBuf {
+        self.data.dir.join("gateways")
+    }
+
     pub fn master_key_path(&self) -> PathBuf {
         let chosen = self.secrets.master_key_file.clone();
         chosen.unwrap_or_else(|| self.data.dir.join("master.key"))

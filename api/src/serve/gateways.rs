@@ -23,7 +23,7 @@ pub async fn load(
 ) -> anyhow::Result<(Gateways, FolderWatch)> {
     let gateways = Gateways::new(
         GatewaySettings {
-            dir: settings.data.dir.join("gateways"),
+            dir: settings.gateway_copies(),
             development: settings.development,
             private_hosts: settings.gateways.private_hosts.clone(),
             service_code: settings.service.code.clone(),

@@ -88,7 +88,10 @@ pub fn check(
             findings.sqlite(&path.join(settings.backend.name()), access);
         }
     }
-    if let Err(fault) = mark.compare(findings.end, &reached) {
+    // A store whose rows cannot be read is damaged, and not empty.
+    if (findings.end.is_some() || findings.faults.is_empty())
+        && let Err(fault) = mark.compare(findings.end, &reached)
+    {
         findings.fault(fault.to_string());
     }
     Ok(findings.report(is_running))
@@ -96,14 +99,13 @@ pub fn check(
 
 /// Checks the files of a backend that no process has open. Returns the last group, too.
 pub(super) fn check_copy(
-    backend: Backend,
+    settings: &StoreSettings,
     folder: &Path,
-    cache_bytes: u64,
     report: Report<'_>,
 ) -> (CheckReport, Option<Point>) {
     let mut findings = Findings::new(report);
-    match backend {
-        Backend::Sled => findings.sled(folder, cache_bytes),
+    match settings.backend {
+        Backend::Sled => findings.sled(folder, settings.cache_bytes),
         Backend::Sqlite => findings.sqlite(folder, Access::Copy),
         Backend::Memory => {}
     }

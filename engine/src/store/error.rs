@@ -131,6 +131,25 @@ pub enum MaintenanceError {
          server first"
     )]
     Exclusive { path: PathBuf },
+    #[error("{path} exists: name another folder, or move that one away")]
+    Exists { path: PathBuf },
+    #[error(
+        "there is a store in {path}, and a restore overwrites none: stop the server and move the store away first, \
+         for example to {path}.old"
+    )]
+    StoreExists { path: PathBuf },
+    #[error("{path} is not a backup that this program can read: {reason}")]
+    NotABackup { path: PathBuf, reason: String },
+    #[error(
+        "the backup was made of a store with backend \"{found}\" and the settings ask for \"{wanted}\": set \
+         store.backend = \"{found}\""
+    )]
+    WrongBackend { found: String, wanted: &'static str },
+    /// The copy has faults. It was removed.
+    #[error("{what} is damaged: {faults}")]
+    Damaged { what: String, faults: String },
+    #[error("failed to copy the database: {reason}")]
+    Copy { reason: String },
     #[error("failed to {action} {path}")]
     File {
         action: &'static str,

@@ -20,14 +20,17 @@
 //! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush that is
 //! under way, because sled shows rows before they are flushed.
 
+mod backup;
 mod batch;
 mod check;
 mod company;
 mod error;
 mod kv;
 mod mark;
+mod pace;
 mod place;
 mod progress;
+mod restore;
 mod restored;
 #[cfg(feature = "simulation")]
 mod simulated;
@@ -44,6 +47,7 @@ use std::thread;
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
 
+pub use self::backup::{BackupSource, Manifest, backup};
 pub use self::batch::{Batch, counts};
 pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
 use self::company::Company;
@@ -55,8 +59,10 @@ pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
+pub use self::pace::lower_priority;
 use self::place::Place;
 pub use self::progress::{Progress, Report};
+pub use self::restore::{RestoreTarget, restore};
 pub use self::restored::{Lost, Restored, restored};
 pub use self::table::Table;
 use self::writer::{Message, Reopen, Request, Writer};

@@ -32,8 +32,8 @@ pub struct Restored {
     pub backup_at: Timestamp,
     /// Time of the restore.
     pub restored_at: Timestamp,
-    /// End of the lost span, as the mark of the replaced store tells. `None`: there was no mark, so
-    /// the lost span may reach until the restore.
+    /// End of the lost span, as the mark of the replaced store tells; its time is `backup_at` when
+    /// nothing is lost. `None`: there was no mark, so the lost span may reach until the restore.
     pub lost: Option<Lost>,
 }
 

@@ -9,6 +9,7 @@
 //! [`Kv::finish`] leaves both as they are: a store that is refused is not changed.
 
 pub(in crate::store) mod check;
+pub(in crate::store) mod copy;
 pub(in crate::store) mod frames;
 mod log;
 

@@ -1,5 +1,6 @@
 //! Conformance of the backends, and the behaviour of the store when one fails.
 
+mod backup;
 mod check;
 mod conformance;
 mod damage;

@@ -98,9 +98,10 @@ fn check_structure(
         let mut statement = connection.prepare(&format!("PRAGMA integrity_check{part}"))?;
         let mut lines = statement.query([])?;
         while let Some(line) = lines.next()? {
-            match line.get::<_, String>(0)?.as_str() {
-                "ok" => {}
-                fault => findings.fault(fault.to_owned()),
+            let text: String = line.get(0)?;
+            let is_fault = |line: &&str| *line != "ok" && !line.starts_with("***");
+            for fault in text.lines().filter(is_fault) {
+                findings.fault(fault.to_owned());
             }
         }
     }

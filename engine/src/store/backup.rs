@@ -1,0 +1,314 @@
+//! Backups: a folder with a verified copy of the store, its gateways and its settings file.
+//!
+//! A backup is made beside a server that writes, where the backend lets a second process read. It
+//! is written under another name, verified by the same check as a store, flushed and renamed: a
+//! folder with the name of a backup is whole. The master key is no part of it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use ulid::Ulid;
+
+use super::check::{CheckReport, check_copy};
+use super::error::MaintenanceError;
+use super::kv::sqlite;
+use super::mark::{MarkPlace, Point};
+use super::pace::Pace;
+use super::place::{Place, rename_durably, replace_durably, sync_all_below};
+use super::progress::Report;
+use super::{Backend, StoreSettings};
+use crate::clock::{Clock, Timestamp};
+use crate::ids::Ids;
+
+/// The description of a backup, `backup.json` in its folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Format of the backup.
+    pub format: u32,
+    /// Version of the program that made it.
+    pub version: String,
+    /// Identity of this backup: each has its own.
+    pub incarnation: Ulid,
+    /// Name of the backend.
+    pub backend: String,
+    /// Identity of the store.
+    pub store: Ulid,
+    /// Last commit group in it.
+    pub sequence: u64,
+    /// Time of the last commit group, in microseconds since 1970.
+    pub sequence_at: Timestamp,
+    /// Time of the backup.
+    pub taken_at: Timestamp,
+    /// Rows of each table.
+    pub rows: BTreeMap<String, u64>,
+    /// SHA-256 of each gateway in it.
+    pub gateways: Vec<String>,
+}
+
+/// The parts of an installation that a backup holds.
+#[derive(Clone, Copy, Debug)]
+pub struct BackupSource<'a> {
+    pub store: &'a StoreSettings,
+    /// Folder of the engine's copies of gateways. It need not exist.
+    pub gateways: &'a Path,
+    /// Text of the settings file, without a master key.
+    pub settings: Option<&'a str>,
+}
+
+/// Makes a backup in the new folder `to`. It reads at most `bytes_per_second`; 0: no limit.
+///
+/// # Errors
+/// When the store is damaged or behind its mark, or a file cannot be read or written. Then there is
+/// no folder `to`.
+pub fn backup(
+    source: BackupSource<'_>,
+    to: &Path,
+    bytes_per_second: u64,
+    report: Report<'_>,
+) -> Result<Manifest, MaintenanceError> {
+    if to
+        .try_exists()
+        .map_err(MaintenanceError::file("read", to))?
+    {
+        return Err(MaintenanceError::Exists {
+            path: to.to_owned(),
+        });
+    }
+    let draft = Draft::make(to)?;
+    let reached = MarkPlace::of(&source.store.path);
+    let mark = reached.read();
+    let mark = mark.map_err(MaintenanceError::file(
+        "read the mark of",
+        &source.store.path,
+    ))?;
+    copy_store(
+        source.store,
+        &draft.0.join(STORE),
+        &mut Pace::new(bytes_per_second),
+        report,
+    )?;
+    let gateways = add_gateways(source.gateways, &draft.0.join(GATEWAYS))?;
+    if let Some(settings) = source.settings {
+        let path = draft.0.join(SETTINGS);
+        fs::write(&path, settings).map_err(MaintenanceError::file("write", &path))?;
+    }
+    let folder = draft.0.join(STORE).join(source.store.backend.name());
+    let (checked, end) = check_copy(source.store, &folder, report);
+    must_be_sound("the store", &checked)?;
+    reached.compare(end, &mark)?;
+    let Some(end) = end else {
+        return Err(MaintenanceError::NothingStored);
+    };
+    let manifest = Manifest::of(source.store.backend, end, &checked, gateways);
+    manifest
+        .write(&draft.0.join(MANIFEST))
+        .and_then(|()| sync_all_below(&draft.0))
+        .and_then(|()| rename_durably(&draft.0, to))
+        .map_err(MaintenanceError::file("write", to))?;
+    Ok(manifest)
+}
+
+/// Copies the files of a store into a new folder.
+fn copy_store(
+    settings: &StoreSettings,
+    to: &Path,
+    pace: &mut Pace,
+    report: Report<'_>,
+) -> Result<(), MaintenanceError> {
+    let (path, backend) = (&settings.path, settings.backend);
+    let place = Place::of_existing(path, backend)?;
+    let [from, folder] = [path, to].map(|store| store.join(backend.name()));
+    let written = MaintenanceError::file("write", to);
+    fs::create_dir_all(&folder).map_err(&written)?;
+    Place::mark(to, backend.name()).map_err(&written)?;
+    match (backend, place) {
+        (Backend::Memory, _) => Err(MaintenanceError::NothingStored),
+        (Backend::Sled, None) => Err(MaintenanceError::Exclusive { path: path.clone() }),
+        (Backend::Sled, Some(_place)) => copy_files(&from, &folder),
+        (Backend::Sqlite, place) => {
+            if let Some(place) = place {
+                backend.verify_log(&place)?; // and let the place go: a server may be started
+            }
+            sqlite::copy::copy(&from, &folder, pace, report).map_err(|error| {
+                MaintenanceError::Copy {
+                    reason: error.to_string(),
+                }
+            })
+        }
+    }
+}
+
+/// Adds the gateways of a folder that another one lacks. Returns the SHA-256 of all that were found.
+pub(super) fn add_gateways(from: &Path, to: &Path) -> Result<Vec<String>, MaintenanceError> {
+    let entries = match fs::read_dir(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(MaintenanceError::file("read", from))?,
+    };
+    make_folder(to)?;
+    let mut hashes = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(MaintenanceError::file("read", from))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        // Only whole copies of gateways have such a name; nothing else is taken along.
+        let hash = name.to_str().and_then(|name| name.strip_suffix(".so"));
+        let Some(hash) = hash.filter(|hash| hash.len() == 64) else {
+            continue;
+        };
+        let bytes = fs::read(&path).map_err(MaintenanceError::file("read", &path))?;
+        if sha256(&bytes) != hash {
+            return Err(MaintenanceError::Damaged {
+                what: path.display().to_string(),
+                faults: "its SHA-256 is not its name".to_owned(),
+            });
+        }
+        let kept = to.join(&name);
+        let is_there = fs::read(&kept).is_ok_and(|kept| kept == bytes);
+        if !is_there {
+            replace_durably(&kept, &bytes).map_err(MaintenanceError::file("write", &kept))?;
+        }
+        hashes.push(hash.to_owned());
+    }
+    hashes.sort();
+    Ok(hashes)
+}
+
+/// Copies a folder with all that is in it. Links and other special files are left out.
+pub(super) fn copy_files(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
+    make_folder(to)?;
+    for entry in fs::read_dir(from).map_err(MaintenanceError::file("read", from))? {
+        let entry = entry.map_err(MaintenanceError::file("read", from))?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry
+            .file_type()
+            .map_err(MaintenanceError::file("read", &path))?;
+        if kind.is_dir() {
+            copy_files(&path, &copy)?;
+        } else if kind.is_file() {
+            fs::copy(&path, &copy).map_err(MaintenanceError::file("copy", &path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a folder that only its owner can read, and those above it. An existing one stays.
+pub(super) fn make_folder(path: &Path) -> Result<(), MaintenanceError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(MaintenanceError::file("make", path))
+}
+
+pub(super) fn must_be_sound(what: &str, report: &CheckReport) -> Result<(), MaintenanceError> {
+    if report.is_sound() {
+        return Ok(());
+    }
+    let mut faults = report.faults.clone();
+    if let Some(row) = report.damaged.first() {
+        faults.push(format!(
+            "{} damaged rows, the first of them in table {}",
+            report.damaged_rows, row.table
+        ));
+    }
+    faults.truncate(MAX_FAULTS);
+    Err(MaintenanceError::Damaged {
+        what: what.to_owned(),
+        faults: faults.join("; "),
+    })
+}
+
+/// A folder that is written under another name, and removed unless it was renamed.
+pub(super) struct Draft(pub PathBuf);
+
+impl Draft {
+    /// Makes the draft of the folder `path`, in place of one that a process left that was killed.
+    pub(super) fn make(path: &Path) -> Result<Self, MaintenanceError> {
+        let draft = path.with_added_extension("draft");
+        match fs::remove_dir_all(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(MaintenanceError::file("remove", &draft)(error));
+            }
+            _ => {}
+        }
+        make_folder(&draft)?;
+        Ok(Self(draft))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // it is gone when it was renamed
+    }
+}
+
+impl Manifest {
+    fn of(backend: Backend, end: Point, checked: &CheckReport, gateways: Vec<String>) -> Self {
+        let now = Clock::wall().now();
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            incarnation: Ids::system().ulid(now),
+            backend: backend.name().to_owned(),
+            store: end.store(),
+            sequence: end.sequence(),
+            sequence_at: end.at(),
+            taken_at: now,
+            rows: rows_of(checked),
+            gateways,
+        }
+    }
+
+    /// Reads the manifest of the backup in a folder.
+    ///
+    /// # Errors
+    /// When the folder is not a backup of a format that this program reads.
+    pub fn read(backup: &Path) -> Result<Self, MaintenanceError> {
+        let not_a_backup = |reason: String| MaintenanceError::NotABackup {
+            path: backup.to_owned(),
+            reason,
+        };
+        let text = fs::read(backup.join(MANIFEST))
+            .map_err(|error| not_a_backup(format!("{MANIFEST} cannot be read ({error})")))?;
+        let manifest: serde_json::Value = serde_json::from_slice(&text)
+            .map_err(|error| not_a_backup(format!("{MANIFEST} is damaged ({error})")))?;
+        let format = manifest["format"].as_u64();
+        if format != Some(u64::from(FORMAT)) {
+            return Err(not_a_backup(format!(
+                "its format is {}, and this program reads format {FORMAT}",
+                manifest["format"]
+            )));
+        }
+        serde_json::from_value(manifest)
+            .map_err(|error| not_a_backup(format!("{MANIFEST} is damaged ({error})")))
+    }
+
+    fn write(&self, path: &Path) -> io::Result<()> {
+        serde_json::to_writer_pretty(File::create(path)?, self)?;
+        Ok(())
+    }
+}
+
+pub(super) fn rows_of(checked: &CheckReport) -> BTreeMap<String, u64> {
+    let rows = checked.rows.iter();
+    rows.map(|(table, rows)| (table.name().to_owned(), *rows))
+        .collect()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The parts of a backup.
+pub(super) const STORE: &str = "store";
+pub(super) const GATEWAYS: &str = "gateways";
+pub(super) const SETTINGS: &str = "switchyard.toml";
+const MANIFEST: &str = "backup.json";
+const FORMAT: u32 = 1;
+/// Faults that an error lists.
+const MAX_FAULTS: usize = 5;

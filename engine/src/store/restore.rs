@@ -1,0 +1,157 @@
+//! Restores: a backup becomes the store of an installation that has none.
+//!
+//! The restored store gets a new identity: files of the store before it are foreign to it, and are
+//! refused. [`Restored`] tells the next server that the store lacks what came after the backup.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::backup::{
+    Draft, GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, must_be_sound, rows_of,
+};
+use super::check::check_copy;
+use super::error::{MaintenanceError, OpenError};
+use super::kv::WriteFailed;
+use super::mark::{Found, MarkPlace, Point};
+use super::place::{Place, rename_durably, replace_durably, sync_all_below};
+use super::progress::Report;
+use super::restored::{Lost, Restored, restored};
+use super::{Backend, StoreSettings};
+use crate::clock::Clock;
+use crate::ids::Ids;
+
+/// The installation that a backup is restored into.
+#[derive(Clone, Copy, Debug)]
+pub struct RestoreTarget<'a> {
+    pub store: &'a StoreSettings,
+    /// Folder of the engine's copies of gateways. Those of the backup are added.
+    pub gateways: &'a Path,
+    /// File for the settings of the backup, replaced if it exists. It is not the settings file.
+    pub settings: &'a Path,
+}
+
+/// Restores the backup in the folder `backup`.
+///
+/// # Errors
+/// When there is a store, the backup is damaged, or a file cannot be read or written. Then there is
+/// still no store.
+pub fn restore(
+    backup: &Path,
+    target: RestoreTarget<'_>,
+    report: Report<'_>,
+) -> Result<Restored, MaintenanceError> {
+    let StoreSettings { backend, path, .. } = target.store;
+    must_be_free(path, *backend)?;
+    let manifest = Manifest::read(backup)?;
+    if manifest.backend != backend.name() {
+        return Err(MaintenanceError::WrongBackend {
+            found: manifest.backend,
+            wanted: backend.name(),
+        });
+    }
+    let draft = Draft::make(path)?;
+    copy_files(&backup.join(STORE), &draft.0)?;
+    // The copy is verified, not the backup: this finds faults of both.
+    let (checked, end) = check_copy(target.store, &draft.0.join(backend.name()), report);
+    must_be_sound("the backup", &checked)?;
+    let is_as_described = end.is_some_and(|end| {
+        (end.store(), end.sequence()) == (manifest.store, manifest.sequence)
+            && rows_of(&checked) == manifest.rows
+    });
+    if !is_as_described {
+        return Err(MaintenanceError::NotABackup {
+            path: backup.to_owned(),
+            reason: "its store is not the one that its manifest describes".to_owned(),
+        });
+    }
+    let now = Clock::wall().now();
+    let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
+    write_point(target.store, &draft.0, point)?;
+    sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
+    add_gateways(&backup.join(GATEWAYS), target.gateways)?;
+    place_settings(&backup.join(SETTINGS), target.settings)?;
+    let mark = MarkPlace::of(path);
+    let record = Restored {
+        store: point.store(),
+        incarnation: manifest.incarnation,
+        sequence: manifest.sequence,
+        backup_at: manifest.sequence_at,
+        restored_at: now,
+        lost: end_of_loss(&mark, &manifest, path)?,
+    };
+    // The store comes last: without it a mark and a record serve nothing and refuse everything.
+    record
+        .write(path)
+        .and_then(|()| mark.make(point))
+        .and_then(|()| rename_durably(&draft.0, path))
+        .map_err(MaintenanceError::file("write", path))?;
+    Ok(record)
+}
+
+/// A restore overwrites no store. An empty folder is none.
+fn must_be_free(path: &Path, backend: Backend) -> Result<(), MaintenanceError> {
+    let mut entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(MaintenanceError::file("read", path))?,
+    };
+    if entries.next().is_none() {
+        return Ok(());
+    }
+    let path = path.to_owned();
+    Err(match Place::of_existing(&path, backend) {
+        Ok(None) => OpenError::Locked { path }.into(),
+        _ => MaintenanceError::StoreExists { path },
+    })
+}
+
+/// Gives the store in `folder` its new identity, by a commit group of its own.
+fn write_point(
+    settings: &StoreSettings,
+    folder: &Path,
+    point: Point,
+) -> Result<(), MaintenanceError> {
+    let backend = settings.backend;
+    let written = || {
+        let kv = backend.open_at(&folder.join(backend.name()), settings.cache_bytes)?;
+        kv.write(&[Point::change(&point.row())])
+            .map_err(|WriteFailed { error, .. }| error)?;
+        kv.finish()
+    };
+    written().map_err(|error| MaintenanceError::Copy {
+        reason: error.to_string(),
+    })
+}
+
+fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
+    match fs::read(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(MaintenanceError::file("read", from)(error)),
+        Ok(text) => replace_durably(to, &text).map_err(MaintenanceError::file("write", to)),
+    }
+}
+
+/// The last commit group that was acknowledged here, by the mark of the store that
+/// was here, or by the record of a restore before this one.
+fn end_of_loss(
+    mark: &MarkPlace,
+    manifest: &Manifest,
+    path: &Path,
+) -> Result<Option<Lost>, MaintenanceError> {
+    let found = mark
+        .read()
+        .map_err(MaintenanceError::file("read the mark of", path))?;
+    let of_mark = match found {
+        Found::Point(point) => Some(Lost {
+            sequence: point.sequence(),
+            at: point.at(),
+        }),
+        Found::Damaged | Found::Nothing => None,
+    };
+    // A damaged record is replaced: the loss is then known from the mark alone.
+    let before = restored(path).ok().flatten().and_then(|record| record.lost);
+    let ends = of_mark.into_iter().chain(before);
+    Ok(ends
+        .filter(|lost| lost.at >= manifest.sequence_at)
+        .max_by_key(|lost| lost.at))
+}

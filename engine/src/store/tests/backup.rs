@@ -1,0 +1,313 @@
+//! Backups of stopped and running stores, and what a restore makes of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest as _, Sha256};
+
+use super::batch;
+use super::damage::{Home, fill, stored, zero};
+use crate::store::*;
+
+/// An installation: a store, gateways and a settings file.
+struct Installation {
+    home: Home,
+    settings: StoreSettings,
+}
+
+impl Installation {
+    fn new(backend: Backend) -> Self {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        Self { home, settings }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.home.0.path().join(name)
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn back_up(&self, to: &Path) -> Result<Manifest, MaintenanceError> {
+        let source = BackupSource {
+            store: &self.settings,
+            gateways: &self.at("gateways"),
+            settings: Some("[server]\n"),
+        };
+        let mut copied = 0;
+        // Slow enough for a writer to commit between two steps.
+        backup(source, to, 8 * 1024 * 1024, &mut |now| {
+            if now.stage == "copy" {
+                assert!(copied <= now.done, "it does not begin anew");
+                copied = now.done;
+            }
+        })
+    }
+
+    fn restore(&self, from: &Path) -> Result<Restored, MaintenanceError> {
+        let target = RestoreTarget {
+            store: &self.settings,
+            gateways: &self.at("gateways"),
+            settings: &self.at("settings.restored.toml"),
+        };
+        restore(from, target, &mut |_| {})
+    }
+
+    /// Puts a gateway into the folder of the engine's copies. Returns its SHA-256.
+    fn add_gateway(&self, bytes: &[u8]) -> String {
+        let hash = Sha256::digest(bytes);
+        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        fs::create_dir_all(self.at("gateways")).unwrap();
+        fs::write(self.at(&format!("gateways/{hash}.so")), bytes).unwrap();
+        hash
+    }
+}
+
+/// Names of all files below a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => names.extend(
+                files(&entry.path())
+                    .into_iter()
+                    .map(|inner| format!("{name}/{inner}")),
+            ),
+            false => names.push(name),
+        }
+    }
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_backup_holds_store_gateways_and_settings_and_is_restored_elsewhere() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let [old, new] = [Installation::new(backend), Installation::new(backend)];
+        let store = old.open();
+        fill(&store, 0, 30).await;
+        assert!(store.close().await);
+        let hash = old.add_gateway(b"a gateway");
+        fs::write(old.at("gateways/running"), "a mark of a crash").unwrap();
+        fs::write(old.at("gateways/master.key"), "a key").unwrap();
+        let folder = old.at("backups/one");
+        let manifest = old.back_up(&folder).unwrap();
+        assert_eq!((manifest.sequence, manifest.rows["event"]), (30, 30));
+        assert_eq!(manifest.gateways, [hash.as_str()]);
+        assert_eq!(Manifest::read(&folder).unwrap(), manifest);
+        if backend == Backend::Sqlite {
+            let gateway = format!("gateways/{hash}.so");
+            let wanted = [
+                "backup.json",
+                gateway.as_str(),
+                "store/STORE",
+                "store/sqlite/switchyard.sqlite3",
+                "switchyard.toml",
+            ];
+            assert_eq!(files(&folder), wanted);
+        }
+        let again = old.back_up(&folder);
+        assert!(matches!(again, Err(MaintenanceError::Exists { .. })));
+
+        let record = new.restore(&folder).unwrap();
+        assert_eq!(
+            (record.sequence, record.lost),
+            (30, None),
+            "there was no mark"
+        );
+        assert_eq!(record.incarnation, manifest.incarnation);
+        assert_eq!(record.backup_at, manifest.sequence_at);
+        assert_eq!(restored(&new.settings.path).unwrap(), Some(record));
+        let settings = fs::read(new.at("settings.restored.toml")).unwrap();
+        assert_eq!(settings, b"[server]\n");
+        let gateway = fs::read(new.at(&format!("gateways/{hash}.so"))).unwrap();
+        assert_eq!(gateway, b"a gateway");
+        let checked = check(&new.settings, &mut |_| {}).unwrap();
+        assert!(checked.is_sound(), "{checked:?}");
+        let store = new.open();
+        assert_eq!(stored(&store).await, 30);
+        fill(&store, 30, 35).await;
+        assert!(store.close().await);
+        assert_eq!(stored(&new.open()).await, 35);
+        assert_eq!(restored(&old.settings.path).unwrap(), None);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it_and_no_half() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    let large = batch(|batch| {
+        for n in 0..30_u8 {
+            batch.put(Table::Callback, [n], vec![n; 100_000]);
+        }
+    });
+    store.commit(large).await.unwrap();
+    fill(&store, 0, 400).await;
+    let ends = Arc::new(AtomicBool::new(false));
+    let writing = tokio::spawn({
+        let (store, ends) = (store.clone(), ends.clone());
+        async move {
+            let mut next = 400;
+            while !ends.load(Ordering::Acquire) {
+                fill(&store, next, next + 1).await;
+                next += 1;
+            }
+            next
+        }
+    });
+    for n in 0..3 {
+        let before = store.stats().commits;
+        let manifest = installation.back_up(&installation.at(&format!("backup{n}")));
+        let manifest = manifest.unwrap();
+        assert!(manifest.sequence >= before, "{manifest:?}");
+        // Each later commit is one group with one row: the copy shows one moment.
+        assert_eq!(manifest.rows["event"], manifest.sequence - 1);
+    }
+    ends.store(true, Ordering::Release);
+    let written = writing.await.unwrap();
+    assert!(written > 430, "it wrote meanwhile: {written}");
+    assert_eq!(stored(&store).await, written as usize);
+    drop(store);
+    let new = Installation::new(Backend::Sqlite);
+    let record = new.restore(&installation.at("backup2")).unwrap();
+    assert_eq!(stored(&new.open()).await as u64, record.sequence - 1);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_not_backed_up_and_leaves_nothing_behind() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    fill(&store, 0, 200).await;
+    assert!(store.close().await);
+    let whole = fs::read(installation.home.database()).unwrap();
+    let folder = installation.at("backup");
+    zero(&installation.home.database(), whole.len() as u64 / 2, 512);
+    let refused = installation.back_up(&folder).unwrap_err();
+    let said = refused.to_string();
+    assert!(said.contains("the store is damaged"), "{said}");
+    fs::write(installation.home.database(), &whole).unwrap();
+    let hash = installation.add_gateway(b"a gateway");
+    fs::write(installation.at(&format!("gateways/{hash}.so")), "another").unwrap();
+    let refused = installation.back_up(&folder).unwrap_err().to_string();
+    assert!(refused.contains("its SHA-256 is not its name"), "{refused}");
+    let mut names = fs::read_dir(installation.home.0.path()).unwrap();
+    assert!(!names.any(|name| {
+        let name = name.unwrap().file_name().into_string().unwrap();
+        name.starts_with("backup")
+    }));
+}
+
+#[tokio::test]
+async fn a_store_behind_its_mark_is_not_backed_up() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    fill(&store, 0, 20).await;
+    let home = installation.home.killed();
+    let killed = Installation {
+        settings: home.settings(),
+        home,
+    };
+    let manifest = killed.back_up(&killed.at("backup")).unwrap();
+    assert_eq!(manifest.sequence, 20, "a store that was killed");
+    fs::write(killed.home.log(), "").unwrap();
+    let refused = killed.back_up(&killed.at("other")).unwrap_err().to_string();
+    assert!(refused.contains("group 20 of"), "{refused}");
+    assert!(!killed.at("other").exists());
+}
+
+#[tokio::test]
+async fn a_restore_overwrites_nothing_and_takes_no_damaged_backup() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    fill(&store, 0, 100).await;
+    let folder = installation.at("backup");
+    installation.back_up(&folder).unwrap();
+    let locked = installation.restore(&folder).unwrap_err().to_string();
+    assert!(locked.contains("in use by another process"), "{locked}");
+    assert!(store.close().await);
+    let before = fs::read(installation.home.database()).unwrap();
+    let exists = installation.restore(&folder).unwrap_err();
+    assert!(matches!(exists, MaintenanceError::StoreExists { .. }));
+    assert!(before == fs::read(installation.home.database()).unwrap());
+
+    let database = folder.join("store/sqlite/switchyard.sqlite3");
+    let whole = fs::read(&database).unwrap();
+    let manifest = fs::read_to_string(folder.join("backup.json")).unwrap();
+    let new = Installation::new(Backend::Sqlite);
+    let other_format = manifest.replace("\"format\": 1", "\"format\": 9");
+    let other_rows = manifest.replace("\"event\": 100", "\"event\": 99");
+    assert!(other_format != manifest && other_rows != manifest);
+    for (text, is_damaged, said) in [
+        (Some(manifest.as_str()), true, "the backup is damaged"),
+        (Some(other_format.as_str()), false, "its format is 9"),
+        (Some(other_rows.as_str()), false, "its store is not the one"),
+        (Some("{"), false, "backup.json is damaged"),
+        (None, false, "backup.json cannot be read"),
+    ] {
+        let path = folder.join("backup.json");
+        match text {
+            Some(text) => fs::write(path, text).unwrap(),
+            None => fs::remove_file(path).unwrap(),
+        }
+        fs::write(&database, &whole).unwrap();
+        if is_damaged {
+            zero(&database, whole.len() as u64 / 2, 512);
+        }
+        let refused = new.restore(&folder).unwrap_err().to_string();
+        assert!(refused.contains(said), "{said}: {refused}");
+        assert_eq!(files(new.home.0.path()), [""; 0], "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_restore_tells_how_far_the_loss_reaches_and_keeps_older_files_out() {
+    let installation = Installation::new(Backend::Sqlite);
+    let path = installation.settings.path.clone();
+    let store = installation.open();
+    fill(&store, 0, 10).await;
+    let [first, second] = ["first", "second"].map(|name| installation.at(name));
+    installation.back_up(&first).unwrap();
+    fill(&store, 10, 20).await;
+    installation.back_up(&second).unwrap();
+    fill(&store, 20, 30).await;
+    assert!(store.close().await);
+    let lost_database = fs::read(installation.home.database()).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+
+    let record = installation.restore(&second).unwrap();
+    let lost = record.lost.unwrap();
+    assert_eq!((record.sequence, lost.sequence), (20, 30));
+    assert!(record.backup_at < lost.at && lost.at < record.restored_at);
+    assert_eq!(stored(&installation.open()).await, 20);
+    // The store before it is found again, and is ahead of the mark.
+    let restored_database = fs::read(installation.home.database()).unwrap();
+    fs::write(installation.home.database(), lost_database).unwrap();
+    let refused = installation.home.refusal();
+    assert!(
+        matches!(refused, OpenError::ForeignMark { .. }),
+        "{refused}"
+    );
+    fs::write(installation.home.database(), restored_database).unwrap();
+    assert_eq!(stored(&installation.open()).await, 20);
+
+    // A second restore, of an older backup, still knows the first loss.
+    fs::remove_dir_all(&path).unwrap();
+    let again = installation.restore(&first).unwrap();
+    assert_eq!(again.sequence, 10);
+    assert!(again.lost.unwrap().at >= lost.at, "{again:?}");
+    assert_ne!(again.store, record.store);
+    fs::remove_dir_all(&path).unwrap();
+    fs::remove_file(installation.at("store.restored")).unwrap();
+    let nothing = installation.restore(&first).unwrap();
+    assert_eq!(nothing.lost.unwrap().at, again.restored_at);
+    assert_eq!(stored(&installation.open()).await, 10);
+}
