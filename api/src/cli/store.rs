@@ -169,8 +169,8 @@ impl Restore {
         let output = Output { json };
         output.fields(&json!({ "data": answer }))?;
         output.note(
-            "Restored. What was stored after the backup is gone: providers may have moved money that \
-             this store does not know of.",
+            "Restored. Everything stored after the backup is gone: providers may have moved money \
+             that this store does not know of.",
         );
         Ok(())
     }

@@ -48,8 +48,8 @@ mod tests {
                 "[secrets]\nmaster_key_file = 'k'\n",
             ),
             (
-                "# was KEY\n[secrets]\nmaster_key = \"KEY\" # now\n[server]\n",
-                "# was (not in backups)\n[secrets]\nmaster_key = \"(not in backups)\" # now\n[server]\n",
+                "# was KEY\n[secrets]\nmaster_key = \"KEY\" # now\n",
+                "# was (not in backups)\n[secrets]\nmaster_key = \"(not in backups)\" # now\n",
             ),
             (
                 "secrets.master_key = 'KEY'",

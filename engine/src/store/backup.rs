@@ -18,9 +18,9 @@ use super::check::{CheckReport, check_copy};
 use super::error::MaintenanceError;
 use super::kv::sqlite;
 use super::mark::{MarkPlace, Point};
-use super::pace::Pace;
 use super::place::{Place, rename_durably, replace_durably, sync_all_below};
 use super::progress::Report;
+use super::throttle::Throttle;
 use super::{Backend, StoreSettings};
 use crate::clock::{Clock, Timestamp};
 use crate::ids::Ids;
@@ -89,7 +89,7 @@ pub fn backup(
     copy_store(
         source.store,
         &draft.0.join(STORE),
-        &mut Pace::new(bytes_per_second),
+        &mut Throttle::new(bytes_per_second),
         report,
     )?;
     let gateways = add_gateways(source.gateways, &draft.0.join(GATEWAYS))?;
@@ -117,7 +117,7 @@ pub fn backup(
 fn copy_store(
     settings: &StoreSettings,
     to: &Path,
-    pace: &mut Pace,
+    throttle: &mut Throttle,
     report: Report<'_>,
 ) -> Result<(), MaintenanceError> {
     let (path, backend) = (&settings.path, settings.backend);
@@ -134,7 +134,7 @@ fn copy_store(
             if let Some(place) = place {
                 backend.verify_log(&place)?; // and let the place go: a server may be started
             }
-            sqlite::copy::copy(&from, &folder, pace, report).map_err(|error| {
+            sqlite::copy::copy(&from, &folder, throttle, report).map_err(|error| {
                 MaintenanceError::Copy {
                     reason: error.to_string(),
                 }
@@ -143,7 +143,7 @@ fn copy_store(
     }
 }
 
-/// Adds the gateways of a folder that another one lacks. Returns the SHA-256 of all that were found.
+/// Adds the gateways of one folder to another. Returns the SHA-256 of each.
 pub(super) fn add_gateways(from: &Path, to: &Path) -> Result<Vec<String>, MaintenanceError> {
     let entries = match fs::read_dir(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -177,7 +177,7 @@ pub(super) fn add_gateways(from: &Path, to: &Path) -> Result<Vec<String>, Mainte
     Ok(hashes)
 }
 
-/// Copies a folder with all that is in it. Links and other special files are left out.
+/// Copies a folder and its content. Links and other special files are left out.
 pub(super) fn copy_files(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
     make_folder(to)?;
     for entry in fs::read_dir(from).map_err(MaintenanceError::file("read", from))? {

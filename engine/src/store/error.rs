@@ -141,8 +141,8 @@ pub enum MaintenanceError {
     #[error("{path} is not a backup that this program can read: {reason}")]
     NotABackup { path: PathBuf, reason: String },
     #[error(
-        "the backup was made of a store with backend \"{found}\" and the settings ask for \"{wanted}\": set \
-         store.backend = \"{found}\""
+        "the backup was made of a store with backend \"{found}\" and the settings ask for \
+         \"{wanted}\": set store.backend = \"{found}\""
     )]
     WrongBackend { found: String, wanted: &'static str },
     /// The copy has faults. It was removed.

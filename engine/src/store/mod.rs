@@ -27,7 +27,6 @@ mod company;
 mod error;
 mod kv;
 mod mark;
-mod pace;
 mod place;
 mod progress;
 mod restore;
@@ -35,6 +34,7 @@ mod restored;
 #[cfg(feature = "simulation")]
 mod simulated;
 mod table;
+mod throttle;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -59,12 +59,12 @@ pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
-pub use self::pace::lower_priority;
 use self::place::Place;
 pub use self::progress::{Progress, Report};
 pub use self::restore::{RestoreTarget, restore};
 pub use self::restored::{Lost, Restored, restored};
 pub use self::table::Table;
+pub use self::throttle::lower_priority;
 use self::writer::{Message, Reopen, Request, Writer};
 use crate::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};
 

@@ -44,7 +44,7 @@ impl Installation {
         // Slow enough for a writer to commit between two steps.
         backup(source, to, 8 * 1024 * 1024, &mut |now| {
             if now.stage == "copy" {
-                assert!(copied <= now.done, "it does not begin anew");
+                assert!(copied <= now.done, "the copy was restarted");
                 copied = now.done;
             }
         })
@@ -174,7 +174,7 @@ async fn a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it_and_
     }
     ends.store(true, Ordering::Release);
     let written = writing.await.unwrap();
-    assert!(written > 430, "it wrote meanwhile: {written}");
+    assert!(written > 430, "no commit during a backup: {written}");
     assert_eq!(stored(&store).await, written as usize);
     drop(store);
     let new = Installation::new(Backend::Sqlite);

@@ -11,24 +11,24 @@ use rusqlite::backup::{Backup, StepResult};
 use super::super::KvError;
 use super::FILE;
 use super::check::{Access, connect};
-use crate::store::pace::Pace;
 use crate::store::progress::{Progress, Report};
+use crate::store::throttle::Throttle;
 
 /// Copies the database in the folder `from` into the folder `to`.
 ///
-/// SQLite begins a copy anew when another process has written between two steps. Here a read
-/// transaction holds the state that is copied, so it never does; the log grows meanwhile.
+/// SQLite restarts a copy when another process has written between two steps. A read transaction
+/// on the source prevents that: it holds the snapshot that is copied. The log grows until its end.
 pub(in crate::store) fn copy(
     from: &Path,
     to: &Path,
-    pace: &mut Pace,
+    throttle: &mut Throttle,
     report: Report<'_>,
 ) -> Result<(), KvError> {
     let source = connect(from, Access::Running)?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let file = to.join(FILE);
     let mut target = Connection::open(&file)?;
-    // Until it is flushed and renamed at the end, nobody takes it for a backup.
+    // The draft is flushed as a whole before it is renamed.
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;
     let page_bytes: u32 = source.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -56,7 +56,7 @@ pub(in crate::store) fn copy(
             File::open(&file)?.sync_data()?;
             unflushed = 0;
         }
-        pace.spend(step);
+        throttle.spend(step);
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Spreads bytes over time.
-pub(super) struct Pace {
+pub(super) struct Throttle {
     /// 0: no limit.
     bytes_per_second: u64,
     /// The time at which the bytes so far are due.
     due: Instant,
 }
 
-impl Pace {
+impl Throttle {
     pub(super) fn new(bytes_per_second: u64) -> Self {
         Self {
             bytes_per_second,
@@ -40,7 +40,7 @@ impl Pace {
 
 /// Lets the threads of a server on the same machine go before the calling thread.
 pub fn lower_priority() {
-    // Without it the work is done all the same.
+    // A failure changes only the priority.
     let _ = rustix::process::nice(NICE);
 }
 
