@@ -246,6 +246,7 @@ fn storage(settings: &Settings, refusals: &mut Refusals) {
                 .to_owned(),
         );
     }
+    backups(settings, refusals);
     let store = settings.store_path();
     if !settings.development && settings.gateways.dir.starts_with(&store) {
         refusals.push(
@@ -266,6 +267,28 @@ fn countries(settings: &Settings, refusals: &mut Refusals) {
         refusals.push(format!(
             "payment.excluded_countries holds `{code}`: each has to be a country's two capital letters (ISO 3166-1), such as BJ"
         ));
+    }
+}
+
+fn backups(settings: &Settings, refusals: &mut Refusals) {
+    let Some(to) = &settings.store.backup_to else {
+        return;
+    };
+    if settings.store.backend != StoreBackend::Sqlite {
+        refusals.push(
+            "store.backup_to needs store.backend `sqlite`: no other backend can be backed up while \
+             the server runs. Leave it out, and run `switchyard store backup` while the server is \
+             stopped"
+                .to_owned(),
+        );
+    }
+    if to.starts_with(settings.store_path()) {
+        refusals.push(
+            "store.backup_to is inside the store's folder: choose one on another disk".to_owned(),
+        );
+    }
+    if settings.store.backup_keep == 0 {
+        refusals.push("store.backup_keep is 0: it has to be 1 or more".to_owned());
     }
 }
 
@@ -307,6 +330,12 @@ fn times(settings: &Settings, refusals: &mut Refusals) {
         settings.server.shutdown_timeout,
         1,
         10 * 60,
+    );
+    within(
+        "store.backup_every",
+        settings.store.backup_every,
+        60,
+        30 * DAY,
     );
     within("webhook.retry_after", settings.webhook.retry_after, 1, DAY);
 }

@@ -101,6 +101,16 @@ const UNSAFE: &[(&str, &str)] = &[
     ("[webhook]\nextra_ports = [0]", "webhook.extra_ports"),
     ("[store]\nbackend = 'memory'", "store.backend"),
     ("[store]\ncache = '1MiB'", "store.cache"),
+    (
+        "[store]\nbackend = 'sled'\nbackup_to = 'b'",
+        "needs store.backend `sqlite`",
+    ),
+    ("[store]\nbackup_to = 'data/store/b'", "store.backup_to"),
+    (
+        "[store]\nbackup_to = 'b'\nbackup_keep = 0",
+        "store.backup_keep",
+    ),
+    ("[store]\nbackup_every = '1s'", "store.backup_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",

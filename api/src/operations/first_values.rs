@@ -24,6 +24,7 @@ pub fn at_start() {
     gauge!("switchyard_gateway_workers").increment(0.0);
     gauge!("switchyard_streams").increment(0.0);
     gauge!("switchyard_exchange_rates_held").increment(0.0);
+    gauge!("switchyard_store_last_backup_timestamp_seconds").increment(0.0);
     gauge!("switchyard_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
@@ -41,6 +42,7 @@ const PLAIN: &[&str] = &[
     "switchyard_disk_reserve_refusals_total",
     "switchyard_exchange_fetches_failed_total",
     "switchyard_exchange_rates_held_total",
+    "switchyard_store_backups_failed_total",
     "switchyard_webhooks_disabled_total",
 ];
 const LABELLED: &[(&str, &str, &[&str])] = &[

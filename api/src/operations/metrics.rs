@@ -166,6 +166,14 @@ fn describe_store() {
     );
     describe_gauge!("switchyard_store_queue", "Commits that wait for the writer");
     describe_gauge!("switchyard_store_available", "1 when the store writes");
+    describe_gauge!(
+        "switchyard_store_last_backup_timestamp_seconds",
+        "Time of the newest scheduled backup, 0 without one"
+    );
+    describe_counter!(
+        "switchyard_store_backups_failed_total",
+        "Scheduled backups that failed"
+    );
 }
 
 fn describe_gateways() {

@@ -4,6 +4,7 @@
 //! anything; requests wait in the port's queue until everything is ready.
 
 mod admission;
+mod backups;
 mod development;
 mod doors;
 mod folders;
@@ -96,6 +97,7 @@ pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     let log = operations::logging::start(&settings)?;
+    let settings_file = source.file.clone();
     tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
         tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
@@ -107,6 +109,9 @@ pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(
         .transpose()?;
     let store = open_store(&settings, loss)?;
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
+    if let Some(schedule) = backups::Schedule::of(&settings, settings_file) {
+        tokio::spawn(schedule.run(Clock::wall()));
+    }
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {
