@@ -19,6 +19,7 @@ mod rates;
 mod reseal;
 mod routing;
 mod serve;
+mod shell;
 mod store;
 mod tokens;
 mod transactions;
@@ -50,7 +51,7 @@ enum Command {
     MasterKey(local::NewMasterKey),
     /// Seal all secrets of a stopped server under a new master key
     Reseal(reseal::Reseal),
-    /// Check, back up and restore the store
+    /// Check, back up, restore and query the store
     #[command(subcommand)]
     Store(store::Store),
     /// Make an operator token for the settings file
@@ -228,6 +229,7 @@ mod tests {
             "switchyard store check --config switchyard.toml --json",
             "switchyard store backup /backups/monday --data d --speed 0",
             "switchyard store restore /backups/monday --config switchyard.toml",
+            "switchyard store shell --backup /backups/monday --json",
             "switchyard apps update --payout-limits {}",
             "switchyard keys create --environment live --kind secret --name server --app app_x",
             "switchyard keys roll key_x --grace 24h",

@@ -75,7 +75,7 @@ impl Output {
 }
 
 /// A table with a heading, columns as wide as their widest value.
-pub fn aligned(rows: &[Value], columns: &[Column]) -> String {
+pub fn aligned(rows: &[Value], columns: &[(&str, &str)]) -> String {
     let heading: Vec<String> = columns
         .iter()
         .map(|(name, _)| name.to_uppercase())

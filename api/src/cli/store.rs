@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, RestoreTarget};
 
 use super::output::{Output, aligned, print, visible};
+use super::shell::Shell;
 use crate::config::{self, Overrides, Settings};
 use crate::serve::store_settings;
 
@@ -21,11 +22,13 @@ pub enum Store {
     Backup(Backup),
     /// Restore a backup where there is no store
     Restore(Restore),
+    /// Query the store or a backup by read-only SQL
+    Shell(Shell),
 }
 
 /// The installation whose store is meant.
 #[derive(Args)]
-struct Installation {
+pub struct Installation {
     /// Settings file of the server
     #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -69,12 +72,13 @@ impl Store {
             Self::Check(check) => check.run(json),
             Self::Backup(backup) => backup.run(json),
             Self::Restore(restore) => restore.run(json),
+            Self::Shell(shell) => shell.run(json),
         }
     }
 }
 
 impl Installation {
-    fn settings(&self) -> anyhow::Result<Settings> {
+    pub fn settings(&self) -> anyhow::Result<Settings> {
         let overrides = Overrides {
             data: self.data.clone(),
             ..Overrides::default()

@@ -148,6 +148,10 @@ pub enum MaintenanceError {
     /// The copy has faults. It was removed.
     #[error("{what} is damaged: {faults}")]
     Damaged { what: String, faults: String },
+    #[error("the backend {backend} has no SQL: only a store with backend sqlite can be queried")]
+    NoSql { backend: String },
+    #[error("the database cannot be queried: {reason}")]
+    Query { reason: String },
     #[error("failed to copy the database: {reason}")]
     Copy { reason: String },
     #[error("failed to {action} {path}")]

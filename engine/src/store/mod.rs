@@ -57,6 +57,7 @@ use self::kv::checksum::WithChecksums;
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
 pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
+pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
 use self::place::Place;

@@ -12,6 +12,7 @@ pub(in crate::store) mod check;
 pub(in crate::store) mod copy;
 pub(in crate::store) mod frames;
 mod log;
+pub(in crate::store) mod query;
 
 use std::collections::BTreeSet;
 use std::fs;

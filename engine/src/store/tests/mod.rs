@@ -6,6 +6,7 @@ mod conformance;
 mod damage;
 mod failure;
 mod log;
+mod shell;
 
 use super::*;
 
