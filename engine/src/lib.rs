@@ -24,6 +24,7 @@ pub mod format;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod gateway;
+pub mod hold;
 pub mod idempotency;
 pub mod ids;
 pub mod language;

@@ -200,6 +200,9 @@ pub const CODES_PER_ATTEMPT: u32 = 5;
 pub const CODE_CHARACTERS: usize = 64;
 /// Attempts of one payment, those that reached nobody included. A payer presses a handful of times; the row grows with each.
 pub const ATTEMPTS_PER_PAYMENT: usize = 50;
+/// Attempts of one transaction at one connection that are looked for after a restore. As many
+/// declines were never made of one: a gateway that reports more declines whatever it is asked for.
+pub const LOST_ATTEMPTS: usize = 10;
 /// Characters of an operator's note.
 pub const NOTE_CHARACTERS: usize = 1_000;
 /// Cases that one request looks at. Cases are rare; a filter that matches none of so many is asked again from there.

@@ -13,6 +13,7 @@ use crate::directory::Directory;
 use crate::engine::{Engine, EngineSettings, Equipment};
 use crate::exchange::{Exchange, FeedSettings};
 use crate::gateway::Gateways;
+use crate::hold::{Hold, Reasons};
 use crate::ids::Ids;
 use crate::records::NewCustomer;
 use crate::store::Store;
@@ -38,6 +39,8 @@ pub struct Wanted {
     pub checkout_attempts: u8,
     /// The same for each public key, from all addresses together.
     pub public_key_requests_per_minute: u32,
+    /// Reasons for a hold of the store.
+    pub hold: Reasons,
     /// The keys of an earlier engine on the same store.
     pub keys: Option<DevelopmentKeys>,
 }
@@ -53,6 +56,7 @@ impl Wanted {
             requests_per_minute: 0,
             checkout_attempts: 1,
             public_key_requests_per_minute: 6_000,
+            hold: Reasons::default(),
             keys: None,
         }
     }
@@ -95,6 +99,8 @@ impl Wanted {
         let exchange = Exchange::load(self.store.clone(), self.clock.clone(), self.feed, true)
             .await
             .unwrap();
+        let hold = Hold::open(self.store.clone(), self.clock.clone(), self.hold);
+        let hold = hold.await.unwrap();
         let directory = Arc::new(Directory::new(&self.settings.service_code));
         let engine = Engine::start(Equipment {
             store: self.store,
@@ -104,6 +110,7 @@ impl Wanted {
             directory,
             clock: self.clock.clone(),
             ids,
+            hold,
             settings: self.settings,
         });
         Bench {

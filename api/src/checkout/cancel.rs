@@ -42,7 +42,9 @@ pub async fn post(visit: Visit) -> Response {
         // The page says what is awaited before it is cancelled.
         Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[]),
         Ok(_) => visit.scene.go("result", &[]),
-        Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
+        Err(EngineError::Refused(refusal)) if refusal != Refusal::Paused => {
+            refused(&visit.scene, &refusal)
+        }
         Err(error) => visit.trouble(&error),
     }
 }

@@ -103,7 +103,9 @@ pub async fn post(visit: Visit, form: Form) -> Response {
             visit.go_with(&answers, "details")
         }
         Err(EngineError::PriceChanged) => visit.go_with_notice(&answers, "confirm", "price"),
-        Err(EngineError::Refused(refusal)) => refused(&visit.scene, &refusal),
+        Err(EngineError::Refused(refusal)) if refusal != Refusal::Paused => {
+            refused(&visit.scene, &refusal)
+        }
         Err(error) => visit.trouble(&error),
     }
 }

@@ -229,6 +229,7 @@ mod tests {
             "nowhere-",
             "too-many-",
             "closed-",
+            "paused-",
         ];
         let unused: Vec<_> = known
             .iter()

@@ -139,7 +139,8 @@ const fn case_message(reason: CaseReason, of_success: bool) -> &'static str {
         CaseReason::LateSuccess
         | CaseReason::FoundAfterNotSent
         | CaseReason::AmbiguousProviderId
-        | CaseReason::NoFinalAnswer => "case-review",
+        | CaseReason::NoFinalAnswer
+        | CaseReason::UnknownAfterRestore => "case-review",
     }
 }
 

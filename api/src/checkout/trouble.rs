@@ -29,6 +29,8 @@ pub enum Trouble {
     TooMany(u64),
     /// The operator disabled the app.
     Closed,
+    /// No attempt starts until an operator releases the app after a restore.
+    Paused,
 }
 
 impl Trouble {
@@ -41,13 +43,14 @@ impl Trouble {
             Self::Nowhere => "nowhere",
             Self::TooMany(_) => "too-many",
             Self::Closed => "closed",
+            Self::Paused => "paused",
         }
     }
 
     const fn status(self) -> StatusCode {
         match self {
             Self::Missing | Self::Nowhere => StatusCode::NOT_FOUND,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::Paused => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -78,6 +81,7 @@ pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Respon
     let mut response = visitor.show(trouble.status(), &page);
     let retry_after = match trouble {
         Trouble::Unavailable => Some(30),
+        Trouble::Paused => Some(60),
         Trouble::TooMany(seconds) => Some(seconds),
         _ => None,
     };

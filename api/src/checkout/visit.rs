@@ -14,7 +14,7 @@ use switchyard_engine::access::App;
 use switchyard_engine::directory::{Country, country};
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::ids::{PaymentId, TransactionId};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_engine::transaction::{ClientContext, Refusal, State};
 
 use super::answers::Answers;
 use super::desk::{Alone, Desk};
@@ -74,6 +74,11 @@ async fn load(
         Err(error) => return Err(answer(&visitor(None), id, &error)),
     };
     let app = engine.access.app(tx.app).ok_or_else(missing)?;
+    if tx.state == State::AwaitingCustomer && !engine.may_start(&tx) {
+        let visitor = visitor(Some(&app));
+        let home = visitor.link(id, "", &[]);
+        return Err(trouble::page(&visitor, Trouble::Paused, Some(home)));
+    }
     Ok(Scene {
         visitor: visitor(Some(&app)),
         tx,
@@ -121,6 +126,9 @@ fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response
     let home = || Some(visitor.link(id, "", &[]));
     match error {
         EngineError::NotFound => return trouble::page(visitor, Trouble::Missing, None),
+        EngineError::Refused(Refusal::Paused) => {
+            return trouble::page(visitor, Trouble::Paused, home());
+        }
         EngineError::AppDisabled => return trouble::page(visitor, Trouble::Closed, home()),
         EngineError::TooManyPrompts(limit) => {
             let wait = limit.retry_after.map_or(60, |wait| wait.as_secs() + 1);

@@ -16,6 +16,7 @@ mod listen;
 mod local;
 mod output;
 mod rates;
+mod release;
 mod reseal;
 mod routing;
 mod serve;
@@ -95,6 +96,8 @@ enum Remote {
     /// What only a person can settle
     #[command(subcommand)]
     Cases(cases::Cases),
+    /// Let attempts start again after a restore, or report what was open
+    Release(release::Release),
     /// Operator tokens that the server keeps
     #[command(subcommand)]
     Tokens(tokens::Tokens),
@@ -168,6 +171,7 @@ impl Remote {
             Self::Routing(routing) => routing.run(&client).await,
             Self::Transactions(transactions) => transactions.run(&client).await,
             Self::Cases(cases) => cases.run(&client).await,
+            Self::Release(release) => release.run(&client).await,
             Self::Rates(rates) => rates.run(&client).await,
             Self::Tokens(tokens) => tokens.run(&client).await,
             Self::Listen(listen) => listen.run(&client).await,
@@ -224,6 +228,7 @@ mod tests {
     fn commands_read_as_people_write_them() {
         for line in [
             "switchyard serve --config switchyard.toml",
+            "switchyard serve --held --accept-loss",
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
             "switchyard reseal --config switchyard.toml --new-key new.key",
             "switchyard store check --config switchyard.toml --json",
@@ -267,6 +272,8 @@ mod tests {
             "switchyard cases list --state closed --reason no_final_answer",
             "switchyard cases show cse_x",
             "switchyard cases close cse_x --note refunded",
+            "switchyard release --report",
+            "switchyard release --app app_x --note compared",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {
             assert!(Line::try_parse_from(line.split(' ')).is_ok(), "{line}");

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::failed;
 use crate::config::{self, Overrides};
-use crate::serve::{self, Failure, Loss, Source};
+use crate::serve::{self, Failure, Loss, Source, Start};
 
 #[derive(Args)]
 pub struct Serve {
@@ -37,6 +37,10 @@ pub struct Serve {
     /// does not know the lost ones: a repeated request moves money a second time
     #[arg(long)]
     accept_loss: bool,
+    /// Start held: send no payout and start no payment attempt until `switchyard release`. A
+    /// restored store starts held without it
+    #[arg(long)]
+    held: bool,
 }
 
 impl Serve {
@@ -61,7 +65,11 @@ impl Serve {
             false => Loss::Refuse,
             true => Loss::Accept,
         };
-        match serve::run(settings, source, loss).await {
+        let start = Start {
+            loss,
+            is_held: self.held,
+        };
+        match serve::run(settings, source, start).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Settings(refusals)) => refused(&refusals),
             Err(Failure::Other(why)) => failed(&why),

@@ -13,6 +13,10 @@ impl From<EngineError> for ApiError {
             EngineError::Refused(Refusal::NotSuccessful(_)) => {
                 Problem::new(ErrorCode::NotSuccessful, error.to_string()).into()
             }
+            EngineError::Refused(refusal @ Refusal::Paused) => {
+                let problem = Problem::new(ErrorCode::ServiceUnavailable, refusal.to_string());
+                Self::new(problem).retry_after(PAUSED_RETRY_SECONDS)
+            }
             // What is left of the refusals: the transaction is not in a state for what was asked.
             EngineError::Refused(refusal) => {
                 Problem::new(ErrorCode::TransactionChanged, refusal.to_string()).into()
@@ -31,6 +35,9 @@ impl From<EngineError> for ApiError {
         }
     }
 }
+
+/// A hold is ended by a person.
+const PAUSED_RETRY_SECONDS: u32 = 60;
 
 /// A velocity limit of payouts that this payout would exceed.
 fn payout_limit(exceeded: Exceeded) -> ApiError {

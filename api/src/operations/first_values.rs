@@ -60,6 +60,7 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
             "success_contradicted",
             "amount_differs",
             "no_final_answer",
+            "unknown_after_restore",
             "late_success",
             "surplus",
             "paid_twice",

@@ -29,7 +29,11 @@ pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Va
         "gateways": if gateways { "ok" } else { "no gateway of a live connection can serve" },
         "shutdown": if stopping { "has begun" } else { "ok" },
     });
-    (status, Json(json!({ "status": word, "checks": checks })))
+    let held = inner.engine.hold.is_held();
+    (
+        status,
+        Json(json!({ "status": word, "held": held, "checks": checks })),
+    )
 }
 
 /// Whether the gateway of some live connection takes new attempts. A new installation has no live

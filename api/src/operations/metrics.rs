@@ -82,6 +82,10 @@ fn describe() {
         "switchyard_submissions_away",
         "Calls to gateways that have not come back"
     );
+    describe_gauge!(
+        "switchyard_held",
+        "1 while attempts of some app wait for a release after a restore"
+    );
     describe_gateways();
     describe_breakers();
     describe_outbox();

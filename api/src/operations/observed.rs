@@ -19,6 +19,7 @@ pub async fn observe(engine: &Engine, folders: &[(&'static str, PathBuf)]) {
     gauge!("switchyard_store_available").set(if store.available { 1.0 } else { 0.0 });
     gauge!("switchyard_actors_live").set(engine.live_actors() as f64);
     gauge!("switchyard_submissions_away").set(engine.submissions_away() as f64);
+    gauge!("switchyard_held").set(if engine.hold.is_held() { 1.0 } else { 0.0 });
     match open_cases(&engine.store).await {
         Ok(open) => gauge!("switchyard_cases_open").set(open as f64),
         Err(error) => tracing::warn!(%error, "failed to count open cases"),

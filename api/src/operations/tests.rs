@@ -15,6 +15,7 @@ use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
+use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
 use tower::ServiceExt as _;
@@ -33,6 +34,9 @@ async fn engine() -> Engine {
     )
     .await
     .unwrap();
+    let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
+        .await
+        .unwrap();
     let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
         .await
         .unwrap();
@@ -44,6 +48,7 @@ async fn engine() -> Engine {
         directory: Arc::new(Directory::new("switchyard")),
         clock,
         ids,
+        hold,
         settings: EngineSettings::default(),
     })
     .unwrap()

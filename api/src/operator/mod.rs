@@ -19,6 +19,7 @@ mod form;
 mod gateways;
 #[cfg(test)]
 mod guarded;
+mod hold;
 mod input;
 mod keys;
 mod provider_ids;
@@ -102,6 +103,7 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
         .merge(rates::routes())
         .merge(by_hand::routes())
         .merge(cases::routes())
+        .merge(hold::routes())
         .route("/apps/{app}/transactions", get(transactions::list))
         .route("/transactions/{transaction}", get(transactions::show))
         .route("/apps/{app}/events", get(events::stream))

@@ -15,6 +15,7 @@ use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
+use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
 use tower::ServiceExt as _;
@@ -54,6 +55,9 @@ impl World {
             url,
             ..FeedSettings::default()
         };
+        let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
+            .await
+            .unwrap();
         let exchange = Exchange::load(store.clone(), clock.clone(), feed, true)
             .await
             .unwrap();
@@ -65,6 +69,7 @@ impl World {
             directory: Arc::new(Directory::new("switchyard")),
             clock,
             ids,
+            hold,
             settings: EngineSettings::default(),
         })
         .unwrap();

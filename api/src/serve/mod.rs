@@ -31,6 +31,7 @@ use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::format::ensure_format;
 use switchyard_engine::gateway::FolderWatch;
+use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::mail::MailSettings;
@@ -70,11 +71,19 @@ pub enum Loss {
     Accept,
 }
 
+/// Special ways to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    pub loss: Loss,
+    /// Hold the store: no attempt starts until an operator releases it.
+    pub is_held: bool,
+}
+
 /// Serves until a signal ends it. `source`: where the settings came from, for SIGHUP.
 ///
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
-pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(), Failure> {
+pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result<(), Failure> {
     // From here on a hang-up does not kill the server, even one that comes while it starts.
     let hangups = signal(SignalKind::hangup())?;
     let started_with = settings.clone();
@@ -107,7 +116,10 @@ pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
-    let store = open_store(&settings, loss)?;
+    let store = (
+        open_store(&settings, start.loss)?,
+        reasons(&settings, start)?,
+    );
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
     if let Some(schedule) = backups::Schedule::of(&settings, settings_file) {
         tokio::spawn(schedule.run(Clock::wall()));
@@ -136,6 +148,7 @@ pub async fn run(mut settings: Settings, source: Source, loss: Loss) -> Result<(
         "Switchyard serves."
     );
     warn_of_unnamed_proxy(&settings);
+    warn_of_hold(&engine);
     if let Some(keys) = keys {
         development::welcome(&settings, &keys)?;
     }
@@ -155,6 +168,31 @@ fn warn_of_unnamed_proxy(settings: &Settings) {
              client address count all clients behind a proxy as one; name the proxy's address"
         );
     }
+}
+
+/// Says that the store is held, and how that ends.
+fn warn_of_hold(engine: &Engine) {
+    let Some(held) = engine.hold.state() else {
+        return;
+    };
+    if held.released.is_some() {
+        return;
+    }
+    tracing::warn!(
+        since = %held.since,
+        "HELD: no payout is sent and no payment attempt starts. Read `switchyard release --report`, \
+         then run `switchyard release`"
+    );
+}
+
+/// The reasons to hold the store: its restore, an accepted loss, an order.
+fn reasons(settings: &Settings, start: Start) -> anyhow::Result<Reasons> {
+    let path = settings.store_path();
+    let damaged = || format!("the record of the restore of {} is damaged", path.display());
+    Ok(Reasons {
+        restored: store::restored(&path).with_context(damaged)?,
+        is_ordered: start.is_held || start.loss == Loss::Accept,
+    })
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
@@ -268,12 +306,13 @@ fn open_store(settings: &Settings, loss: Loss) -> Result<Store, OpenError> {
 /// Starts the engine on the store, in development mode with its seeded keys.
 async fn start_engine(
     settings: &Settings,
-    store: Store,
+    (store, reasons): (Store, Reasons),
     vault: Vault,
     ids: Ids,
 ) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
     let clock = Clock::wall();
     ensure_format(&store).await?;
+    let hold = Hold::open(store.clone(), clock.clone(), reasons).await?;
     let options = access_options(settings);
     let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;
     let keys = match settings.development {
@@ -290,6 +329,7 @@ async fn start_engine(
         directory: Arc::new(Directory::new(&settings.service.code)),
         clock,
         ids,
+        hold,
         settings: engine_settings(settings),
     })?;
     Ok((engine, keys, folder))

@@ -11,7 +11,7 @@ use super::input;
 use super::running::Away;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::{Call, CallEnd, Journal, Operation};
+use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
 use crate::ids::AttemptId;
 use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
@@ -203,8 +203,8 @@ async fn ask_gateway(
             candidate.gateway
         ));
     };
-    if operation.submits() && engine.access.is_closed(candidate.connection) {
-        return unsent("The connection was switched off meanwhile.".to_owned());
+    if let Some(why) = kept_back(engine, attempt, operation, &version) {
+        return unsent(why.to_owned());
     }
     let config = match engine.connection_config(tx, attempt) {
         Ok(config) => config,
@@ -232,6 +232,32 @@ async fn ask_gateway(
         },
     };
     engine.gateways.call(call).await
+}
+
+/// Reason for which the gateway is not called now.
+fn kept_back(
+    engine: &Engine,
+    attempt: &Attempt,
+    operation: Operation,
+    version: &Version,
+) -> Option<&'static str> {
+    if operation.submits() && engine.access.is_closed(attempt.candidate.connection) {
+        return Some("The connection was switched off meanwhile.");
+    }
+    let is_denial_worthless = is_unknown(engine, attempt) && !can_find(version, attempt);
+    is_denial_worthless.then_some("The gateway finds no attempt by our reference alone.")
+}
+
+/// Whether the engine before a restore may have submitted the attempt, and kept a state for it that
+/// this store does not have.
+fn is_unknown(engine: &Engine, attempt: &Attempt) -> bool {
+    let may_have_left = || engine.may_have_left_before(attempt).is_some();
+    attempt.presumed || (attempt.cut_off && may_have_left())
+}
+
+/// Whether a gateway finds an attempt of which it kept nothing.
+fn can_find(version: &Version, attempt: &Attempt) -> bool {
+    !attempt.gateway_state.is_null() || version.manifest.capabilities.query_by_reference
 }
 
 /// What a submission came to that broke off is for the journal to say, as after a death of the whole process: nothing is out any more, and

@@ -13,7 +13,7 @@ use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
-    Action, CaseReason, Event, EventName, Recorded, Transaction, actions, evolve,
+    Action, Attempt, CaseReason, Event, EventName, Recorded, Transaction, actions, evolve,
 };
 use crate::webhook;
 
@@ -54,6 +54,15 @@ impl Step {
             actions: asked,
             now,
         }
+    }
+
+    /// The attempts that the step begins.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = &Attempt> {
+        let begun = |recorded: &Recorded| match &recorded.event {
+            Event::AttemptStarted { attempt } => self.after.attempt(attempt.id),
+            _ => None,
+        };
+        self.events.iter().filter_map(begun)
     }
 
     /// The first step of a transaction.

@@ -228,6 +228,9 @@ async fn contained(work: impl Future<Output = ()>) {
 }
 
 async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
+    if engine.waits_for_release(timer.transaction) {
+        return;
+    }
     lock(state).wakes += 1;
     #[cfg(test)]
     engine.faults.strike("wake");

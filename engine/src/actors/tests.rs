@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::engine::{EngineError, NewPayment, NewPayout};
-use crate::gateway::Gateways;
+use crate::gateway::{Gateways, exchanges};
+use crate::hold::Reasons;
 use crate::records::{self, Kind, ListQuery};
 use crate::store::{Batch, Direction, Store, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
@@ -110,6 +111,11 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
 
 /// An engine that starts on what another left behind. `was_sent`: the attempt's request may have left.
 async fn starts_on(left: &World, was_sent: bool) -> Bench {
+    starts_held_on(left, was_sent, Reasons::default()).await
+}
+
+/// The same, on a store that may have been restored.
+async fn starts_held_on(left: &World, was_sent: bool, hold: Reasons) -> Bench {
     let store = Store::memory();
     crate::format::ensure_format(&store).await.unwrap();
     let mut batch = Batch::new();
@@ -128,6 +134,7 @@ async fn starts_on(left: &World, was_sent: bool) -> Bench {
     let wanted = Wanted {
         store,
         clock: Clock::manual(left.now),
+        hold,
         ..Wanted::with(Gateways::default())
     };
     wanted.start().await
@@ -140,6 +147,23 @@ fn interrupted() -> World {
     assert_eq!(left.tx.state, State::AwaitingGateway);
     left.wait(1);
     left
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_of_before_a_restore_may_have_left_although_the_journal_says_nothing() {
+    let left = interrupted();
+    let hold = Reasons {
+        is_ordered: true,
+        ..Reasons::default()
+    };
+    let bench = starts_held_on(&left, false, hold).await;
+    let id = left.tx.id;
+    let tx = until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
+    assert_eq!(tx.state, State::InDoubt);
+    let noted = exchanges(&bench.engine.store, id, left.current()).await;
+    let noted = noted.unwrap();
+    assert_eq!(noted[0].at, left.now, "not found counts from here");
+    assert!(noted[0].mutates);
 }
 
 #[tokio::test(flavor = "multi_thread")]

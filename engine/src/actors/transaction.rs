@@ -16,7 +16,8 @@ use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
-    Command, Context as Decision, Due, Transaction, decide, due, may_recover, recovery,
+    Attempt, Command, Context as Decision, Due, Route, Transaction, decide, due, may_recover,
+    recovery,
 };
 
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
@@ -201,7 +202,9 @@ async fn make(
         attempt: AttemptId::new(engine.ids.ulid(now)),
         reference: engine.ids.uuid(),
         case: CaseId::new(engine.ids.ulid(now)),
+        references: engine.references(tx, &command),
         onward: engine.onward(tx, &command),
+        permit: engine.permit(tx),
     };
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
@@ -221,15 +224,26 @@ async fn make(
     let Some(step) = decided? else {
         return Ok(None);
     };
+    let mut batch = Batch::new();
+    for attempt in step.begun().filter(|attempt| attempt.presumed) {
+        note_unknown(engine, tx, attempt, &mut batch);
+    }
     // Before the commit: whoever sees the attempt stored must also see that its submission is about to leave.
     let away = calls::announce(engine, &step);
-    match commit(engine, Batch::new(), &step).await {
+    match commit(engine, batch, &step).await {
         Ok(()) => {}
         Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
         Err(error) => return Err(error.into()),
     }
     calls::begin(engine, &step, away, code);
     Ok(Some(step.after))
+}
+
+/// Notes in the journal that an engine of before the hold may have submitted an attempt.
+fn note_unknown(engine: &Engine, tx: &Transaction, attempt: &Attempt, batch: &mut Batch) {
+    if let Some(until) = engine.may_have_left_before(attempt) {
+        gateway::note_unknown(batch, tx.id, attempt, until);
+    }
 }
 
 fn note_panic(id: TransactionId) {
@@ -258,9 +272,18 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
     let attempt = match due(tx, in_flight, engine.clock.now()) {
         Due::Nothing => return Ok(None),
         Due::Wake => return Ok(Some(Command::Wake)),
+        // A route is counted by breakers, so there is none where it would not be used.
+        Due::Dispatch if !engine.may_start(tx) => {
+            return Ok(Some(Command::Dispatch(Route::default())));
+        }
         Due::Dispatch => return Ok(Some(Command::Dispatch(engine.route_payout(tx)))),
         Due::Recover(attempt) => attempt,
     };
+    let mut batch = Batch::new();
+    if let Some(attempt) = current {
+        note_unknown(engine, tx, attempt, &mut batch);
+    }
+    engine.store.commit(batch).await?;
     let recovered = gateway::recover(&engine.store, tx.id, attempt).await;
     let maybe_sent =
         !matches!(recovered, Ok(Recovered::NothingSent)) && !is_planted(Fault::RecoveryBlind);

@@ -195,7 +195,7 @@ impl Engine {
         })
     }
 
-    fn offer(
+    pub(super) fn offer(
         &self,
         connection: &Connection,
         kind: Kind,
@@ -260,7 +260,7 @@ impl Engine {
     }
 
     /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
-    fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
+    pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways.current(&self.settings.sandbox_gateway)?;
         if !version.serves(direction(kind), method) {
             return None;
@@ -328,7 +328,7 @@ pub(super) fn sandbox_connection(app: AppId) -> ConnectionId {
     ConnectionId::new(app.ulid())
 }
 
-const fn direction(kind: Kind) -> Direction {
+pub(super) const fn direction(kind: Kind) -> Direction {
     match kind {
         Kind::Payment => Direction::Collect,
         Kind::Payout => Direction::Payout,

@@ -53,6 +53,9 @@ impl Engine {
         if !self.may_move_money(tx.app) {
             return Err(EngineError::AppDisabled);
         }
+        if tx.state == State::AwaitingCustomer && !self.may_start(&tx) {
+            return Err(Refusal::Paused.into());
+        }
         let mut price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;

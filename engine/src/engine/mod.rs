@@ -7,12 +7,14 @@ mod confirm;
 mod connections;
 mod error;
 mod fields;
+mod hold_report;
 mod initialize;
 mod lookups;
 mod operator;
 mod price;
 mod prompt;
 mod prospect;
+mod restored;
 mod route;
 mod settings;
 mod simulate;
@@ -31,6 +33,7 @@ use tokio::task::AbortHandle;
 pub use confirm::Choice;
 pub use error::EngineError;
 pub use fields::FieldProblem;
+pub use hold_report::{Answered, HoldReport, Progress};
 pub use initialize::{NewPayment, NewPayout};
 pub use lookups::ProviderIds;
 pub use operator::Checked;
@@ -49,6 +52,7 @@ use crate::directory::Directory;
 use crate::egress::Names;
 use crate::exchange::Exchange;
 use crate::gateway::Gateways;
+use crate::hold::Hold;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
 use crate::quota::Quotas;
@@ -74,6 +78,7 @@ pub struct Parts {
     pub settings: Arc<EngineSettings>,
     pub webhooks: Webhooks,
     pub mails: Mails,
+    pub hold: Hold,
     pub(crate) quotas: Quotas,
     pub(crate) callbacks: Callbacks,
     pub(crate) runtime: Handle,
@@ -100,6 +105,7 @@ pub struct Equipment {
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub ids: Ids,
+    pub hold: Hold,
     pub settings: EngineSettings,
 }
 
@@ -135,6 +141,7 @@ impl Engine {
             directory: with.directory,
             clock: with.clock,
             ids: with.ids,
+            hold: with.hold,
             settings: Arc::new(with.settings),
             runtime: Handle::current(),
             house,
@@ -153,6 +160,9 @@ impl Engine {
         }));
         let _ = engine.scheduler.set(start_scheduler(&engine));
         callback::start(&engine);
+        if engine.hold.state().is_some() {
+            engine.runtime.spawn(engine.clone().ask_for_unknown());
+        }
         Ok(engine)
     }
 

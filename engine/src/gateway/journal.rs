@@ -126,6 +126,28 @@ pub async fn exchanges(
         .collect())
 }
 
+/// Notes that another engine may have submitted `attempt` until a time: the one that ran on after
+/// the backup from which this store was restored. Twice is as good as once.
+pub fn note_unknown(
+    batch: &mut Batch,
+    transaction: TransactionId,
+    attempt: &Attempt,
+    until: Timestamp,
+) {
+    let exchange = Exchange {
+        at: until,
+        gateway: attempt.candidate.gateway.clone(),
+        operation: "unknown".to_owned(),
+        duration_ms: Some(0),
+        error: Some("it may have been submitted after the backup of this store".to_owned()),
+        ..unreadable()
+    };
+    let at = until.as_micros();
+    let (attempt, number) = (attempt.id, 0);
+    let key = format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-unknown");
+    batch.put(Table::Journal, key, written(&exchange));
+}
+
 /// One call's pen.
 pub(super) struct Scribe<'c> {
     journal: Option<&'c Journal>,

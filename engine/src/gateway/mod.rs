@@ -61,7 +61,9 @@ use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::Scribe;
 use self::journal::rules::Asked;
-pub use self::journal::{Exchange, Journal, Recovered, Stage, exchanges, recover, recovered_state};
+pub use self::journal::{
+    Exchange, Journal, Recovered, Stage, exchanges, note_unknown, recover, recovered_state,
+};
 use self::life::Life;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::life::Shelf;

@@ -44,6 +44,8 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
     match event {
         Event::Initiated if payment => vec![Action::Announce(EventName::PaymentInitiated)],
         Event::Initiated => vec![Action::Announce(EventName::PayoutInitiated)],
+        // It may have been submitted already: only its query, an event of its own, leaves.
+        Event::AttemptStarted { attempt } if attempt.presumed => Vec::new(),
         Event::AttemptStarted { attempt } => vec![Action::Submit {
             attempt: attempt.id,
         }],

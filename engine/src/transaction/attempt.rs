@@ -24,6 +24,10 @@ pub struct Attempt {
     pub candidate: Candidate,
     /// The attempt whose place this one took, when it was declined or not sent inside the same confirmation.
     pub follows: Option<AttemptId>,
+    /// Presumed: the attempt may have been made after the backup from which the store was restored.
+    /// It is queried and never submitted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub presumed: bool,
     pub method: String,
     /// ISO 3166-1 alpha-2, as the payer chose.
     pub country: Option<String>,
@@ -80,6 +84,16 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Whether it was presumed, and its provider never had it.
+    pub fn was_never_made(&self) -> bool {
+        self.presumed && self.state == AttemptState::NotSent
+    }
+
+    /// Whether nothing ever left under its reference: its own connection may use it again.
+    pub fn surely_never_left(&self) -> bool {
+        self.state == AttemptState::NotSent && self.last_query_at.is_none()
+    }
+
     /// Name of the payer's field that was refused before anything was sent.
     pub fn refused_field(&self) -> Option<&str> {
         self.decline.as_ref()?.field.as_deref()

@@ -125,8 +125,42 @@ pub struct Context {
     pub attempt: AttemptId,
     pub reference: Uuid,
     pub case: CaseId,
+    /// References of the connections at which an attempt may start. Elsewhere it is `reference`.
+    pub references: Vec<(ConnectionId, Uuid)>,
     /// What an attempt that may end now could go on to, as it stands at this moment. Plans are older than that.
     pub onward: Vec<Onward>,
+    pub permit: Permit,
+}
+
+/// Whether attempts may start. A store that was restored from a backup does not know the attempts
+/// that were made after it.
+#[derive(Clone, Debug, Default)]
+pub struct Permit {
+    /// The app waits for its release: no attempt starts.
+    pub is_held: bool,
+    /// When the app was released. Time before that is no delay of a gateway.
+    pub released_at: Option<Timestamp>,
+    /// Connections at which unknown attempts may have been made. No attempt starts before each of
+    /// them has been asked. Also the connection of the open attempt, under its next reference.
+    pub unasked: Vec<Unasked>,
+}
+
+/// A connection that is to be asked for an attempt that this store does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unasked {
+    pub candidate: Candidate,
+    /// Reference that the unknown attempt has if it was made.
+    pub reference: Uuid,
+    /// A method of the transaction that the connection's gateway serves.
+    pub method: String,
+    /// Whether its gateway finds an attempt by our reference alone, and *not found* becomes final.
+    pub can_be_asked: bool,
+}
+
+impl Permit {
+    pub fn is_free(&self) -> bool {
+        !self.is_held && self.unasked.is_empty()
+    }
 }
 
 /// A connection of an earlier plan, looked at once more.
@@ -146,6 +180,12 @@ impl Context {
             .find(|seen| seen.connection == candidate.connection);
         seen.map_or_else(|| Ok(candidate.clone()), |seen| seen.standing.clone())
     }
+
+    /// The reference of an attempt that starts at `connection` now.
+    pub(super) fn reference_at(&self, connection: ConnectionId) -> Uuid {
+        let own = self.references.iter().find(|(at, _)| *at == connection);
+        own.map_or(self.reference, |(_, reference)| *reference)
+    }
 }
 
 /// Why a command was not carried out. When several hold, the first in this order is given.
@@ -161,6 +201,8 @@ pub enum Refusal {
     AttemptUnderWay,
     #[error("Money was reported for an earlier attempt; it is being reviewed. Do not pay again.")]
     Held,
+    #[error("Payments are paused for a moment. Nothing was taken; try again later.")]
+    Paused,
     #[error("The time to pay has run out.")]
     Expired,
     #[error("The attempt is too young to be given up: wait for its usual time to pass twice.")]

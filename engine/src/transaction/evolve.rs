@@ -18,12 +18,9 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.customer = (**customer).clone();
             tx.context = context.clone();
         }
-        Event::AttemptStarted { attempt } => {
-            tx.attempts.push((**attempt).clone());
-            tx.pending_at.get_or_insert(now);
-            tx.state = State::AwaitingGateway;
-        }
+        Event::AttemptStarted { attempt } => start(&mut tx, attempt, now),
         Event::Succeeded => {
+            tx.pending_at.get_or_insert(now);
             tx.success_at = Some(now);
             tx.state = State::Succeeded;
         }
@@ -59,6 +56,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::CaseOpened { case } => tx.cases.push(case.clone()),
         Event::AttemptPending { attempt, .. } => {
             tx.state = State::AwaitingProvider;
+            tx.pending_at.get_or_insert(now);
             change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
         Event::AttemptInDoubt { attempt, .. } => {
@@ -77,6 +75,18 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         }
     }
     tx
+}
+
+/// A presumed attempt is in doubt from its beginning, and pending only when its provider has it.
+fn start(tx: &mut Transaction, attempt: &Attempt, now: Timestamp) {
+    tx.attempts.push(attempt.clone());
+    tx.state = match attempt.presumed {
+        true => State::InDoubt,
+        false => State::AwaitingGateway,
+    };
+    if !attempt.presumed {
+        tx.pending_at.get_or_insert(now);
+    }
 }
 
 fn change(tx: &mut Transaction, id: AttemptId, with: impl FnOnce(&mut Attempt)) {

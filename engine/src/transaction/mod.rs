@@ -33,7 +33,9 @@ pub(crate) mod tests;
 
 pub use action::{Action, MailTo, actions};
 pub use attempt::{AfterCallOff, Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
-pub use command::{CancelledBy, Command, Confirm, Context, Counted, Onward, Refusal, Route};
+pub use command::{
+    CancelledBy, Command, Confirm, Context, Counted, Onward, Permit, Refusal, Route, Unasked,
+};
 pub use decide::decide;
 pub use decision::{Considered, Decision, HealthNumbers, RuleUsed, Skipped};
 pub use due::{Due, due, may_recover, recovery};

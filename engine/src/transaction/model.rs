@@ -176,10 +176,13 @@ pub enum CaseReason {
     AmountDiffers,
     /// The provider has not given a final answer for three days.
     NoFinalAnswer,
+    /// An attempt may have been made after the backup from which the store was restored, and its
+    /// gateway cannot find it.
+    UnknownAfterRestore,
 }
 
 impl CaseReason {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::MoneyAfterTheEnd,
         Self::FoundAfterNotSent,
         Self::LateSuccess,
@@ -190,6 +193,7 @@ impl CaseReason {
         Self::SuccessContradicted,
         Self::AmountDiffers,
         Self::NoFinalAnswer,
+        Self::UnknownAfterRestore,
     ];
 
     /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts while
@@ -211,7 +215,10 @@ impl CaseReason {
             | Self::ContradictingSuccess
             | Self::SuccessContradicted
             | Self::AmountDiffers => true,
-            Self::FoundAfterNotSent | Self::AmbiguousProviderId | Self::NoFinalAnswer => false,
+            Self::FoundAfterNotSent
+            | Self::AmbiguousProviderId
+            | Self::NoFinalAnswer
+            | Self::UnknownAfterRestore => false,
         }
     }
 
@@ -227,6 +234,7 @@ impl CaseReason {
             Self::SuccessContradicted => "success_contradicted",
             Self::AmountDiffers => "amount_differs",
             Self::NoFinalAnswer => "no_final_answer",
+            Self::UnknownAfterRestore => "unknown_after_restore",
         }
     }
 }
@@ -234,8 +242,11 @@ impl CaseReason {
 impl Transaction {
     pub fn status(&self) -> Status {
         match &self.state {
-            State::AwaitingCustomer if self.attempts.is_empty() => Status::Initiated,
-            State::AwaitingDispatch if self.attempts.is_empty() => Status::Initiated,
+            State::AwaitingCustomer | State::AwaitingDispatch
+                if self.attempts.iter().all(Attempt::was_never_made) =>
+            {
+                Status::Initiated
+            }
             State::AwaitingCustomer
             | State::AwaitingDispatch
             | State::AwaitingGateway
@@ -266,9 +277,11 @@ impl Transaction {
         }
     }
 
-    /// The attempt that counts: the last one that was started.
+    /// The attempt that counts: the last one that was started. A presumed one that was never made
+    /// does not count.
     pub fn current_attempt(&self) -> Option<&Attempt> {
-        self.attempts.last()
+        let mut latest = self.attempts.iter().rev();
+        latest.find(|attempt| !attempt.was_never_made())
     }
 
     /// The attempt that decides the transaction's outcome: the one that succeeded, on hold the one
@@ -342,7 +355,8 @@ impl Transaction {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),
             State::AwaitingDispatch => {
-                let rounds = self.rounds().count();
+                let is_made = |round: &&[Attempt]| !round.iter().all(|attempt| attempt.presumed);
+                let rounds = self.rounds().filter(is_made).count();
                 Some(self.updated_at.plus(schedule::wait_before_dispatch(rounds)))
             }
             State::AwaitingGateway => Some(self.updated_at.plus(schedule::GATEWAY_WATCH)),

@@ -147,8 +147,8 @@ impl Transaction {
 
     /// The attempt that the case is about.
     pub fn attempt_of(&self, case: &Case) -> Option<&Attempt> {
-        self.attempts
-            .iter()
-            .find(|attempt| attempt.reference == case.reference)
+        // An attempt that never left may have lent its reference to a later one.
+        let mut latest = self.attempts.iter().rev();
+        latest.find(|attempt| attempt.reference == case.reference)
     }
 }

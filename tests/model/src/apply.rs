@@ -10,9 +10,9 @@ use crate::secret::Secret;
 use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_lie, is_unsent};
 use crate::transaction::{
     Action, AttemptKey, ByOperator, ClientContext, Command, Confirm, Context, Decline,
-    DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome, Price, Refusal,
-    Resolution, Route, State, Transaction, Verdict, actions, decide, due, evolve, identify,
-    is_unmistakable, may_recover, next_candidates, recovery,
+    DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome, Permit, Price,
+    Refusal, Resolution, Route, State, Transaction, Verdict, actions, decide, due, evolve,
+    identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
 use crate::world::{Scope, Side, Submission, Truth, World};
 
@@ -190,7 +190,9 @@ pub fn context(tx: &Transaction, command: &Command, standing: Standing) -> Conte
         attempt: attempt_id(tx.attempts.len()),
         reference: reference(tx.attempts.len()),
         case: case_id(tx.cases.len()),
+        references: Vec::new(),
         onward: onward(tx, command, standing),
+        permit: Permit::default(),
     }
 }
 

@@ -15,10 +15,11 @@ pub const fn reason_code(reason: CaseReason) -> u8 {
         CaseReason::ContradictingSuccess => 7,
         CaseReason::AmbiguousProviderId => 8,
         CaseReason::FoundAfterNotSent => 9,
+        CaseReason::UnknownAfterRestore => 10,
     }
 }
 
-pub const REASONS: [CaseReason; 10] = [
+pub const REASONS: [CaseReason; 11] = [
     CaseReason::MoneyAfterTheEnd,
     CaseReason::SuccessContradicted,
     CaseReason::AmountDiffers,
@@ -29,6 +30,7 @@ pub const REASONS: [CaseReason; 10] = [
     CaseReason::ContradictingSuccess,
     CaseReason::AmbiguousProviderId,
     CaseReason::FoundAfterNotSent,
+    CaseReason::UnknownAfterRestore,
 ];
 
 pub const fn submission_code(submission: Submission) -> u8 {

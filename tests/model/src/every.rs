@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::apply::{context, outcome};
-use crate::base::{IDS, NOW, SECOND, Sum, attempt_id, candidate, case_id, customer, earlier};
+use crate::base::{
+    IDS, NOW, SECOND, Sum, attempt_id, candidate, case_id, customer, earlier, reference,
+};
 use crate::key::decoded_action;
 use crate::promises::{Promise, is_final};
 use crate::rules::Rules;
@@ -13,20 +15,29 @@ use crate::secret::Secret;
 use crate::steps::{Said, Shown, Standing, What};
 use crate::transaction::{
     ByOperator, CancelledBy, Captured, ClientContext, Command, Confirm, Event, Operator, Order,
-    Outcome, Price, Resolution, Route, Transaction, Verdict, decide, evolve,
+    Outcome, Permit, Price, Resolution, Route, Transaction, Unasked, Verdict, decide, evolve,
 };
 
 /// Asks `tx` all commands. Returns the promise that an answer breaks.
 pub fn ask_all(tx: &Transaction, rules: &mut Rules) -> Option<Promise> {
+    let free = Permit::default;
+    let held = Permit {
+        is_held: true,
+        ..free()
+    };
     let contexts = [
-        (Standing::Able, NOW),
-        (Standing::Off, NOW),
-        (Standing::Able, earlier()),
+        (Standing::Able, NOW, free()),
+        (Standing::Off, NOW, free()),
+        (Standing::Able, earlier(), free()),
+        (Standing::Able, NOW, held),
+        (Standing::Able, NOW, unasked(true)),
+        (Standing::Off, NOW, unasked(false)),
     ];
     for command in commands(tx) {
-        for (standing, now) in contexts {
-            let mut context = context(tx, &command, standing);
-            context.now = now;
+        for (standing, now, permit) in &contexts {
+            let mut context = context(tx, &command, *standing);
+            context.now = *now;
+            context.permit = permit.clone();
             let asked = || decide(tx, command.clone(), &context);
             let Ok(decided) = catch_unwind(AssertUnwindSafe(asked)) else {
                 return Some(Promise::EveryCommandIsAnswered);
@@ -40,6 +51,20 @@ pub fn ask_all(tx: &Transaction, rules: &mut Rules) -> Option<Promise> {
         }
     }
     None
+}
+
+/// A restored store that has not asked a connection.
+fn unasked(can_be_asked: bool) -> Permit {
+    let unasked = Unasked {
+        candidate: candidate(0),
+        reference: reference(usize::from(u8::MAX)),
+        method: String::new(),
+        can_be_asked,
+    };
+    Permit {
+        unasked: vec![unasked],
+        ..Permit::default()
+    }
 }
 
 /// Applies the events. `as_stored`: also as they are read back from the store.

@@ -167,6 +167,7 @@ const fn case_opened(reason: CaseReason) -> &'static str {
         CaseReason::SuccessContradicted => "case_opened success_contradicted",
         CaseReason::AmountDiffers => "case_opened amount_differs",
         CaseReason::NoFinalAnswer => "case_opened no_final_answer",
+        CaseReason::UnknownAfterRestore => "case_opened unknown_after_restore",
     }
 }
 
@@ -177,6 +178,7 @@ pub const fn refusal(refusal: &Refusal) -> &'static str {
         Refusal::AlreadyEnded(_) => "already_ended",
         Refusal::AttemptUnderWay => "attempt_under_way",
         Refusal::Held => "held",
+        Refusal::Paused => "paused",
         Refusal::TooEarly => "too_early",
         Refusal::CannotCallOff => "cannot_call_off",
         Refusal::CaseHolds => "case_holds",
@@ -202,12 +204,13 @@ pub const fn refusal(refusal: &Refusal) -> &'static str {
 }
 
 /// The names of all refusals.
-pub const REFUSALS: [&str; 26] = [
+pub const REFUSALS: [&str; 27] = [
     "not_a_payment",
     "not_a_payout",
     "already_ended",
     "attempt_under_way",
     "held",
+    "paused",
     "too_early",
     "cannot_call_off",
     "case_holds",

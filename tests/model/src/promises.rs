@@ -204,7 +204,9 @@ fn is_about_money(reason: CaseReason) -> bool {
         | CaseReason::ContradictingSuccess
         | CaseReason::SuccessContradicted
         | CaseReason::AmountDiffers => true,
-        CaseReason::AmbiguousProviderId | CaseReason::NoFinalAnswer => false,
+        CaseReason::AmbiguousProviderId
+        | CaseReason::NoFinalAnswer
+        | CaseReason::UnknownAfterRestore => false,
     }
 }
 

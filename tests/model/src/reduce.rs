@@ -89,7 +89,10 @@ fn is_settled(world: &World, scope: &Scope, number: usize) -> bool {
 }
 
 const fn is_about_time(reason: CaseReason) -> bool {
-    matches!(reason, CaseReason::NoFinalAnswer)
+    matches!(
+        reason,
+        CaseReason::NoFinalAnswer | CaseReason::UnknownAfterRestore
+    )
 }
 
 fn settle(world: &mut World, number: usize) {

@@ -11,6 +11,7 @@ use switchyard_engine::engine::{
     Choice, Engine, EngineError, EngineSettings, Equipment, NewPayment, NewPayout,
 };
 use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
 use switchyard_engine::ids::{Ids, TransactionId};
 use switchyard_engine::money::Amount;
@@ -114,6 +115,8 @@ impl Life<'_> {
         let access = access.await.expect("what is on the disk can be read");
         let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), false);
         let exchange = exchange.await.expect("what is on the disk can be read");
+        let hold = Hold::open(store.clone(), clock.clone(), Reasons::default());
+        let hold = hold.await.expect("what is on the disk can be read");
         let gateways = image::shelved(&clock, &ids);
         let kept = gateways.keep_in(&store).await;
         kept.expect("what is on the disk can be read");
@@ -131,6 +134,7 @@ impl Life<'_> {
             directory: directory(),
             clock: clock.clone(),
             ids,
+            hold,
             settings,
         });
         (engine.expect("it starts without threads"), clock)

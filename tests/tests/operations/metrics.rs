@@ -130,6 +130,7 @@ const WATCHED: &[Watched] = &[
         &[],
         0.0,
     ),
+    ("a store that is not held", "switchyard_held", &[], 0.0),
     (
         "gateway calls that succeeded",
         "switchyard_gateway_calls_total",

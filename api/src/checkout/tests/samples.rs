@@ -92,6 +92,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
             can_cancel: false,
         },
         follows: None,
+        presumed: false,
         method: "mtn_bj".to_owned(),
         country: Some("BJ".to_owned()),
         phone: Some("+2290197001234".to_owned()),

@@ -20,6 +20,8 @@ pub(super) fn decide(
         return Err(Refusal::NotAPayment);
     }
     match tx.state {
+        // It may have been paid after the backup: the providers are asked first.
+        State::AwaitingCustomer if !context.permit.unasked.is_empty() => Err(Refusal::Paused),
         State::AwaitingCustomer => Ok(vec![Event::Cancelled { by }]),
         // The same button pressed twice is one request.
         State::Cancelled => Ok(Vec::new()),

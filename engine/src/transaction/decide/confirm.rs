@@ -28,6 +28,9 @@ pub(super) fn decide(
     if context.now >= payment.expires_at {
         return Err(Refusal::Expired);
     }
+    if !context.permit.is_free() {
+        return Err(Refusal::Paused);
+    }
     check_restrictions(payment, &confirm)?;
     let what = Try {
         follows: None,

@@ -1,12 +1,11 @@
 //! A payout's turn has come: start its first attempt. Without any candidate it waits a while, and then fails: nothing was sent.
 
-use super::{Try, start};
+use super::{Try, restored, start};
 use crate::transaction::attempt::Price;
 use crate::transaction::command::{Context, Refusal, Route};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 use crate::transaction::outcome::DeclineReason;
-use crate::transaction::schedule;
 use crate::transaction::state::{Failure, State};
 
 pub(super) fn decide(
@@ -26,6 +25,15 @@ pub(super) fn decide(
         | State::AwaitingProvider
         | State::InDoubt => return Err(Refusal::AttemptUnderWay),
     }
+    if let Some(asking) = restored::ask(tx, context) {
+        return Ok(asking);
+    }
+    if let Some(failed) = restored::end_of_payout(tx) {
+        return Ok(vec![failed]);
+    }
+    if context.permit.is_held {
+        return Ok(Vec::new());
+    }
     let phone = payout
         .recipient
         .get("msisdn")
@@ -43,7 +51,7 @@ pub(super) fn decide(
     match start(what, route.candidates, route.decision, context) {
         Some(started) => Ok(vec![started]),
         // Its time has come and it stays due: it is tried again until a gateway is there.
-        None if context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE => Ok(Vec::new()),
+        None if !restored::has_waited_long(tx, context) => Ok(Vec::new()),
         None => {
             let message = format!(
                 "No gateway can serve the payout method {} now. Nothing was sent.",

@@ -2,6 +2,7 @@
 
 use super::onward;
 use super::recover::RESUMES;
+use super::restored;
 use super::success::{self, Success, covers};
 use crate::ids::AttemptId;
 use crate::limits::ATTEMPTS_PER_PAYMENT;
@@ -10,7 +11,6 @@ use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
 use crate::transaction::outcome::{Decline, DeclineReason};
-use crate::transaction::schedule;
 use crate::transaction::state::Failure;
 
 /// What a merchant is told, whatever the reason.
@@ -40,6 +40,19 @@ pub(super) fn next_or_end(
         return std::iter::once(ended).chain(events).collect();
     }
     let unsent = matches!(ended, Event::AttemptNotSent { .. });
+    let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
+    let is_restored = attempt.presumed || !context.permit.unasked.is_empty();
+    if is_restored || (context.permit.is_held && attempt.call_off.is_none()) {
+        let is_able = || onward::next(attempt, is_cut_off, context).is_ok();
+        let is_next = match is_restored {
+            // The lost engine may have started it at a connection that is switched off now.
+            true => is_cut_off || !attempt.remaining.is_empty(),
+            false => may_start(tx, context) && is_able(),
+        };
+        let would_start = decline.retryable && is_next;
+        let last = |ended: &Event| end_of_round(tx, attempt, ended, decline, context);
+        return restored::after(tx, attempt, ended, would_start, last, context);
+    }
     if let Some(request) = attempt.call_off {
         let next = match request.then {
             AfterCallOff::Cancel => Event::Cancelled { by: request.by },
@@ -52,7 +65,6 @@ pub(super) fn next_or_end(
     }
     let mut stepped_over = None;
     if decline.retryable && may_start(tx, context) {
-        let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
         match onward::next(attempt, is_cut_off, context) {
             Ok(started) => return vec![ended, started],
             Err(skipped) => {
@@ -118,7 +130,7 @@ fn end_of_round(
     }
     // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be
     // back in a minute.
-    let patient = context.now.since(tx.created_at) < schedule::DISPATCH_PATIENCE;
+    let patient = !restored::has_waited_long(tx, context);
     if unsent && decline.retryable && patient && !tx.is_payment() {
         return Event::AttemptAllowed;
     }

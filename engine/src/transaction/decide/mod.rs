@@ -17,6 +17,7 @@ mod operator;
 mod process;
 mod recover;
 mod resolve;
+mod restored;
 mod success;
 mod wake;
 mod withhold;
@@ -131,9 +132,10 @@ fn start(
     let candidate = candidates.remove(0);
     let attempt = Attempt {
         id: context.attempt,
-        reference: context.reference,
+        reference: context.reference_at(candidate.connection),
         candidate,
         follows: what.follows,
+        presumed: false,
         method: what.method,
         country: what.country,
         phone: what.phone,

@@ -40,6 +40,10 @@ pub(super) fn decide(
         let why = format!("The engine stopped before anything was sent, and now {because}.");
         return Ok(answer::not_sent(tx, attempt, why, context));
     }
+    if !context.permit.is_free() {
+        let why = "The engine stopped before anything was sent, and starts no attempt now.";
+        return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
+    }
     // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
     // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
     if attempt.resumed < RESUMES && end::may_start(tx, context) {

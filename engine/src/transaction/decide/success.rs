@@ -67,7 +67,8 @@ pub(super) fn settle(
         let evidence = Evidence::surplus(attempt, &success, captured);
         opened.extend(cases::open(tx, attempt, evidence, context));
     }
-    for other in tx.attempts.iter().filter(|other| other.id != attempt.id) {
+    let is_other = |other: &&Attempt| other.reference != attempt.reference;
+    for other in tx.attempts.iter().filter(is_other) {
         let held = tx.cases.iter().rev().find(|case| {
             case.reference == other.reference
                 && case.reason.holds()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::cases::{self, Evidence};
-use super::{ask, code, scheduled_query};
+use super::{ask, code, restored, scheduled_query};
 use crate::transaction::command::{CancelledBy, Context};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -12,6 +12,12 @@ use crate::transaction::state::State;
 
 /// A wake-up that comes too early, or to a transaction that does not wait for time, changes nothing.
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
+    // Before its time: the payer may have paid after the backup.
+    if tx.state == State::AwaitingCustomer
+        && let Some(asking) = restored::ask(tx, context)
+    {
+        return asking;
+    }
     if tx.wake_at().is_none_or(|at| context.now < at) {
         return Vec::new();
     }

@@ -21,6 +21,7 @@ pub struct World {
     pub actions: Vec<Action>,
     /// How connections stand that were planned for later.
     pub onward: Vec<Onward>,
+    pub permit: Permit,
     ids: Ids,
 }
 
@@ -75,6 +76,7 @@ impl World {
             events: vec![event],
             actions,
             onward: Vec::new(),
+            permit: Permit::default(),
             ids: Ids::seeded(1),
         }
     }
@@ -86,7 +88,9 @@ impl World {
             attempt: AttemptId::new(self.ids.ulid(self.now)),
             reference: self.ids.uuid(),
             case: CaseId::new(self.ids.ulid(self.now)),
+            references: Vec::new(),
             onward: self.onward.clone(),
+            permit: self.permit.clone(),
         };
         let events = decide(&self.tx, command, &context)?;
         let count = events.len();

@@ -9,5 +9,6 @@ mod late_money;
 mod matrix;
 mod operators;
 mod properties;
+mod restored;
 mod settling;
 mod unsent;

@@ -156,7 +156,11 @@ pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<St
                 .sent
                 .iter()
                 .any(|sent| sent.reference == attempt.reference && sent.submits && sent.left);
-            if attempt.state == "not_sent" && left && !said("unknown") {
+            // A reference that never left belongs to the next attempt at the connection.
+            let mut later = stored.attempts.iter().rev();
+            let last = later.find(|later| later.reference == attempt.reference);
+            let is_lent = last.is_some_and(|last| last.started_at > attempt.started_at);
+            if attempt.state == "not_sent" && left && !said("unknown") && !is_lent {
                 broken.push(format!(
                     "{} of {} left, and counts as not sent",
                     attempt.reference, stored.id
@@ -343,10 +347,9 @@ fn charges_of<'e>(evidence: &'e Evidence, stored: &'e Stored) -> impl Iterator<I
 
 fn about<'e>(evidence: &'e Evidence, reference: &str) -> Option<(&'e Stored, &'e StoredAttempt)> {
     evidence.stored.iter().find_map(|stored| {
-        let attempt = stored
-            .attempts
-            .iter()
-            .find(|attempt| attempt.reference == reference)?;
+        // An attempt that never left lends its reference to a later attempt.
+        let mut latest = stored.attempts.iter().rev();
+        let attempt = latest.find(|attempt| attempt.reference == reference)?;
         Some((stored, attempt))
     })
 }

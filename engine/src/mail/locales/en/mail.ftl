@@ -87,3 +87,4 @@ case-amount_differs = { $kind ->
    *[payment] Less was received than was asked, another currency, or an amount that the provider does not name.
 }
 case-no_final_answer = The provider has given no final answer for three days.
+case-unknown_after_restore = The service was restored from a backup. This transaction may have been sent to the provider after the backup, and the provider cannot tell us.

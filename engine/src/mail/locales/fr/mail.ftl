@@ -86,3 +86,4 @@ case-amount_differs = { $kind ->
    *[payment] Le montant reçu est inférieur au montant demandé, dans une autre devise, ou n'est pas indiqué par le prestataire.
 }
 case-no_final_answer = Le prestataire n'a pas donné de réponse définitive depuis trois jours.
+case-unknown_after_restore = Le service a été restauré depuis une sauvegarde. Cette transaction a pu être transmise au prestataire après la sauvegarde, et celui-ci ne peut pas nous le dire.

@@ -1,0 +1,158 @@
+//! The hold after a restore: its report and its release.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use switchyard_engine::access::{App, Operator};
+use switchyard_engine::engine::{Engine, HoldReport};
+use switchyard_engine::hold::{Held, HoldError, Release};
+use switchyard_engine::ids::AppId;
+use switchyard_engine::money::{Amount, Currency};
+
+use super::by_hand::note;
+use super::error::{Answer, Refused, internal, not_found};
+use super::input::{Body, ok};
+use super::view::iso;
+use crate::error::ApiError;
+use crate::state::ApiState;
+
+pub fn routes() -> axum::Router<ApiState> {
+    axum::Router::new()
+        .route("/hold", get(show))
+        .route("/hold/release", post(release))
+}
+
+/// Request of a release: of one app, or of all without `app`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseRequest {
+    app: Option<AppId>,
+    note: Option<String>,
+}
+
+async fn show(State(state): State<ApiState>) -> Answer {
+    let report = state.engine.hold_report().await?;
+    let report = report.map(|report| reported(&state.engine, &report));
+    let never = || json!({ "held": false, "since": null });
+    ok("Hold fetched successfully", &report.unwrap_or_else(never))
+}
+
+async fn release(
+    State(state): State<ApiState>,
+    Extension(operator): Extension<Operator>,
+    Body(order): Body<ReleaseRequest>,
+) -> Answer {
+    let engine = &state.engine;
+    if let Some(app) = order.app {
+        engine.access.app(app).ok_or_else(|| not_found("app"))?;
+    }
+    let note = order.note.map(note).transpose()?;
+    let released = engine.hold.release(order.app, operator.name, note).await;
+    let message = match released.map_err(failed)? {
+        None => "Nothing is held",
+        Some(_) if order.app.is_some() => "App released successfully",
+        Some(_) => "All apps released successfully",
+    };
+    ok(message, &held(engine))
+}
+
+fn failed(error: HoldError) -> Refused {
+    Refused(match error {
+        HoldError::Read(_) | HoldError::Commit(_) => ApiError::unavailable(),
+        error => internal(&error),
+    })
+}
+
+/// Which apps are held.
+fn held(engine: &Engine) -> Value {
+    let state = engine.hold.state();
+    json!({
+        "held": engine.hold.is_held(),
+        "since": state.as_ref().map(|held| iso(held.since)),
+        "apps": state.map(|held| apps(engine, &held)),
+    })
+}
+
+fn apps(engine: &Engine, held: &Held) -> Vec<Value> {
+    let apps = engine.access.apps(None);
+    let view = |app: &App| {
+        let release = held.apps.get(&app.id).or(held.released.as_ref());
+        json!({
+            "id": app.id,
+            "name": app.name,
+            "held": held.is_held(app.id),
+            "release": release.map(released),
+        })
+    };
+    apps.iter().map(|app| view(app)).collect()
+}
+
+fn released(release: &Release) -> Value {
+    json!({ "at": iso(release.at), "by": release.by, "note": release.note })
+}
+
+fn total(minor: i64, currency: Currency) -> String {
+    Amount::from_minor(minor, currency).format()
+}
+
+fn reported(engine: &Engine, report: &HoldReport) -> Value {
+    let held = &report.held;
+    let lost = report.lost.map(|(from, to)| {
+        json!({
+            "from": iso(from),
+            "to": iso(to),
+            "idempotency_keys": "those of this span are unknown: a request that is repeated with \
+                                 one of them moves money again",
+        })
+    });
+    let restored = held.restored.as_ref().map(|restored| {
+        json!({
+            "backup_at": iso(restored.backup_at),
+            "restored_at": iso(restored.restored_at),
+            "sequence": restored.sequence,
+            "incarnation": restored.incarnation.to_string(),
+        })
+    });
+    json!({
+        "held": held.released.is_none(),
+        "since": iso(held.since),
+        "restored": restored,
+        "lost": lost,
+        "apps": apps(engine, held),
+        "open": open(report),
+        "answers": answers(report),
+    })
+}
+
+/// Transactions that were open when the hold began.
+fn open(report: &HoldReport) -> Vec<Value> {
+    let view = |open: &switchyard_engine::hold::Open| {
+        json!({
+            "app": open.app,
+            "environment": open.environment,
+            "kind": if open.is_payment { "payment" } else { "payout" },
+            "state": open.state,
+            "count": open.count,
+            "amount": total(open.minor, open.currency),
+        })
+    };
+    report.open.iter().map(view).collect()
+}
+
+/// Their progress.
+fn answers(report: &HoldReport) -> Vec<Value> {
+    let view = |answer: &switchyard_engine::engine::Answered| {
+        json!({
+            "app": answer.app,
+            "environment": answer.environment,
+            "kind": answer.kind.as_str(),
+            "was": answer.was,
+            "now": answer.now.as_str(),
+            "count": answer.count,
+            "amount": total(answer.minor, answer.currency),
+        })
+    };
+    report.answers.iter().map(view).collect()
+}

@@ -1,0 +1,254 @@
+//! Permission of a hold to start attempts, and the connections that are asked for attempts that the
+//! store does not know because they were made after the backup that it was restored from.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::availability::direction;
+use super::{Engine, EngineError};
+use crate::access::Connection;
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::gateway::{Direction, Operation, Version};
+use crate::hold::Held;
+use crate::ids::{ConnectionId, TransactionId};
+use crate::limits::LOST_ATTEMPTS;
+use crate::records::{self, TimerPlace};
+use crate::transaction::{
+    Attempt, AttemptState, Candidate, Command, Kind, Permit, State, Transaction, Unasked,
+    next_candidates,
+};
+
+impl Engine {
+    /// Whether an attempt of the transaction may start now.
+    pub fn may_start(&self, tx: &Transaction) -> bool {
+        self.permit(tx).is_free()
+    }
+
+    pub(crate) fn permit(&self, tx: &Transaction) -> Permit {
+        let Some(held) = self.hold.state() else {
+            return Permit::default();
+        };
+        Permit {
+            is_held: held.is_held(tx.app),
+            released_at: held.released_at(tx.app),
+            unasked: self.unasked(tx, &held),
+        }
+    }
+
+    /// References of the connections at which `command` may start an attempt.
+    pub(crate) fn references(
+        &self,
+        tx: &Transaction,
+        command: &Command,
+    ) -> Vec<(ConnectionId, Uuid)> {
+        let candidates: Vec<&Candidate> = match command {
+            Command::Confirm(confirm) => confirm.route.candidates.iter().collect(),
+            Command::Dispatch(route) => route.candidates.iter().collect(),
+            command => next_candidates(tx, command),
+        };
+        let reference = |candidate: &Candidate| {
+            let connection = candidate.connection;
+            (connection, reference(tx, connection))
+        };
+        candidates.into_iter().map(reference).collect()
+    }
+
+    /// When the hold began, if it began after `attempt`: an engine of before may have submitted it
+    /// after the backup.
+    pub(crate) fn may_have_left_before(&self, attempt: &Attempt) -> Option<Timestamp> {
+        let since = self.hold.state()?.since;
+        let begun = attempt.resumed_at.unwrap_or(attempt.started_at);
+        (attempt.presumed || begun < since).then_some(since)
+    }
+
+    /// Whether it is a payout that was made while all apps were held: only a release moves it.
+    pub(crate) fn waits_for_release(&self, id: TransactionId) -> bool {
+        let Some(held) = self.hold.state().filter(|held| held.is_untouched()) else {
+            return false;
+        };
+        let made_at = i64::try_from(id.ulid().timestamp_ms()).unwrap_or(0);
+        matches!(id, TransactionId::Payout(_)) && made_at > held.since.as_millis()
+    }
+
+    /// The connections that may have an unknown attempt of the transaction and were not asked yet.
+    fn unasked(&self, tx: &Transaction, held: &Held) -> Vec<Unasked> {
+        let since = held.since;
+        let is_later = |attempt: &&Attempt| attempt.started_at >= since;
+        let mut later = tx.attempts.iter().filter(is_later);
+        // An attempt that was really made began after all had been asked.
+        if tx.state.is_final() || tx.created_at >= since || later.any(|later| !later.presumed) {
+            return Vec::new();
+        }
+        let connections = self.access.connections(tx.app, tx.environment);
+        let mut unasked: Vec<_> = connections
+            .iter()
+            .filter_map(|connection| self.unknown_at(tx, connection))
+            .collect();
+        // The test gateway serves what no connection does.
+        if unasked.is_empty() && tx.environment == Environment::Sandbox {
+            unasked.extend(self.unknown_in_sandbox(tx));
+        }
+        unasked.retain(|unasked| !was_asked(tx, unasked.candidate.connection, since));
+        unasked
+    }
+
+    /// An attempt that may have been made at a connection, enabled now or not.
+    fn unknown_at(&self, tx: &Transaction, connection: &Connection) -> Option<Unasked> {
+        let version = self.gateways.reader(&connection.gateway)?;
+        let method = method_at(tx, &version)?;
+        let offer = self.offer(connection, Kind::of(tx.id), &method, None);
+        let candidate = Candidate {
+            gateway_hash: version.sha256.clone(),
+            ..offer.candidate
+        };
+        Some(unknown(tx, candidate, method, &version))
+    }
+
+    /// The same at the connection that every app has to the test gateway.
+    fn unknown_in_sandbox(&self, tx: &Transaction) -> Option<Unasked> {
+        let version = self.gateways.current(&self.settings.sandbox_gateway)?;
+        let method = method_at(tx, &version)?;
+        let offer = self.sandbox_offer(tx.app, Kind::of(tx.id), &method)?;
+        Some(unknown(tx, offer.candidate, method, &version))
+    }
+
+    /// Has providers asked about payments that waited for their payers when the hold began: one of
+    /// them may have been paid after the backup. Payouts are asked about when they are due.
+    pub(super) async fn ask_for_unknown(self) {
+        while !self.is_stopping() {
+            match self.ask_waiting_payments().await {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "failed to ask about payments of before the restore");
+                }
+            }
+            self.clock.sleep(ASK_AGAIN).await;
+        }
+    }
+
+    /// Returns how many payments are not yet asked about in full.
+    async fn ask_waiting_payments(&self) -> Result<u64, EngineError> {
+        let mut open = 0;
+        let mut place = Some(TimerPlace::at(Timestamp::from_micros(0)));
+        while let Some(from) = place {
+            let page = records::due(&self.store, &from, FOREVER, CHUNK).await?;
+            for timer in page.timers {
+                let Some(tx) = self.transaction(timer.transaction).await? else {
+                    continue;
+                };
+                if !tx.is_payment() || self.permit(&tx).unasked.is_empty() {
+                    continue;
+                }
+                open += 1;
+                if tx.state == State::AwaitingCustomer {
+                    self.registry.tell(self, tx.id, Command::Wake).await?;
+                }
+                if self.is_stopping() {
+                    return Ok(open);
+                }
+            }
+            place = page.next;
+        }
+        Ok(open)
+    }
+}
+
+/// The reference of the next attempt of a transaction at a connection. It follows from what the
+/// transaction has, so that a store that was restored finds the attempts that it does not know. It
+/// is another one than those of earlier attempts at the connection, except of one that surely never
+/// left: that reference is free. Nobody guesses it: the ids have 160 bits of chance.
+pub(super) fn reference(tx: &Transaction, connection: ConnectionId) -> Uuid {
+    let used = |attempt: &&Attempt| {
+        attempt.candidate.connection == connection && !attempt.surely_never_left()
+    };
+    let number = tx.attempts.iter().filter(used).count();
+    let hash = Sha256::digest(format!("{} {connection} {number}", tx.id));
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    // Providers that want a UUID want one of version 4.
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+fn unknown(tx: &Transaction, candidate: Candidate, method: String, version: &Version) -> Unasked {
+    let capabilities = &version.manifest.capabilities;
+    Unasked {
+        reference: reference(tx, candidate.connection),
+        candidate,
+        method,
+        can_be_asked: version.has(Operation::Query)
+            && capabilities.query_by_reference
+            && capabilities.not_found_is_final_after_s.is_some(),
+    }
+}
+
+/// A method of the transaction that a gateway serves, in its currency if there is one.
+fn method_at(tx: &Transaction, version: &Version) -> Option<String> {
+    let Some(payment) = tx.payment() else {
+        let method = &tx.payout()?.method;
+        return version
+            .serves(direction(Kind::Payout), method)
+            .then(|| method.clone());
+    };
+    let offered = |code: &String| payment.methods.is_empty() || payment.methods.contains(code);
+    let rows = version.manifest.methods.iter();
+    let mut served: Vec<_> = rows
+        .filter(|row| row.direction == Direction::Collect && offered(&row.code))
+        .collect();
+    served.sort_by_key(|row| row.currency != tx.amount.currency().code());
+    let any = || payment.methods.iter().find(|_| version.manifest.any_method);
+    let served = served.first().map(|row| row.code.clone());
+    served.or_else(|| any().cloned())
+}
+
+/// Whether a connection has said that it knows no further attempt.
+fn was_asked(tx: &Transaction, connection: ConnectionId, since: Timestamp) -> bool {
+    let mut there = tx.attempts.iter().filter(|attempt| {
+        attempt.presumed
+            && attempt.started_at >= since
+            && attempt.candidate.connection == connection
+    });
+    let has_denied = |attempt: &Attempt| attempt.state == AttemptState::NotSent;
+    let is_full = there.clone().count() >= LOST_ATTEMPTS;
+    there.next_back().is_some_and(has_denied) || is_full
+}
+
+/// Pause between two rounds over the open payments.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// Timers read at once.
+const CHUNK: usize = 500;
+/// Behind every timer.
+const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::tests::fixtures::{World, candidate, not_sent, route, unknown};
+
+    fn at(world: &World, number: u128) -> Uuid {
+        reference(&world.tx, candidate(number).connection)
+    }
+
+    #[test]
+    fn a_reference_follows_from_the_transaction_and_is_new_after_each_attempt_that_may_have_left() {
+        let mut world = World::payout();
+        let first = at(&world, 0);
+        assert_eq!(first, at(&World::payout(), 0), "a restored store finds it");
+        assert_eq!(first.get_version_num(), 4);
+        assert_ne!(first, at(&world, 1), "another connection's");
+        assert_ne!(first, at(&World::payment(), 0), "another transaction's");
+        world.apply(Command::Dispatch(route(1))).unwrap();
+        assert_ne!(first, at(&world, 0), "it is away");
+        world.answer(not_sent()).unwrap();
+        assert_eq!(first, at(&world, 0), "nothing left under it");
+        world.apply(Command::Dispatch(route(1))).unwrap();
+        world.answer(unknown()).unwrap();
+        world.wait(3_600);
+        world.apply(Command::Wake).unwrap();
+        world.answer(not_sent()).unwrap();
+        assert_ne!(first, at(&world, 0), "it may have left, and come late");
+    }
+}

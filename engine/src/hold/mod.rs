@@ -1,0 +1,291 @@
+//! The hold: after a restore from a backup no attempt starts until an operator releases the apps.
+//!
+//! A restored store does not know the attempts that were made after its backup. While it is held,
+//! requests are answered, providers are queried and callbacks are applied, but nothing that could
+//! move money a second time begins. The hold is a row of the store: it survives restarts. After the
+//! release it stays: transactions that were open at its beginning are queried before anything of them
+//! is submitted (see `engine::restored`).
+
+mod open;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+pub use self::open::{Open, Snapshot};
+use crate::clock::{Clock, Timestamp};
+use crate::ids::AppId;
+use crate::records::RecordError;
+use crate::store::{Batch, CommitError, Restored, Store, StoreError, Table};
+
+/// The hold of a store; clones share it.
+#[derive(Clone)]
+pub struct Hold(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    state: ArcSwapOption<Held>,
+    /// Taken while the row is changed.
+    changing: Mutex<()>,
+}
+
+/// A hold and its releases.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// When it began. Transactions created before may have attempts that the store does not know.
+    pub since: Timestamp,
+    /// The restore that made it, or the last one before an operator ordered it.
+    #[serde(default)]
+    pub restored: Option<Restored>,
+    /// Release of all apps.
+    #[serde(default)]
+    pub released: Option<Release>,
+    /// Releases of single apps.
+    #[serde(default)]
+    pub apps: BTreeMap<AppId, Release>,
+}
+
+/// A release, and the operator who ordered it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    pub at: Timestamp,
+    pub by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Reasons for which a store is held at its start.
+#[derive(Clone, Debug, Default)]
+pub struct Reasons {
+    /// The store was restored from a backup.
+    pub restored: Option<Restored>,
+    /// The operator ordered it, or accepted a loss.
+    pub is_ordered: bool,
+}
+
+/// The hold could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    #[error("the row of the hold cannot be read: restore the store from a backup")]
+    Damaged,
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+}
+
+impl Hold {
+    /// Opens the hold of a store, and begins one if there is a new reason. Durable when it returns.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn open(store: Store, clock: Clock, reasons: Reasons) -> Result<Self, HoldError> {
+        let stored = match store.get(Table::Meta, KEY).await? {
+            None => None,
+            Some(row) => Some(serde_json::from_slice(&row).map_err(|_| HoldError::Damaged)?),
+        };
+        let state = begun(stored.clone(), reasons, clock.now());
+        if let Some(held) = state.as_ref().filter(|_| state != stored) {
+            let mut batch = Batch::new();
+            let open = open::snapshot(&store).await?;
+            batch.put(Table::Meta, open::KEY, written(&open));
+            batch.put(Table::Meta, KEY, written(held));
+            store.commit(batch).await?;
+        }
+        Ok(Self(Arc::new(Inner {
+            store,
+            clock,
+            state: ArcSwapOption::new(state.map(Arc::new)),
+            changing: Mutex::default(),
+        })))
+    }
+
+    /// The last hold, released or not; `None`: the store was never held.
+    pub fn state(&self) -> Option<Arc<Held>> {
+        self.0.state.load_full()
+    }
+
+    /// Whether attempts of some app may not start.
+    pub fn is_held(&self) -> bool {
+        self.state().is_some_and(|held| held.released.is_none())
+    }
+
+    /// The transactions that were open when the last hold began.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        open::stored(&self.0.store).await
+    }
+
+    /// Releases an app, or all of them. A release that was made before stays as it is.
+    ///
+    /// # Errors
+    /// When the store cannot be written: nothing is released then.
+    pub async fn release(
+        &self,
+        app: Option<AppId>,
+        by: String,
+        note: Option<String>,
+    ) -> Result<Option<Arc<Held>>, HoldError> {
+        let _changing = self.0.changing.lock().await;
+        let Some(before) = self.state() else {
+            return Ok(None);
+        };
+        let at = self.0.clock.now();
+        let release = Release { at, by, note };
+        let mut held = (*before).clone();
+        match app {
+            Some(app) if before.is_held(app) => {
+                held.apps.insert(app, release);
+            }
+            None if before.released.is_none() => held.released = Some(release),
+            _ => return Ok(Some(before)),
+        }
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, KEY, written(&held));
+        self.0.store.commit(batch).await?;
+        let held = Arc::new(held);
+        self.0.state.store(Some(held.clone()));
+        Ok(Some(held))
+    }
+}
+
+impl Held {
+    /// Whether all apps are held, and none was released.
+    pub fn is_untouched(&self) -> bool {
+        self.released.is_none() && self.apps.is_empty()
+    }
+
+    /// Whether no attempt of this app may start.
+    pub fn is_held(&self, app: AppId) -> bool {
+        self.released.is_none() && !self.apps.contains_key(&app)
+    }
+
+    /// When the app was released.
+    pub fn released_at(&self, app: AppId) -> Option<Timestamp> {
+        let all = self.released.as_ref();
+        self.apps.get(&app).or(all).map(|release| release.at)
+    }
+}
+
+/// The hold at the start of a server that found `stored`.
+fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held> {
+    let new = |restored| Held {
+        since: now,
+        restored,
+        released: None,
+        apps: BTreeMap::new(),
+    };
+    let is_known = |restored: &Restored| {
+        let known = stored.as_ref().and_then(|held| held.restored.as_ref());
+        known.is_some_and(|known| known.store == restored.store)
+    };
+    match reasons.restored {
+        Some(restored) if !is_known(&restored) => return Some(new(Some(restored))),
+        _ => {}
+    }
+    match stored {
+        Some(held) if reasons.is_ordered && !held.is_untouched() => Some(new(held.restored)),
+        None if reasons.is_ordered => Some(new(None)),
+        stored => stored,
+    }
+}
+
+fn written(row: &impl Serialize) -> Vec<u8> {
+    // Texts and numbers, which can always be written.
+    serde_json::to_vec(row).unwrap_or_default()
+}
+
+const KEY: &[u8] = b"hold";
+
+#[cfg(test)]
+mod tests {
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::testing::START;
+
+    fn restored(number: u128) -> Option<Restored> {
+        Some(Restored {
+            store: Ulid::from_parts(1, number),
+            incarnation: Ulid::from_parts(2, 1),
+            sequence: 7,
+            backup_at: START,
+            restored_at: START,
+            lost: None,
+        })
+    }
+
+    fn app(number: u128) -> AppId {
+        AppId::new(Ulid::from_parts(3, number))
+    }
+
+    async fn opened(store: &Store, restored: Option<Restored>, is_ordered: bool) -> Hold {
+        let reasons = Reasons {
+            restored,
+            is_ordered,
+        };
+        let clock = Clock::manual(START);
+        Hold::open(store.clone(), clock, reasons).await.unwrap()
+    }
+
+    async fn release(hold: &Hold, app: Option<AppId>) {
+        hold.release(app, "ada".to_owned(), None).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_restore_holds_once_and_the_hold_and_its_release_survive_restarts() {
+        let store = Store::memory();
+        assert!(opened(&store, None, false).await.state().is_none());
+        let hold = opened(&store, restored(1), false).await;
+        assert!(hold.is_held());
+        assert!(
+            opened(&store, None, false).await.is_held(),
+            "the marker is gone"
+        );
+        let hold = opened(&store, restored(1), false).await;
+        release(&hold, None).await;
+        assert!(!hold.is_held());
+        let hold = opened(&store, restored(1), false).await;
+        assert!(!hold.is_held(), "released before");
+        assert!(
+            opened(&store, restored(2), false).await.is_held(),
+            "another restore"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_app_is_released_for_itself_and_an_order_holds_all_again() {
+        let store = Store::memory();
+        let hold = opened(&store, None, true).await;
+        release(&hold, Some(app(1))).await;
+        for hold in [hold, opened(&store, None, false).await] {
+            let held = hold.state().unwrap();
+            assert!(!held.is_held(app(1)) && held.is_held(app(2)) && hold.is_held());
+            assert_eq!(held.released_at(app(1)), Some(START));
+            assert_eq!(held.released_at(app(2)), None);
+        }
+        let hold = opened(&store, None, true).await;
+        assert!(hold.state().unwrap().is_held(app(1)));
+        release(&hold, None).await;
+        assert!(!hold.state().unwrap().is_held(app(2)));
+        assert!(opened(&store, None, true).await.is_held());
+    }
+
+    #[tokio::test]
+    async fn an_order_keeps_what_is_known_of_the_restore() {
+        let store = Store::memory();
+        let hold = opened(&store, restored(1), false).await;
+        release(&hold, None).await;
+        let hold = opened(&store, restored(1), true).await;
+        assert_eq!(hold.state().unwrap().restored, restored(1));
+        assert!(hold.is_held());
+    }
+}

@@ -1,0 +1,97 @@
+//! Snapshot of the transactions that were open when a hold began: sums by app and state, and the ids
+//! up to a limit, so that a report can show their progress.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::environment::Environment;
+use crate::ids::{AppId, TransactionId};
+use crate::money::Currency;
+use crate::records::{self, RecordError, TimerPlace};
+use crate::store::{Store, StoreError, Table};
+use crate::transaction::Transaction;
+
+/// Open transactions of an app in one state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Open {
+    pub app: AppId,
+    pub environment: Environment,
+    pub is_payment: bool,
+    /// State when the hold began.
+    pub state: String,
+    pub currency: Currency,
+    pub count: u64,
+    /// Sum in the currency's smallest unit.
+    pub minor: i64,
+}
+
+/// Everything that was open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub sums: Vec<Open>,
+    /// The first of them with their states.
+    pub listed: Vec<(TransactionId, String)>,
+}
+
+/// Reads everything that is open. Each open transaction has a timer.
+pub(super) async fn snapshot(store: &Store) -> Result<Snapshot, RecordError> {
+    let mut snapshot = Snapshot::default();
+    let mut sums = BTreeMap::new();
+    let mut place = Some(TimerPlace::at(Timestamp::from_micros(0)));
+    while let Some(from) = place {
+        let page = records::due(store, &from, FOREVER, CHUNK).await?;
+        for timer in page.timers {
+            let Some(tx) = records::load(store, timer.transaction).await? else {
+                continue;
+            };
+            if tx.state.is_final() {
+                continue;
+            }
+            let state = tx.state.name().to_owned();
+            if snapshot.listed.len() < LISTED {
+                snapshot.listed.push((tx.id, state.clone()));
+            }
+            add(&mut sums, &tx, state);
+        }
+        place = page.next;
+    }
+    snapshot.sums = sums.into_values().collect();
+    Ok(snapshot)
+}
+
+type Sums = BTreeMap<(AppId, String, bool, String, &'static str), Open>;
+
+fn add(sums: &mut Sums, tx: &Transaction, state: String) {
+    let (currency, is_payment) = (tx.amount.currency(), tx.is_payment());
+    let environment = tx.environment.to_string();
+    let key = (tx.app, environment, is_payment, state, currency.code());
+    let sum = sums.entry(key.clone()).or_insert_with(|| Open {
+        app: tx.app,
+        environment: tx.environment,
+        is_payment,
+        state: key.3,
+        currency,
+        count: 0,
+        minor: 0,
+    });
+    sum.count += 1;
+    sum.minor = sum.minor.saturating_add(tx.amount.minor());
+}
+
+/// The snapshot of the last hold.
+pub(super) async fn stored(store: &Store) -> Result<Snapshot, StoreError> {
+    let row = store.get(Table::Meta, KEY).await?;
+    // A row that cannot be read is shown as no transactions: the report is for people only.
+    let read = row.and_then(|row| serde_json::from_slice(&row).ok());
+    Ok(read.unwrap_or_default())
+}
+
+pub(super) const KEY: &[u8] = b"hold/open";
+/// Timers read at once.
+const CHUNK: usize = 500;
+/// Transactions that the report follows one by one.
+const LISTED: usize = 10_000;
+/// Behind every timer.
+const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);

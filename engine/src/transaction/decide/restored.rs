@@ -1,0 +1,135 @@
+//! The store was restored from a backup: attempts may have been made after it that this store does
+//! not know. Each connection is asked for them by the reference that they would have, before an
+//! attempt starts. An unknown attempt is recorded as a presumed one, in doubt until its provider
+//! answers: found, it settles the transaction like any other; finally not found, it counts as not
+//! sent.
+
+use super::cases::{self, Evidence};
+use super::{end, scheduled_query};
+use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState};
+use crate::transaction::command::{Context, Unasked};
+use crate::transaction::decision::Decision;
+use crate::transaction::event::Event;
+use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::Decline;
+use crate::transaction::schedule;
+
+/// The events that ask the next connection; `None` when all have been asked.
+pub(super) fn ask(tx: &Transaction, context: &Context) -> Option<Vec<Event>> {
+    let unasked = context.permit.unasked.first()?;
+    Some(ask_at(tx, unasked, context))
+}
+
+fn ask_at(tx: &Transaction, unasked: &Unasked, context: &Context) -> Vec<Event> {
+    let attempt = presumed(tx, unasked, context);
+    let mut events = vec![
+        Event::AttemptStarted {
+            attempt: Box::new(attempt.clone()),
+        },
+        scheduled_query(&attempt, context),
+    ];
+    if !unasked.can_be_asked {
+        let detail = format!(
+            "the store was restored from a backup, {} may have an attempt that was made after it, \
+             and its gateway cannot find that: look for the reference in the provider's records",
+            attempt.candidate.account_name
+        );
+        let evidence = Evidence::without_money(CaseReason::UnknownAfterRestore, detail);
+        events.extend(cases::open(tx, &attempt, evidence, context));
+    }
+    events
+}
+
+/// The attempt that may have been made at a connection.
+fn presumed(tx: &Transaction, unasked: &Unasked, context: &Context) -> Attempt {
+    let fields = tx.payout().map(|payout| payout.recipient.clone());
+    Attempt {
+        id: context.attempt,
+        reference: unasked.reference,
+        candidate: unasked.candidate.clone(),
+        follows: None,
+        presumed: true,
+        method: unasked.method.clone(),
+        country: None,
+        phone: None,
+        fields: fields.unwrap_or_default(),
+        amount: tx.amount,
+        conversion: None,
+        state: AttemptState::InDoubt,
+        decision: Decision {
+            chosen_because: "it may have been made after the backup".to_owned(),
+            ..Decision::default()
+        },
+        started_at: context.now,
+        resumed_at: None,
+        ended_at: None,
+        provider_id: None,
+        provider_status: None,
+        payer_action: None,
+        decline: None,
+        why: Some("the store was restored from a backup that does not know it".to_owned()),
+        captured: None,
+        fees: None,
+        queries: 0,
+        last_query_at: None,
+        next_query_at: None,
+        resumed: 0,
+        cut_off: false,
+        codes: 0,
+        code_away_since: None,
+        call_off: None,
+        gateway_state: serde_json::Value::Null,
+        remaining: Vec::new(),
+    }
+}
+
+/// The events after an attempt that moved no money, while attempts may not start freely.
+/// `would_start`: whether another attempt would follow it; `last`: the event when none does.
+pub(super) fn after(
+    tx: &Transaction,
+    attempt: &Attempt,
+    ended: Event,
+    would_start: bool,
+    last: impl FnOnce(&Event) -> Event,
+    context: &Context,
+) -> Vec<Event> {
+    // A presumed attempt is not the last word: attempts at other connections may have followed it.
+    let last = match attempt.call_off {
+        Some(request) if request.then == AfterCallOff::Cancel => {
+            Event::Cancelled { by: request.by }
+        }
+        _ if attempt.presumed || would_start => Event::AttemptAllowed,
+        _ => last(&ended),
+    };
+    let is_done = matches!(ended, Event::AttemptNotSent { .. }) && attempt.presumed;
+    let connection = attempt.candidate.connection;
+    let mut unasked = context.permit.unasked.iter();
+    let next = unasked.find(|next| !is_done || next.candidate.connection != connection);
+    match next.filter(|_| !matches!(last, Event::Failed { .. })) {
+        Some(next) => {
+            let asking = ask_at(tx, next, context);
+            std::iter::once(ended).chain(asking).collect()
+        }
+        None => vec![ended, last],
+    }
+}
+
+/// The end of a payout whose presumed attempts were declined. Its merchant may have received that
+/// result before the restore and have paid another way: the payout is not sent again.
+pub(super) fn end_of_payout(tx: &Transaction) -> Option<Event> {
+    let declined = |attempt: &&Attempt| attempt.presumed && attempt.decline.is_some();
+    let attempt = tx.attempts.iter().rev().find(declined)?;
+    let decline: Decline = attempt.decline.clone()?;
+    let ended = Event::AttemptDeclined {
+        attempt: attempt.id,
+        decline: decline.clone(),
+    };
+    Some(end::failed(&ended, &decline))
+}
+
+/// Whether a transaction has waited for a gateway longer than it may.
+pub(super) fn has_waited_long(tx: &Transaction, context: &Context) -> bool {
+    let since = context.permit.released_at.unwrap_or(tx.created_at);
+    let waited = context.now.since(since.max(tx.created_at));
+    context.permit.is_free() && waited >= schedule::DISPATCH_PATIENCE
+}
