@@ -7,5 +7,6 @@ mod http;
 mod meanwhile;
 mod rate;
 mod replay;
+mod restored;
 mod road;
 mod storm;

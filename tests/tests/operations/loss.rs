@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, ensure};
+use serde_json::json;
 use switchyard_tests::client::payment;
 use switchyard_tests::{Server, Setup};
 
@@ -54,5 +57,37 @@ async fn an_older_copy_of_the_store_is_not_served_until_its_loss_is_accepted() -
     server.up().await?;
     ensure!(retrieved(&server, &kept).await? == 200);
     ensure!(retrieved(&server, &gone).await? == 404);
+    is_held_until_its_release(&server, &kept).await?;
     server.stop().await
+}
+
+/// An accepted loss is as a restore: no attempt starts before an operator releases it.
+async fn is_held_until_its_release(server: &Server, kept: &str) -> anyhow::Result<()> {
+    let (operator, page) = (server.operator(), format!("/checkout/{kept}"));
+    ensure!(server.log().contains("HELD"), "{}", server.log());
+    let ready = operator.get("/readyz").await?;
+    ensure!(
+        ready.status == 200 && ready.body["held"] == true,
+        "{}",
+        ready.body
+    );
+    initialize(server).await?;
+    let paused = server.stranger().get(&page).await?;
+    ensure!(paused.status == 503, "{}", paused.status);
+    let held = operator.get("/operator/v1/hold").await?.expect(200)?.body;
+    ensure!(held["data"]["held"] == true, "{held}");
+    ensure!(held["data"]["open"][0]["count"] == 1, "{held}");
+
+    let body = json!({ "note": "compared with the provider" });
+    let path = "/operator/v1/hold/release";
+    let released = operator.post(path, &body).await?.expect(200)?.body;
+    ensure!(released["data"]["held"] == false, "{released}");
+    let ready = operator.get("/readyz").await?;
+    ensure!(ready.body["held"] == false, "{}", ready.body);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while server.stranger().get(&page).await?.status != 200 {
+        ensure!(Instant::now() < deadline, "the page stays paused");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
 }
