@@ -1,0 +1,111 @@
+//! `switchyard store` as an operator uses it: beside a server that takes payments, after it was
+//! killed, and to bring a lost store back.
+
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+use switchyard_tests::client::{Client, payment};
+use switchyard_tests::server::{Server, Setup, stage};
+use tokio::process::Command;
+
+/// Runs `switchyard store` on the data folder of a server; answers its JSON.
+async fn store(server: &Server, arguments: &[&str]) -> anyhow::Result<Value> {
+    let done = Command::new(stage()?.join("switchyard"))
+        .arg("store")
+        .args(arguments)
+        .args(["--json", "--data"])
+        .arg(server.data())
+        .output()
+        .await?;
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    ensure!(done.status.success(), "store {arguments:?}: {said}");
+    serde_json::from_slice(&done.stdout).context(said)
+}
+
+/// Makes payments one after the other until `ends` is there; answers their ids.
+async fn keep_paying(merchant: Client, ends: &Path) -> anyhow::Result<Vec<String>> {
+    let mut made = Vec::new();
+    while !ends.exists() {
+        made.push(pay(&merchant).await?);
+    }
+    Ok(made)
+}
+
+async fn pay(merchant: &Client) -> anyhow::Result<String> {
+    let wanted = payment("a teapot");
+    let made = merchant.post("/v1/payments/initialize", &wanted).await?;
+    Ok(made.expect(201)?.data("id")?.to_owned())
+}
+
+async fn is_known(merchant: &Client, id: &str) -> anyhow::Result<bool> {
+    let answer = merchant.get(&format!("/v1/payments/{id}/verify")).await?;
+    match answer.status {
+        200 => Ok(true),
+        404 => Ok(false),
+        status => anyhow::bail!("{id}: {status}"),
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_a_running_server_is_restored_after_its_store_is_lost() -> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let merchant = server.merchant();
+    let mut before = Vec::new();
+    for _ in 0..20 {
+        before.push(pay(&merchant).await?);
+    }
+    let folder = server.data().join("../backup");
+    let backup = folder.to_str().context("its name is text")?;
+    let done = server.data().join("../done");
+    let during = async {
+        let made = store(&server, &["backup", backup]).await;
+        let checked = store(&server, &["check"]).await;
+        std::fs::write(&done, "")?;
+        anyhow::Ok((made?, checked?))
+    };
+    let paying = keep_paying(server.merchant(), &done);
+    let (paid, (made, checked)) = tokio::try_join!(paying, during)?;
+    ensure!(!paid.is_empty(), "no payment during the backup");
+    ensure!(made["data"]["master_key"] == false, "{made}");
+    ensure!(
+        checked["running"] == true && checked["sound"] == true,
+        "{checked}"
+    );
+
+    server.kill().await?;
+    let checked = store(&server, &["check"]).await?;
+    ensure!(
+        checked["running"] == false && checked["sound"] == true,
+        "{checked}"
+    );
+    std::fs::remove_dir_all(server.data().join("store"))?;
+    let restored = store(&server, &["restore", backup]).await?;
+    let lost = restored["data"]["lost_until"].as_str().unwrap_or_default();
+    ensure!(lost.starts_with("group "), "{restored}");
+    let again = store(&server, &["restore", backup]).await;
+    ensure!(again.is_err(), "a restore overwrites a store");
+
+    server.up().await?;
+    let merchant = server.merchant();
+    for id in &before {
+        ensure!(
+            is_known(&merchant, id).await?,
+            "{id} was made before the backup"
+        );
+    }
+    let last = paid.last().context("there are some")?;
+    ensure!(
+        !is_known(&merchant, last).await?,
+        "{last} was made after the backup"
+    );
+    pay(&merchant).await?;
+    let count = "SELECT count(*) AS n FROM transaction_rows WHERE value->>'id' LIKE 'py_%'";
+    let counted = store(&server, &["shell", count]).await?;
+    let rows = counted["rows"][0]["n"].as_str().unwrap_or_default();
+    ensure!(rows.parse::<usize>()? > before.len(), "{counted}");
+    server.stop().await?;
+    let checked = store(&server, &["check"]).await?;
+    ensure!(checked["sound"] == true, "{checked}");
+    Ok(())
+}
