@@ -8,4 +8,5 @@ mod installation;
 mod log;
 mod loss;
 mod metrics;
+mod restore;
 mod sockets;

@@ -1,0 +1,79 @@
+//! A backup of a running server is restored: the next start is held until `switchyard release`.
+
+use std::process::Output;
+
+use anyhow::{Context, ensure};
+use switchyard_tests::client::payment;
+use switchyard_tests::server::stage;
+use switchyard_tests::{Server, Setup};
+use tokio::process::Command;
+
+/// The output of a command of the program.
+async fn switchyard(arguments: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new(stage()?.join("switchyard"));
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.args(arguments).output().await?;
+    let (out, log) = (
+        String::from_utf8(stdout)?,
+        String::from_utf8_lossy(&stderr).into_owned(),
+    );
+    ensure!(status.success(), "{arguments:?}: {out}{log}");
+    Ok(out)
+}
+
+async fn initialize(server: &Server) -> anyhow::Result<String> {
+    let body = payment("a book");
+    let path = "/v1/payments/initialize";
+    let made = server.merchant().post(path, &body).await?.expect(201)?;
+    Ok(made.data("id").context("a 201 has an id")?.to_owned())
+}
+
+async fn is_held(server: &Server) -> anyhow::Result<bool> {
+    let ready = server.operator().get("/readyz").await?.expect(200)?;
+    ready.body["held"].as_bool().context("readyz tells of it")
+}
+
+#[tokio::test]
+async fn a_restored_server_is_held_reports_its_lost_span_and_is_released() -> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let data = server.data();
+    let (folder, backup) = (data.display().to_string(), data.with_extension("backup"));
+    let backup = backup.display().to_string();
+    let kept = initialize(&server).await?;
+    ensure!(!is_held(&server).await?);
+    switchyard(&["store", "backup", &backup, "--data", &folder]).await?;
+    let gone = initialize(&server).await?;
+    server.stop().await?;
+    std::fs::rename(data.join("store"), data.join("store.old"))?;
+    switchyard(&["store", "restore", &backup, "--data", &folder]).await?;
+
+    // Twice: the hold survives a restart.
+    for _ in 0..2 {
+        server.up().await?;
+        ensure!(server.log().contains("HELD"), "{}", server.log());
+        ensure!(is_held(&server).await?);
+        for (id, status) in [(&kept, 200), (&gone, 404)] {
+            let path = format!("/v1/payments/{id}");
+            server.merchant().get(&path).await?.expect(status)?;
+        }
+        server.stop().await?;
+    }
+    server.up().await?;
+    let token = server.dev().operator_token.clone();
+    let target = ["--url", &server.admin_url(), "--token", &token].map(str::to_owned);
+    let target = target.each_ref().map(String::as_str);
+    let report = switchyard(&[&target[..], &["release", "--report"]].concat()).await?;
+    for said in ["backup_at", "lost", "idempotency_keys", "awaiting_customer"] {
+        ensure!(report.contains(said), "no {said}: {report}");
+    }
+    let note = ["release", "--note", "compared with the provider"];
+    switchyard(&[&target[..], &note].concat()).await?;
+    ensure!(!is_held(&server).await?);
+    server.stop().await?;
+    server.up().await?;
+    ensure!(!is_held(&server).await?, "released once and for all");
+    server.stop().await
+}
