@@ -141,7 +141,7 @@ fn open(report: &HoldReport) -> Vec<Value> {
     report.open.iter().map(view).collect()
 }
 
-/// Their progress.
+/// Progress of these transactions.
 fn answers(report: &HoldReport) -> Vec<Value> {
     let view = |answer: &switchyard_engine::engine::Answered| {
         json!({

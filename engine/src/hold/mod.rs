@@ -3,8 +3,8 @@
 //! A restored store does not know the attempts that were made after its backup. While it is held,
 //! requests are answered, providers are queried and callbacks are applied, but nothing that could
 //! move money a second time begins. The hold is a row of the store: it survives restarts. After the
-//! release it stays: transactions that were open at its beginning are queried before anything of them
-//! is submitted (see `engine::restored`).
+//! release it stays: transactions that were open at its beginning are queried before anything of
+//! them is submitted (see `engine::restored`).
 
 mod open;
 

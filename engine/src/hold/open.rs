@@ -1,5 +1,5 @@
-//! Snapshot of the transactions that were open when a hold began: sums by app and state, and the ids
-//! up to a limit, so that a report can show their progress.
+//! Snapshot of the transactions that were open when a hold began: sums by app and state, and the
+//! ids up to a limit, so that a report can show their progress.
 
 use std::collections::BTreeMap;
 

@@ -138,8 +138,8 @@ pub struct Capabilities {
     /// The same request under the same reference moves money once. The engine never sends one again whose answer was lost: it asks.
     pub idempotent_by_reference: bool,
     /// `query` works with our reference alone: without the provider's id and without the state that
-    /// an earlier call kept. The engine gives both where it has them. After a restore from a backup it
-    /// looks for unknown attempts by their reference, at gateways that state this.
+    /// an earlier call kept. The engine gives both where it has them. After a restore from a backup
+    /// it looks for unknown attempts by their reference, at gateways that state this.
     pub query_by_reference: bool,
     /// After this long, in seconds, "not found" means that the provider never got it. The engine acts on it.
     pub not_found_is_final_after_s: Option<u64>,

@@ -1,5 +1,5 @@
-//! A store that is restored from a backup: attempts that were made after the backup are found at the
-//! provider and never made again.
+//! A store that is restored from a backup: attempts that were made after the backup are found at
+//! the provider and never made again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,7 @@ async fn initialize(server: &Server) -> anyhow::Result<String> {
 
 async fn is_held(server: &Server) -> anyhow::Result<bool> {
     let ready = server.operator().get("/readyz").await?.expect(200)?;
-    ready.body["held"].as_bool().context("readyz tells of it")
+    ready.body["held"].as_bool().context("readyz reports it")
 }
 
 #[tokio::test]

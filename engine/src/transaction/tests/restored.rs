@@ -1,5 +1,5 @@
-//! A store that was restored from a backup: what a hold forbids, and attempts that were made after
-//! the backup and are asked for.
+//! A store that was restored from a backup: the hold, and attempts that were made after the backup
+//! and are asked for.
 
 use uuid::Uuid;
 
