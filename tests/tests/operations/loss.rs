@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
-
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
 use switchyard_tests::client::payment;
 use switchyard_tests::{Server, Setup};
+use tokio::time::Instant;
 
 async fn initialize(server: &Server) -> anyhow::Result<String> {
     let body = payment("a book");
