@@ -30,6 +30,13 @@ pub struct Schedule {
     settings_file: Option<PathBuf>,
 }
 
+/// Makes scheduled backups until the server ends.
+pub async fn run(schedule: Option<Schedule>) {
+    if let Some(schedule) = schedule {
+        schedule.run(Clock::wall()).await;
+    }
+}
+
 impl Schedule {
     /// The schedule of the settings, `None` without `store.backup_to`.
     pub fn of(settings: &Settings, settings_file: Option<PathBuf>) -> Option<Self> {
@@ -44,7 +51,7 @@ impl Schedule {
     }
 
     /// Makes backups until the server ends.
-    pub async fn run(self, clock: Clock) {
+    async fn run(self, clock: Clock) {
         loop {
             let newest = match self.backups() {
                 Ok(backups) => backups.last().map(|(at, _)| *at),

@@ -46,6 +46,7 @@ use crate::config::{self, Settings, StoreBackend};
 use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
+use backups::Schedule;
 
 pub use reload::Source;
 
@@ -106,7 +107,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     let log = operations::logging::start(&settings)?;
-    let settings_file = source.file.clone();
+    let backups = Schedule::of(&settings, source.file.clone());
     tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
         tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
@@ -121,9 +122,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         reasons(&settings, start)?,
     );
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
-    if let Some(schedule) = backups::Schedule::of(&settings, settings_file) {
-        tokio::spawn(schedule.run(Clock::wall()));
-    }
+    tokio::spawn(backups::run(backups));
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {
