@@ -385,24 +385,11 @@ impl World {
             }
             Fate::HidesAndTakesParts { after } => {
                 entry.hidden = true;
-                for quarters in [2, 3, 4] {
-                    let reference = of.clone();
-                    let at = after + quarters * 40 * SECOND;
-                    self.later(
-                        at,
-                        Happening::TakesPart {
-                            reference,
-                            quarters,
-                        },
-                    );
-                }
+                self.takes_parts(&of, after);
             }
             Fate::HidesAndTakesUnnamed { after } => {
                 (entry.hidden, entry.names_amount) = (true, false);
-                let reference = of.clone();
-                self.later(after, Happening::TakesAnyway { reference });
-                let named_at = after + 200 * SECOND;
-                self.later(named_at, Happening::NamesAmount { reference: of });
+                self.takes_unnamed(of, after);
             }
             Fate::TakesTwice { after } => {
                 entry.status = "paid";
@@ -422,6 +409,26 @@ impl World {
                 entry.names_reference = false;
             }
         }
+    }
+
+    /// The money comes in three parts.
+    fn takes_parts(&mut self, of: &str, after: i64) {
+        for quarters in [2, 3, 4] {
+            let reference = of.to_owned();
+            let happening = Happening::TakesPart {
+                reference,
+                quarters,
+            };
+            self.later(after + quarters * 40 * SECOND, happening);
+        }
+    }
+
+    /// The money comes, and its amount is named later.
+    fn takes_unnamed(&mut self, reference: String, after: i64) {
+        let of = reference.clone();
+        self.later(after, Happening::TakesAnyway { reference: of });
+        let named_at = after + 200 * SECOND;
+        self.later(named_at, Happening::NamesAmount { reference });
     }
 
     /// The id that the provider has given to another reference, if there is one.
