@@ -65,7 +65,7 @@ impl Transaction {
     /// no amount was reported.
     pub fn received(&self) -> Option<Received> {
         let mut total: Option<Received> = None;
-        for attempt in &self.attempts {
+        for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
             for amount in self.charges(attempt) {
                 let total = total.get_or_insert_with(|| Received {
                     amounts: Vec::new(),
@@ -143,6 +143,14 @@ impl Transaction {
                 .filter(|case| case.reason.reports_money())
                 .find_map(|case| case.amount)
         })
+    }
+
+    /// Whether a later attempt has the reference, since nothing ever left for `attempt`.
+    fn has_lent(&self, attempt: &Attempt) -> bool {
+        let mut latest = self.attempts.iter().rev();
+        latest
+            .find(|one| one.reference == attempt.reference)
+            .is_some_and(|one| one.id != attempt.id)
     }
 
     /// The attempt that the case is about.

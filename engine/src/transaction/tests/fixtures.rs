@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{
@@ -22,6 +24,8 @@ pub struct World {
     /// How connections stand that were planned for later.
     pub onward: Vec<Onward>,
     pub permit: Permit,
+    /// References of the connections at which an attempt may start.
+    pub references: Vec<(ConnectionId, Uuid)>,
     ids: Ids,
 }
 
@@ -77,6 +81,7 @@ impl World {
             actions,
             onward: Vec::new(),
             permit: Permit::default(),
+            references: Vec::new(),
             ids: Ids::seeded(1),
         }
     }
@@ -88,7 +93,7 @@ impl World {
             attempt: AttemptId::new(self.ids.ulid(self.now)),
             reference: self.ids.uuid(),
             case: CaseId::new(self.ids.ulid(self.now)),
-            references: Vec::new(),
+            references: self.references.clone(),
             onward: self.onward.clone(),
             permit: self.permit.clone(),
         };

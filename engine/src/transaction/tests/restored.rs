@@ -246,3 +246,24 @@ fn a_reference_is_free_again_only_if_nothing_ever_left_under_it() {
         "it may come late"
     );
 }
+
+#[test]
+fn money_under_a_reference_of_two_attempts_is_that_of_the_later_one_and_counts_once() {
+    let mut world = World::payment_with(3);
+    let references = [0, 1].map(|number| (candidate(number).connection, Uuid::from_u128(9)));
+    world.references = references.to_vec();
+    world.apply(confirm(1)).unwrap();
+    world.answer(not_sent()).unwrap();
+    world.apply(confirm(1)).unwrap();
+    let [first, second] = &world.tx.attempts[..] else {
+        panic!("{:?}", world.tx.attempts);
+    };
+    assert_eq!(first.reference, second.reference);
+    world.answer(succeeded_with(1_000)).unwrap();
+    assert_eq!(world.tx.received().unwrap().amounts, [amount(1_000)]);
+    world.answer(succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    assert_eq!(world.tx.received().unwrap().amounts, [amount(2_500)]);
+    let reasons: Vec<_> = world.tx.cases.iter().map(|case| case.reason).collect();
+    assert_eq!(reasons, [CaseReason::AmountDiffers]);
+}

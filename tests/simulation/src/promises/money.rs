@@ -159,7 +159,7 @@ pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<St
             // A reference that never left belongs to the next attempt at the connection.
             let mut later = stored.attempts.iter().rev();
             let last = later.find(|later| later.reference == attempt.reference);
-            let is_lent = last.is_some_and(|last| last.started_at > attempt.started_at);
+            let is_lent = last.is_some_and(|last| !std::ptr::eq(last, attempt));
             if attempt.state == "not_sent" && left && !said("unknown") && !is_lent {
                 broken.push(format!(
                     "{} of {} left, and counts as not sent",
