@@ -293,7 +293,7 @@ impl From<Problem> for ApiError {
 /// Problems that one answer names. More would let a small request ask for a large answer.
 pub const PROBLEMS: usize = 50;
 const UNAVAILABLE_RETRY_SECONDS: u32 = 5;
-/// Somebody has to make room on the disk first.
+/// Wait after a refusal for want of disk space, which an operator has to free.
 const DISK_RETRY_SECONDS: u32 = 60;
 const NOT_FOUND_HINT: &str =
     "An id is only known to the app and the environment (sandbox or live) that made it.";

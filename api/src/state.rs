@@ -55,7 +55,7 @@ pub struct HttpSettings {
     pub excluded_countries: Vec<String>,
 }
 
-/// Free disk space below which payments with public keys are refused, since everybody has these keys.
+/// Free disk space below which payments with public keys are refused: everybody has these keys.
 #[derive(Clone, Debug)]
 pub struct DiskReserve {
     /// A folder on the store's disk.

@@ -225,8 +225,8 @@ pub const PAYMENT_EXPIRES_LATEST: Duration = Duration::from_secs(90 * 24 * 60 * 
 pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
 /// Bytes of a request body (decisions 2).
 pub const BODY_BYTES: usize = 64 * 1024;
-/// What all addresses of one /48 network of IPv6 may use together: so many times the limit of one
-/// address. A mobile network has hundreds of payers in one; an attacker has 65,536 addresses in one.
+/// Limit of all addresses of one /48 network of IPv6 together, as a multiple of the limit of one
+/// address. A mobile network has hundreds of payers in a /48; an attacker has 65,536 /64 networks.
 pub const SITE_SHARE: u32 = 16;
 /// How long sandbox transactions and customers are kept (specification 8).
 pub const SANDBOX_RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);

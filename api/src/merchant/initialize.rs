@@ -75,7 +75,7 @@ pub async fn initialize<R: Initialization>(
     Ok(envelope::json(StatusCode::CREATED, answer::<R>(engine, id)))
 }
 
-/// Strangers use public keys. What they store is refused before it fills the disk for all others.
+/// Refuses requests with public keys, which strangers have, before they fill the disk for all others.
 fn refuse_on_a_full_disk(state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
     let reserve = state.settings.disk_reserve.as_ref();
     let is_public = caller.kind == KeyKind::Public;

@@ -45,7 +45,7 @@ pub enum Scope {
     Key,
     /// Those with a public key from one client address.
     Address,
-    /// Those with a public key from one /48 network of IPv6.
+    /// Requests with a public key from one /48 network of IPv6.
     Site,
     /// All of a public key.
     PublicKeyTotal,
@@ -86,7 +86,7 @@ struct Shard {
     swept_at: i64,
 }
 
-/// Whose requests with a public key one window counts.
+/// The client whose requests with a public key are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Client {
     Unknown,

@@ -282,7 +282,7 @@ async fn meet(
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction, attempt.amount) {
         // An unreadable report, or one about another charge than ours, is a reason to query and no
-        // more. Money of another charge is money all the same: it came under our reference.
+        // more. Money of another charge counts: it came under our reference.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }

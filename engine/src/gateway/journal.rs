@@ -80,8 +80,9 @@ pub async fn recover(
     Ok(rules::recovered(rows.iter().map(Exchange::row)))
 }
 
-/// The attempt's state as it was when its last request that could move money left; `None` when the journal has none. A damaged row gives
-/// [`Attempt::lost_state`]: it may name where the money went, and without it a gateway may find nothing where there is something.
+/// The attempt's state as it was when its last request that could move money left; `None` when the
+/// journal has none. A damaged row gives [`Attempt::lost_state`]: it may name where the money went,
+/// and without it a gateway may find nothing where there is something.
 pub async fn recovered_state(
     store: &Store,
     transaction: TransactionId,

@@ -119,8 +119,8 @@ pub(super) fn asked_in(input: &Value) -> Option<Amount> {
     Some(Amount::from_minor(asked.get("minor")?.as_i64()?, currency))
 }
 
-/// The captured amount. One that is missing or implausible is a fault of the gateway: money moved, and
-/// how much is not known.
+/// The captured amount. A missing or implausible amount is a fault of the gateway: money moved, and
+/// the amount is unknown.
 fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
     let Some(said) = said else {
         let reason = &subject.manifest.capabilities.success_without_amount;

@@ -99,8 +99,8 @@ impl Attempt {
         self.decline.as_ref()?.field.as_deref()
     }
 
-    /// Stands for a gateway's state that the store cannot read any more. Without its state a gateway
-    /// may find nothing where there is money, so it is not called about the attempt.
+    /// The value in place of a gateway's state that the store cannot read any more. Without its state
+    /// a gateway may find nothing where there is money, so it is not called about the attempt.
     pub fn lost_state() -> serde_json::Value {
         serde_json::Value::from("switchyard: the state of this attempt is damaged")
     }

@@ -143,8 +143,8 @@ pub struct Capabilities {
     pub query_by_reference: bool,
     /// After this long, in seconds, "not found" means that the provider never got it. The engine acts on it.
     pub not_found_is_final_after_s: Option<u64>,
-    /// Why the provider cannot say which amount moved, 1 to 200 characters. Without it a success
-    /// that names no amount settles nothing: the engine opens a case and queries again.
+    /// Reason why the provider cannot name the captured amount, 1 to 200 characters. Without it a
+    /// success that names no amount settles nothing: the engine opens a case and queries again.
     pub success_without_amount: Option<String>,
 }
 

@@ -130,7 +130,7 @@ impl Sum {
         amount.expect("the currency is in the list")
     }
 
-    /// What the report says of the amount.
+    /// The amount as the report names it.
     pub fn captured(self) -> Captured {
         match self {
             Self::Unreadable => Captured::Unreadable,

@@ -193,7 +193,7 @@ async fn less_money_or_other_money_is_no_success() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A provider may make a new charge for each try of a payer on its own page, all under our reference.
+/// A provider may make a new charge for each try of a payer on its page, all under our reference.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_hint()
 -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ use switchyard_tests::provider::{NOWHERE, Provider};
 use tempfile::TempDir;
 use ulid::Ulid;
 
-use crate::road::{METHOD, choice};
+use crate::road::{METHOD, choice, gateways};
 
 const PAYOUT: &str = "switchyard_payout_demo";
 
@@ -53,13 +53,7 @@ impl Installation {
     async fn new(connections: usize) -> Self {
         let folder = TempDir::new().unwrap();
         let clock = Clock::manual(START);
-        let settings = GatewaySettings {
-            dir: folder.path().join("gateways"),
-            development: true,
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, clock.clone(), Ids::system()).unwrap();
-        gateways.add(&programmable_gateway()).await.unwrap();
+        let gateways = gateways(folder.path(), &clock).await;
         let mut installation = Self {
             folder,
             clock,

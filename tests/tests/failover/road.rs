@@ -1,6 +1,7 @@
 //! An engine with three connections to one provider, whose rule tries them in their order.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,17 +31,23 @@ pub struct Road {
     _folder: TempDir,
 }
 
+/// The programmable gateway, kept in `folder`.
+pub async fn gateways(folder: &Path, clock: &Clock) -> Gateways {
+    let settings = GatewaySettings {
+        dir: folder.join("gateways"),
+        development: true,
+        ..GatewaySettings::default()
+    };
+    let gateways = Gateways::new(settings, clock.clone(), Ids::system()).unwrap();
+    gateways.add(&programmable_gateway()).await.unwrap();
+    gateways
+}
+
 impl Road {
     pub async fn new(connections: usize) -> Self {
         let folder = TempDir::new().unwrap();
         let clock = Clock::manual(START);
-        let settings = GatewaySettings {
-            dir: folder.path().join("gateways"),
-            development: true,
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, clock.clone(), Ids::system()).unwrap();
-        gateways.add(&programmable_gateway()).await.unwrap();
+        let gateways = gateways(folder.path(), &clock).await;
         let wanted = Wanted {
             clock,
             ..Wanted::with(gateways)

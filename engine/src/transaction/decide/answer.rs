@@ -247,8 +247,8 @@ pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
         .any(|case| case.reference == attempt.reference)
 }
 
-/// Less was received than was asked, another currency or an unknown amount: not a success, and not a
-/// failure either. It needs manual review.
+/// Less was received than was asked, another currency or an unknown amount: neither a success nor a
+/// failure. It needs manual review.
 fn amount_differs(
     tx: &Transaction,
     attempt: &Attempt,

@@ -144,7 +144,7 @@ fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Contex
             events
         }
         State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold => match enough {
-            // What was taken back may be reported once more: a person decides.
+            // Money that was taken back may be reported once more: a person decides.
             Some(_) if tx.state == State::OnHold && tx.was_taken_back(attempt) => {
                 case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
             }

@@ -22,6 +22,8 @@ mod success;
 mod wake;
 mod withhold;
 
+use uuid::Uuid;
+
 use self::answer::Answer;
 use super::attempt::{Attempt, AttemptState, Candidate, Price};
 use super::command::{Command, Context, Refusal};
@@ -130,9 +132,22 @@ fn start(
         return None;
     }
     let candidate = candidates.remove(0);
+    let reference = context.reference_at(candidate.connection);
     let attempt = Attempt {
+        decision,
+        remaining: candidates,
+        ..new_attempt(what, candidate, reference, context)
+    };
+    Some(Event::AttemptStarted {
+        attempt: Box::new(attempt),
+    })
+}
+
+/// An attempt that starts now, without a decision and without further candidates.
+fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Context) -> Attempt {
+    Attempt {
         id: context.attempt,
-        reference: context.reference_at(candidate.connection),
+        reference,
         candidate,
         follows: what.follows,
         presumed: false,
@@ -143,7 +158,7 @@ fn start(
         amount: what.price.amount,
         conversion: what.price.conversion,
         state: AttemptState::Started,
-        decision,
+        decision: Decision::default(),
         started_at: context.now,
         resumed_at: None,
         ended_at: None,
@@ -163,11 +178,8 @@ fn start(
         code_away_since: None,
         call_off: None,
         gateway_state: serde_json::Value::Null,
-        remaining: candidates,
-    };
-    Some(Event::AttemptStarted {
-        attempt: Box::new(attempt),
-    })
+        remaining: Vec::new(),
+    }
 }
 
 /// The query that the schedule has for `attempt`, and a case when it was the last before a person has to look.

@@ -5,8 +5,8 @@
 //! sent.
 
 use super::cases::{self, Evidence};
-use super::{end, scheduled_query};
-use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState};
+use super::{Try, end, new_attempt, scheduled_query};
+use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, Price};
 use crate::transaction::command::{Context, Unasked};
 use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
@@ -42,44 +42,29 @@ fn ask_at(tx: &Transaction, unasked: &Unasked, context: &Context) -> Vec<Event> 
 
 /// The attempt that may have been made at a connection.
 fn presumed(tx: &Transaction, unasked: &Unasked, context: &Context) -> Attempt {
-    let fields = tx.payout().map(|payout| payout.recipient.clone());
-    Attempt {
-        id: context.attempt,
-        reference: unasked.reference,
-        candidate: unasked.candidate.clone(),
+    let recipient = tx.payout().map(|payout| payout.recipient.clone());
+    let what = Try {
         follows: None,
-        presumed: true,
         method: unasked.method.clone(),
         country: None,
         phone: None,
-        fields: fields.unwrap_or_default(),
-        amount: tx.amount,
-        conversion: None,
+        fields: recipient.unwrap_or_default(),
+        price: Price {
+            amount: tx.amount,
+            conversion: None,
+        },
+        resumed: 0,
+    };
+    let why = "the store was restored from a backup that does not know it";
+    Attempt {
+        presumed: true,
         state: AttemptState::InDoubt,
         decision: Decision {
             chosen_because: "it may have been made after the backup".to_owned(),
             ..Decision::default()
         },
-        started_at: context.now,
-        resumed_at: None,
-        ended_at: None,
-        provider_id: None,
-        provider_status: None,
-        payer_action: None,
-        decline: None,
-        why: Some("the store was restored from a backup that does not know it".to_owned()),
-        captured: None,
-        fees: None,
-        queries: 0,
-        last_query_at: None,
-        next_query_at: None,
-        resumed: 0,
-        cut_off: false,
-        codes: 0,
-        code_away_since: None,
-        call_off: None,
-        gateway_state: serde_json::Value::Null,
-        remaining: Vec::new(),
+        why: Some(why.to_owned()),
+        ..new_attempt(what, unasked.candidate.clone(), unasked.reference, context)
     }
 }
 

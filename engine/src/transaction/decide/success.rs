@@ -53,8 +53,9 @@ pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
     captured.currency() == asked.currency() && is_enough
 }
 
-/// Ends the transaction as success by `attempt`, for which `captured` is enough. A surplus opens a case, and so does money that was
-/// reported for another attempt: it was received in addition and is to be refunded.
+/// Ends the transaction as success by `attempt`, for which `captured` is enough. A surplus opens a
+/// case, and so does money that was reported for another attempt: it was received in addition and is
+/// to be refunded.
 pub(super) fn settle(
     tx: &Transaction,
     attempt: &Attempt,

@@ -291,7 +291,7 @@ fn late_money_of_an_unreadable_amount_holds_what_waits() {
         assert!(world.apply(confirm_or_dispatch).is_err());
         assert_eq!(submissions(&world), submitted, "nothing starts");
         assert_eq!(world.answer_about(first, succeeded_unreadably()), Ok(0));
-        // What the provider says when it is asked again settles it.
+        // The answer to the next query settles it.
         world.answer_about(first, succeeded_with(2_500)).unwrap();
         assert_eq!(world.tx.status(), Status::Success);
         assert_eq!(world.answer_about(first, succeeded_unreadably()), Ok(0));
