@@ -7,14 +7,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::Shared;
-use super::log::{self, Attempt, Delivery, DeliveryStatus};
+use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
 use super::policy::{Heard, Verdict, heard, verdict};
 use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::egress::Failure;
 use crate::planted::{Fault, is_planted};
-use crate::store::{Batch, CommitError, Table};
+use crate::store::{Batch, CommitError, StoreError, Table};
 
 /// What the dispatcher has to know of an attempt that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,30 +102,8 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
         u32::from_le_bytes(chance),
     );
     count(attempt, row);
-    loop {
-        let batch = batch(row, attempt, verdict, ended_at);
-        match shared.store.commit(batch).await {
-            Ok(()) => break,
-            Err(CommitError::Conflict) => {
-                // Somebody moved or took the row meanwhile. What was sent was sent: it stays in the log.
-                let mut batch = Batch::new();
-                log::put_attempt(&mut batch, attempt);
-                if verdict == Verdict::Acknowledged {
-                    acknowledge(shared, row, attempt, ended_at, &mut batch).await;
-                }
-                if let Err(error) = shared.store.commit(batch).await {
-                    tracing::error!(%error, delivery.id = %row.delivery, "An attempt to deliver a webhook could not be logged.");
-                }
-                break;
-            }
-            Err(CommitError::Unavailable { .. }) if shared.is_stopping() => {
-                return Settled::Unwritten;
-            }
-            Err(CommitError::Unavailable { reason }) => {
-                tracing::warn!(reason, delivery.id = %row.delivery, "The store takes no writes; a webhook's outcome waits for it.");
-                tokio::time::sleep(STORE_PATIENCE).await;
-            }
-        }
+    if !write(shared, row, attempt, verdict, ended_at).await {
+        return Settled::Unwritten;
     }
     match verdict {
         Verdict::Acknowledged => Settled::Acknowledged,
@@ -134,6 +112,40 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
             due,
         },
         Verdict::Failed => Settled::Failed,
+    }
+}
+
+/// Makes the outcome durable, however long the store takes no writes. False: the server stops first.
+async fn write(
+    shared: &Shared,
+    row: &Row,
+    attempt: &Attempt,
+    verdict: Verdict,
+    ended_at: Timestamp,
+) -> bool {
+    let mut is_taken = false;
+    loop {
+        let batch = match is_taken {
+            false => Ok(batch(row, attempt, verdict, ended_at)),
+            true => batch_without_row(shared, row, attempt, verdict, ended_at).await,
+        };
+        let reason = match batch {
+            Ok(batch) => match shared.store.commit(batch).await {
+                Ok(()) => return true,
+                Err(CommitError::Conflict) => {
+                    // Another commit moved or took the row, or changed the delivery.
+                    is_taken = true;
+                    continue;
+                }
+                Err(CommitError::Unavailable { reason }) => reason,
+            },
+            Err(reason) => reason,
+        };
+        if shared.is_stopping() {
+            return false;
+        }
+        tracing::warn!(reason, delivery.id = %row.delivery, "The store takes no writes; a webhook's outcome waits for it.");
+        tokio::time::sleep(STORE_PATIENCE).await;
     }
 }
 
@@ -189,18 +201,30 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     batch
 }
 
-/// A delivery that was given up while it was on its way, because its webhook was switched off, has arrived all the same: a replay need not
-/// send it again.
-async fn acknowledge(
+/// The attempt at a row that was moved or taken meanwhile. A delivery that was given up while it was
+/// under way, because its webhook was disabled, and then acknowledged is delivered: a replay need
+/// not send it again. Fails with the reason while the store cannot be read.
+async fn batch_without_row(
     shared: &Shared,
     row: &Row,
     attempt: &Attempt,
+    verdict: Verdict,
     ended_at: Timestamp,
-    batch: &mut Batch,
-) {
-    let known = log::delivery(&shared.store, row.webhook, row.delivery).await;
-    let Ok(Some(before)) = known else { return };
-    if before.status == DeliveryStatus::Failed {
+) -> Result<Batch, String> {
+    let mut batch = Batch::new();
+    log::put_attempt(&mut batch, attempt);
+    if verdict != Verdict::Acknowledged {
+        return Ok(batch);
+    }
+    let known = match log::delivery(&shared.store, row.webhook, row.delivery).await {
+        Ok(known) => known,
+        Err(LogError::Store(StoreError::Unavailable { reason })) => return Err(reason),
+        Err(error) => {
+            tracing::error!(%error, delivery.id = %row.delivery, "An acknowledged webhook could not be noted as delivered.");
+            None
+        }
+    };
+    if let Some(before) = known.filter(|known| known.status == DeliveryStatus::Failed) {
         let after = Delivery {
             status: DeliveryStatus::Delivered,
             attempts: attempt.number,
@@ -210,8 +234,9 @@ async fn acknowledge(
             why: None,
             ..before.clone()
         };
-        log::replace_delivery(batch, &before, &after);
+        log::replace_delivery(&mut batch, &before, &after);
     }
+    Ok(batch)
 }
 
 fn count(attempt: &Attempt, row: &Row) {
