@@ -52,6 +52,11 @@ impl Cases {
             Self::List(list) => {
                 let answer = client.get(&format!("/cases?{}", list.query())).await?;
                 out.page(&answer, ("cases", "--before"), COLUMNS)?;
+                if let Some(damage) = answer["data"]["store_damage"].as_str() {
+                    out.note(&format!(
+                        "the store is damaged: {damage}. Run `switchyard store check`, and restore a backup"
+                    ));
+                }
             }
             Self::Show { case } => {
                 let mut answer = client.get(&format!("/cases/{case}")).await?;

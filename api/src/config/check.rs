@@ -337,6 +337,12 @@ fn times(settings: &Settings, refusals: &mut Refusals) {
         60,
         30 * DAY,
     );
+    within(
+        "store.check_every",
+        settings.store.check_every,
+        60 * 60,
+        30 * DAY,
+    );
     within("webhook.retry_after", settings.webhook.retry_after, 1, DAY);
 }
 

@@ -115,6 +115,8 @@ sections! {
         cache: Bytes = Bytes(64 << 20),
         /// While less is free on the store's disk, payments with a public key are refused (503).
         public_key_reserve: Bytes = Bytes(512 << 20),
+        /// Time between two checks of the whole store, with backend `sqlite`.
+        check_every: Span = Span(Duration::from_secs(24 * 60 * 60)),
         /// Folder for scheduled backups. Without it there are none.
         backup_to: Option<PathBuf> = None,
         /// Time between two backups.

@@ -25,6 +25,7 @@ pub fn at_start() {
     gauge!("switchyard_streams").increment(0.0);
     gauge!("switchyard_exchange_rates_held").increment(0.0);
     gauge!("switchyard_store_last_backup_timestamp_seconds").increment(0.0);
+    gauge!("switchyard_store_last_check_timestamp_seconds").increment(0.0);
     gauge!("switchyard_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 

@@ -1,5 +1,5 @@
-//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes, a
-//! gateway can serve live, and it was not told to stop.
+//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and no
+//! damage of it is known, a gateway can serve live, and it was not told to stop.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,18 +16,22 @@ pub async fn live() -> Json<Value> {
 
 pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Value>) {
     let inner = &operations.0;
-    let store = inner.engine.store.stats().available;
+    let store = match inner.engine.store.stats() {
+        store if !store.available => "cannot write",
+        store if store.damaged => "damaged: run `switchyard store check`, and restore a backup",
+        _ => OK,
+    };
     let stopping = inner.draining.has_begun();
     let gateways = !inner.surroundings.requires_live_gateway || can_serve_live(&inner.engine);
-    let (status, word) = if store && gateways && !stopping {
+    let (status, word) = if store == OK && gateways && !stopping {
         (StatusCode::OK, "ready")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "not ready")
     };
     let checks = json!({
-        "store": if store { "ok" } else { "cannot write" },
-        "gateways": if gateways { "ok" } else { "no gateway of a live connection can serve" },
-        "shutdown": if stopping { "has begun" } else { "ok" },
+        "store": store,
+        "gateways": if gateways { OK } else { "no gateway of a live connection can serve" },
+        "shutdown": if stopping { "has begun" } else { OK },
     });
     let held = inner.engine.hold.is_held();
     (
@@ -35,6 +39,8 @@ pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Va
         Json(json!({ "status": word, "held": held, "checks": checks })),
     )
 }
+
+const OK: &str = "ok";
 
 /// Whether the gateway of some live connection takes new attempts. A new installation has no live
 /// connection: nothing is missing then.

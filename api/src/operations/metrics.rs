@@ -171,6 +171,14 @@ fn describe_store() {
     describe_gauge!("switchyard_store_queue", "Commits that wait for the writer");
     describe_gauge!("switchyard_store_available", "1 when the store writes");
     describe_gauge!(
+        "switchyard_store_damaged",
+        "1 when damage of the store was found since the start"
+    );
+    describe_gauge!(
+        "switchyard_store_last_check_timestamp_seconds",
+        "Time of the last check of the whole store, 0 before the first"
+    );
+    describe_gauge!(
         "switchyard_store_last_backup_timestamp_seconds",
         "Time of the newest scheduled backup, 0 without one"
     );

@@ -161,3 +161,16 @@ async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation
     access.update_connection(live.id, disabled).await.unwrap();
     assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_store_whose_damage_was_found_is_not_ready() {
+    let (engine, draining) = (engine().await, Draining::default());
+    let router = operations(&engine, true, &draining);
+    engine.store.report_damage("a row is damaged");
+    engine.store.report_damage("another one is");
+    let (status, said) = ask(&router, "/readyz", "").await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(said.contains("switchyard store check"), "{said}");
+    assert_eq!(engine.store.damage().unwrap().as_str(), "a row is damaged");
+    assert_eq!(ask(&router, "/healthz", "").await.0, StatusCode::OK);
+}

@@ -47,7 +47,8 @@ pub fn routes() -> axum::Router<ApiState> {
         .route("/cases/{case}/close", post(close))
 }
 
-/// Newest first. `more` is where the next page begins: `?before=`.
+/// Newest first. `more` is where the next page begins: `?before=`. `store_damage` is a sentence on
+/// damage of the store that was found since the start, or null.
 async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> Answer {
     let open = match filter.state.as_deref() {
         None | Some("open") => true,
@@ -68,7 +69,11 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> An
     let cases: Vec<Value> = found.items.iter().map(|case| view(case, now)).collect();
     ok(
         "Cases fetched successfully",
-        &json!({ "cases": cases, "more": found.more }),
+        &json!({
+            "cases": cases,
+            "more": found.more,
+            "store_damage": state.engine.store.damage(),
+        }),
     )
 }
 

@@ -7,16 +7,14 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::store::{self, BackupSource, Manifest, StoreSettings};
-use tokio::sync::oneshot;
 
 use crate::config::{self, Settings};
-use crate::serve::store_settings;
+use crate::serve::{quiet, store_settings};
 
 /// The schedule of backups of one installation.
 #[derive(Clone)]
@@ -79,15 +77,8 @@ impl Schedule {
 
     /// Makes one backup and removes the oldest ones, on a thread of low priority.
     async fn back_up(&self, now: Timestamp) -> anyhow::Result<()> {
-        let (sender, made) = oneshot::channel();
         let schedule = self.clone();
-        thread::Builder::new()
-            .name("store backup".to_owned())
-            .spawn(move || {
-                store::lower_priority();
-                let _ = sender.send(schedule.make(now)); // a server that ends does not wait for it
-            })?;
-        let manifest = made.await.context("its thread has panicked")??;
+        let manifest = quiet::run("store backup", move || schedule.make(now)).await??;
         tracing::info!(
             backup.incarnation = %manifest.incarnation,
             store.sequence = manifest.sequence,

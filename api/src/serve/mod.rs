@@ -5,11 +5,13 @@
 
 mod admission;
 mod backups;
+mod checks;
 mod development;
 mod doors;
 mod folders;
 mod gateways;
 mod http;
+mod quiet;
 mod reload;
 pub(crate) mod routes;
 
@@ -123,6 +125,12 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     );
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
     tokio::spawn(backups::run(backups));
+    tokio::spawn(checks::run(
+        engine.store.clone(),
+        store_settings(&settings),
+        settings.store.check_every.0,
+        engine.clock.clone(),
+    ));
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {

@@ -36,8 +36,10 @@ pub enum StoreError {
 impl From<KvError> for StoreError {
     fn from(error: KvError) -> Self {
         match error {
-            KvError::Failed(reason) => Self::Unavailable { reason },
             KvError::Damaged { table, kind } => Self::Damaged { table, kind },
+            error @ (KvError::Failed(_) | KvError::DamagedDatabase(_)) => Self::Unavailable {
+                reason: error.to_string(),
+            },
         }
     }
 }

@@ -9,7 +9,8 @@
 //!   the backend find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
-//! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum.
+//! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum. With SQLite pages do, too, so that
+//!   damage hides no row. Damage that was found stays known until the store is closed: [`Store::damage`].
 //! - A store that ends before its last acknowledged commit is not opened: `mark` tells.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
@@ -113,6 +114,8 @@ pub struct StoreStats {
     pub queue: usize,
     /// False from a failure of the disk until the store writes again.
     pub available: bool,
+    /// Whether damage was found since the store was opened; see [`Store::damage`].
+    pub damaged: bool,
 }
 
 struct Inner {
@@ -133,6 +136,8 @@ struct Shared {
     kv: ArcSwapOption<Box<dyn Kv>>,
     /// Why the store can not be used now.
     down: ArcSwapOption<String>,
+    /// The damage that was found first.
+    damage: ArcSwapOption<String>,
     /// Places in the writer's queue. A commit takes one, the writer gives it back.
     queue: Semaphore,
     company: Company,
@@ -356,7 +361,19 @@ impl Store {
             largest_batch: shared.counters.largest_batch.load(Relaxed),
             queue: shared.waiting(),
             available: shared.down.load().is_none(),
+            damaged: shared.damage.load().is_some(),
         }
+    }
+
+    /// The damage that was found first since the store was opened, a sentence. The store goes on
+    /// with all that is whole.
+    pub fn damage(&self) -> Option<Arc<String>> {
+        self.0.shared.damage.load_full()
+    }
+
+    /// Notes damage that was found without reading through this store.
+    pub fn report_damage(&self, what: &str) {
+        self.0.shared.note_damage(what);
     }
 }
 
@@ -379,6 +396,7 @@ impl Shared {
         Self {
             kv: ArcSwapOption::from_pointee(kv),
             down: ArcSwapOption::empty(),
+            damage: ArcSwapOption::empty(),
             queue: Semaphore::new(STORE_QUEUE),
             company: Company::default(),
             counters: Counters::default(),
@@ -394,6 +412,20 @@ impl Shared {
         self.down.store(reason.map(Arc::new));
     }
 
+    fn note(&self, error: &KvError) {
+        if error.is_damage() {
+            self.note_damage(&error.to_string());
+        }
+    }
+
+    fn note_damage(&self, what: &str) {
+        let first = |known: &Option<Arc<String>>| match known {
+            Some(known) => Arc::clone(known),
+            None => Arc::new(what.to_owned()),
+        };
+        self.damage.rcu(|known| Some(first(known)));
+    }
+
     fn reason(&self) -> String {
         match &*self.down.load() {
             Some(reason) => reason.to_string(),
@@ -403,7 +435,10 @@ impl Shared {
 
     fn read<T>(&self, read: impl FnOnce(&dyn Kv) -> Result<T, KvError>) -> Result<T, StoreError> {
         match &*self.kv.load() {
-            Some(kv) => Ok(read(kv.as_ref().as_ref())?),
+            Some(kv) => read(kv.as_ref().as_ref()).map_err(|error| {
+                self.note(&error);
+                error.into()
+            }),
             None => Err(StoreError::Unavailable {
                 reason: self.reason(),
             }),

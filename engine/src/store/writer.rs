@@ -229,7 +229,7 @@ impl Writer {
         match self.shared.kv.load_full() {
             Some(kv) => {
                 let next = self.mark.as_ref().map(Mark::next);
-                write(kv.as_ref().as_ref(), group, next).map_err(Refused::Failed)
+                write(kv.as_ref().as_ref(), &self.shared, group, next).map_err(Refused::Failed)
             }
             None => Err(Refused::Down(self.shared.reason())),
         }
@@ -250,6 +250,7 @@ impl Writer {
     /// Notes that the backend has failed, and answers the reason to give.
     fn fail(&mut self, failed: WriteFailed) -> String {
         let reason = failed.error.to_string();
+        self.shared.note(&failed.error);
         tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
         self.shared.mark_down(Some(reason.clone()));
         if !failed.readable {
@@ -322,12 +323,18 @@ impl Drop for Writer {
     }
 }
 
-fn write(kv: &dyn Kv, group: &[Request], next: Option<Point>) -> Result<Written, WriteFailed> {
-    let (verdicts, rows) = contained(|| evaluate(kv, group)).map_err(|error| WriteFailed {
-        error,
-        undo: Vec::new(), // nothing was written
-        readable: true,
-    })?;
+fn write(
+    kv: &dyn Kv,
+    shared: &Shared,
+    group: &[Request],
+    next: Option<Point>,
+) -> Result<Written, WriteFailed> {
+    let (verdicts, rows) =
+        contained(|| evaluate(kv, shared, group)).map_err(|error| WriteFailed {
+            error,
+            undo: Vec::new(), // nothing was written
+            readable: true,
+        })?;
     let mut changes = rows.changes;
     for (&at, sum) in &rows.sums {
         changes[at].value = sum.iter().any(|&byte| byte != 0).then_some(sum);
@@ -365,7 +372,11 @@ fn close(kv: Box<dyn Kv>, in_order: bool) {
 }
 
 /// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
-fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<'a>), KvError> {
+fn evaluate<'a>(
+    kv: &dyn Kv,
+    shared: &Shared,
+    requests: &'a [Request],
+) -> Result<(Verdicts, Rows<'a>), KvError> {
     let mut rows = Rows::with_capacity(requests.iter().map(|request| request.batch.len()).sum());
     let mut verdicts = Vec::with_capacity(requests.len());
     for Request { batch, .. } in requests {
@@ -373,9 +384,12 @@ fn evaluate<'a>(kv: &dyn Kv, requests: &'a [Request]) -> Result<(Verdicts, Rows<
             Ok(true) => Ok(()),
             Ok(false) => Err(CommitError::Conflict),
             // Only the commits that need a damaged row are refused.
-            Err(damaged @ KvError::Damaged { .. }) => Err(CommitError::Unavailable {
-                reason: damaged.to_string(),
-            }),
+            Err(damaged @ KvError::Damaged { .. }) => {
+                shared.note(&damaged);
+                Err(CommitError::Unavailable {
+                    reason: damaged.to_string(),
+                })
+            }
             Err(error) => return Err(error),
         });
     }

@@ -61,8 +61,21 @@ pub(super) enum KvError {
     /// A failure of the whole backend, in its own words.
     #[error("{0}")]
     Failed(String),
+    /// Damage that is not the damage of one row.
+    #[error("the database is damaged, restore a backup ({0})")]
+    DamagedDatabase(String),
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },
+}
+
+impl KvError {
+    /// Whether something was read that is not what was written.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::DamagedDatabase(_) => true,
+            Self::Failed(_) => false,
+        }
+    }
 }
 
 /// A batch that did not become durable. The backend may find it again in its log when it is reopened, though nobody was told

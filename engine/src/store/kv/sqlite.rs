@@ -5,6 +5,8 @@
 //! of the store's writer; a few read-only connections answer reads. `log` moves the pages of the
 //! log into the database.
 //!
+//! Rows have checksums (`checksum`), and so have pages (`pages`).
+//!
 //! Opening an existing database writes neither to it nor to its log, and closing it without
 //! [`Kv::finish`] leaves both as they are: a store that is refused is not changed.
 
@@ -12,6 +14,7 @@ pub(in crate::store) mod check;
 pub(in crate::store) mod copy;
 pub(in crate::store) mod frames;
 mod log;
+mod pages;
 pub(in crate::store) mod query;
 
 use std::collections::BTreeSet;
@@ -21,11 +24,13 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::ffi::SQLITE_IOERR_DATA;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
 use self::log::Log;
+use self::pages::PAGE_BYTES;
 use super::checksum::damaged;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
@@ -176,12 +181,13 @@ impl Kv for Sqlite {
 }
 
 impl Database {
-    fn connect_writer(&self, is_new: bool) -> Result<Connection, Error> {
+    fn connect_writer(&self, is_new: bool) -> Result<Connection, KvError> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, is_new);
         let connection = self.connect(flags, self.cache_bytes / 2)?;
         if is_new {
-            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+            connection.pragma_update(None, "page_size", PAGE_BYTES as u32)?;
+            pages::reserve(&connection)?;
             connection.pragma_update(None, "journal_mode", "wal")?;
         }
         connection.pragma_update(None, "synchronous", "full")?;
@@ -189,13 +195,13 @@ impl Database {
         Ok(connection)
     }
 
-    fn connect_reader(&self) -> Result<Connection, Error> {
+    fn connect_reader(&self) -> Result<Connection, KvError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         self.connect(flags, self.cache_bytes / 2 / IDLE_READERS as u64)
     }
 
-    fn connect(&self, flags: OpenFlags, cache_bytes: u64) -> Result<Connection, Error> {
-        let connection = Connection::open_with_flags(&self.file, flags)?;
+    fn connect(&self, flags: OpenFlags, cache_bytes: u64) -> Result<Connection, KvError> {
+        let connection = pages::open(&self.file, &self.file, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.set_prepared_statement_cache_capacity(5 * Table::ALL.len());
@@ -238,9 +244,9 @@ fn bytes(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, Error> {
 
 /// An error of a read: damage concerns the row that was read, any other the whole backend.
 fn describe(error: Error, table: Table, key: &[u8]) -> KvError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt) => damaged(table, key),
-        _ => error.into(),
+    match KvError::from(error) {
+        KvError::DamagedDatabase(_) => damaged(table, key),
+        failed => failed,
     }
 }
 
@@ -279,19 +285,21 @@ static STATEMENTS: LazyLock<[Statements; Table::ALL.len()]> = LazyLock::new(|| {
 
 impl From<Error> for KvError {
     fn from(error: Error) -> Self {
-        Self::Failed(match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                format!("the database is damaged, restore a backup ({error})")
-            }
-            _ => error.to_string(),
-        })
+        let code = error.sqlite_error();
+        let is_damage = code.is_some_and(|code| {
+            matches!(
+                code.code,
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase
+            ) || code.extended_code == SQLITE_IOERR_DATA
+        });
+        match is_damage {
+            true => Self::DamagedDatabase(error.to_string()),
+            false => Self::Failed(error.to_string()),
+        }
     }
 }
 
 const FILE: &str = "switchyard.sqlite3";
-/// At 400 payments a second a flush wrote 55 to 66 kB to the disk with this, and 103 kB with pages of
-/// 8 KiB, the logs of both being 16 MiB.
-const PAGE_BYTES: u32 = 4096;
 /// Read-only connections that are kept open; more are opened when more threads read at a time.
 const IDLE_READERS: usize = 8;
 /// How long a connection waits for a lock of another one.

@@ -193,7 +193,7 @@ async fn a_damaged_store_is_not_backed_up_and_leaves_nothing_behind() {
     zero(&installation.home.database(), whole.len() as u64 / 2, 512);
     let refused = installation.back_up(&folder).unwrap_err();
     let said = refused.to_string();
-    assert!(said.contains("the store is damaged"), "{said}");
+    assert!(said.contains("the database is damaged"), "{said}");
     fs::write(installation.home.database(), &whole).unwrap();
     let hash = installation.add_gateway(b"a gateway");
     fs::write(installation.at(&format!("gateways/{hash}.so")), "another").unwrap();

@@ -1,7 +1,7 @@
 //! A check of a whole database: its structure, and each row in the order of the b-trees.
 //!
-//! A lookup trusts the keys that lead to a row: when one is damaged, rows behind it are not found.
-//! `integrity_check` finds keys that are out of order and pages that are reached twice or never.
+//! `integrity_check` reads each page, whose checksum must be right, and finds keys that are out of
+//! order and pages that are reached twice or never.
 //! The rows are read without bounds on key and kind, so that one with a damaged key is read too.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::super::KvError;
-use super::{CLUSTERS, FILE, cluster, definition};
+use super::{CLUSTERS, FILE, cluster, definition, pages};
 use crate::store::check::Findings;
 use crate::store::table::Table;
 
@@ -32,12 +32,12 @@ pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvErr
     let file = folder.join(FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match access {
-        Access::Running | Access::Stopped => Connection::open_with_flags(&file, flags)?,
+        Access::Running | Access::Stopped => pages::open(&file, &file, flags)?,
         Access::Copy => {
-            let file = url::Url::from_file_path(std::path::absolute(&file)?)
+            let uri = url::Url::from_file_path(std::path::absolute(&file)?)
                 .map_err(|()| KvError::Failed("its path cannot be used".to_owned()))?;
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(format!("{file}?immutable=1"), flags)?
+            pages::open(&file, format!("{uri}?immutable=1").as_ref(), flags)?
         }
     };
     connection.busy_timeout(BUSY)?;

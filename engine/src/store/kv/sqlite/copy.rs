@@ -5,12 +5,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::OpenFlags;
 use rusqlite::backup::{Backup, StepResult};
 
 use super::super::KvError;
-use super::FILE;
 use super::check::{Access, connect};
+use super::{FILE, pages};
 use crate::store::progress::{Progress, Report};
 use crate::store::throttle::Throttle;
 
@@ -27,7 +27,7 @@ pub(in crate::store) fn copy(
     let source = connect(from, Access::Running)?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let file = to.join(FILE);
-    let mut target = Connection::open(&file)?;
+    let mut target = pages::open(&file, &file, OpenFlags::default())?;
     // The draft is flushed as a whole before it is renamed.
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;
