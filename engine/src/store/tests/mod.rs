@@ -7,6 +7,7 @@ mod damage;
 mod failure;
 mod log;
 mod shell;
+mod trials;
 
 use super::*;
 
