@@ -16,6 +16,7 @@ pub(in crate::store) mod frames;
 mod log;
 mod pages;
 pub(in crate::store) mod query;
+mod reporting;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -67,7 +67,8 @@ pub(in crate::store) fn check(
 }
 
 fn check_definitions(connection: &Connection, findings: &mut Findings<'_>) -> Result<(), KvError> {
-    let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema")?;
+    let mut statement =
+        connection.prepare("SELECT name, sql FROM sqlite_schema WHERE type <> 'view'")?;
     let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let found = found.collect::<Result<BTreeMap<String, String>, _>>()?;
     let wanted = CLUSTERS

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use rusqlite::OpenFlags;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags};
 
 use super::super::KvError;
 use super::check::{Access, connect};
-use super::{FILE, pages};
+use super::{FILE, pages, reporting};
 use crate::store::progress::{Progress, Report};
 use crate::store::throttle::Throttle;
 
@@ -36,7 +36,7 @@ pub(in crate::store) fn copy(
     let mut unflushed = 0;
     loop {
         match backup.step(STEP_PAGES)? {
-            StepResult::Done => return Ok(()),
+            StepResult::Done => break,
             StepResult::More => {}
             // Another process has a lock for a moment.
             _ => thread::sleep(BUSY),
@@ -58,6 +58,16 @@ pub(in crate::store) fn copy(
         }
         throttle.spend(step);
     }
+    drop(backup);
+    add_views(&target)
+}
+
+/// A copy carries the views of this version of the program.
+fn add_views(copy: &Connection) -> Result<(), KvError> {
+    for (name, view) in reporting::names().zip(reporting::views("CREATE VIEW")) {
+        copy.execute_batch(&format!("DROP VIEW IF EXISTS \"{name}\"; {view}"))?;
+    }
+    Ok(())
 }
 
 /// Pages that are copied at a time: 512 KiB.

@@ -1,8 +1,6 @@
 //! Read-only SQL over the database, for people.
 //!
-//! Each table of the store is a view, `<table>_rows`, with `key` and `value`: the value is without
-//! its version and checksum, and JSON where the store keeps JSON. The rows are those of the program
-//! of this version.
+//! It has the views of `reporting`.
 
 use std::path::Path;
 
@@ -11,11 +9,9 @@ use rusqlite::{Connection, Error};
 
 use super::super::KvError;
 use super::check::{Access, connect};
-use super::cluster;
+use super::reporting;
 use crate::store::error::MaintenanceError;
-use crate::store::kv::checksum::SUM_BYTES;
 use crate::store::place::Place;
-use crate::store::table::Table;
 use crate::store::{Backend, Manifest, StoreSettings};
 
 /// A read-only connection for queries.
@@ -71,8 +67,8 @@ impl Shell {
         let open = || {
             let connection = connect(&store.join(backend), access)?;
             connection.pragma_update(None, "temp_store", "memory")?;
-            for table in Table::ALL {
-                connection.execute_batch(&view(table))?;
+            for view in reporting::views("CREATE TEMP VIEW") {
+                connection.execute_batch(&view)?;
             }
             Ok(connection)
         };
@@ -84,7 +80,7 @@ impl Shell {
 
     /// Names of the views.
     pub fn views() -> impl Iterator<Item = String> {
-        Table::ALL.into_iter().map(name_of)
+        reporting::names()
     }
 
     /// Answers one query. The read ends with it: a server can restart its log between two queries.
@@ -132,24 +128,6 @@ impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
         Self(error.to_string())
     }
-}
-
-/// The view of a table. A versioned row begins with eight bytes of its version, the first of which
-/// is zero and cannot begin JSON.
-fn view(table: Table) -> String {
-    let (name, cluster, kind) = (name_of(table), cluster(table), table.number());
-    format!(
-        "CREATE TEMP VIEW \"{name}\" AS SELECT key, \
-         iif(substr(stored, 1, 1) = x'00' AND substr(stored, 9, 1) = x'7b', \
-             CAST(substr(stored, 9) AS TEXT), \
-             iif(substr(stored, 1, 1) = x'7b', CAST(stored AS TEXT), stored)) AS value \
-         FROM (SELECT key, substr(value, 1, length(value) - {SUM_BYTES}) AS stored \
-               FROM \"{cluster}\" WHERE kind = {kind})"
-    )
-}
-
-fn name_of(table: Table) -> String {
-    format!("{}_rows", table.name())
 }
 
 /// Rows of an answer.
