@@ -169,7 +169,11 @@ impl Engine {
         }
         // However it is written, a number is one recipient.
         let home = self.only_country(Kind::Payout, &new.method);
-        let plain = |text: &String| normalise(text, home).unwrap_or_else(|| text.clone());
+        let plain = |text: &String| {
+            let letters = || text.chars().filter(|letter| letter.is_alphanumeric());
+            normalise(text, home)
+                .unwrap_or_else(|| letters().flat_map(char::to_lowercase).collect())
+        };
         let recipient: Vec<String> = new.recipient.values().map(plain).collect();
         let limits = settings.of_payout(
             &caller.app.settings.payout_limits,

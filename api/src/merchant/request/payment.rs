@@ -245,7 +245,7 @@ pub fn is_of_another_country(number: &str, countries: &[&str], environment: Envi
 }
 
 /// The three numbers of the test gateway, which are American ones (decisions 5).
-fn is_test_number(number: &str) -> bool {
+pub fn is_test_number(number: &str) -> bool {
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
     let national = digits.strip_prefix('1').unwrap_or(&digits);
     ["4149518161", "4149518162", "4149518163"].contains(&national)
@@ -254,8 +254,10 @@ fn is_test_number(number: &str) -> bool {
 /// Whether a text could be a phone number of a numbering plan that we do not know, such as that of the test gateway.
 pub fn is_plausible(number: &str) -> bool {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
-    let is_only = |c: char| c.is_ascii_digit() || " +-.()/".contains(c);
-    (4..=20).contains(&digits) && number.trim().chars().all(is_only)
+    let number = number.trim();
+    let rest = number.strip_prefix('+').unwrap_or(number);
+    let is_only = |c: char| c.is_ascii_digit() || " -.()/".contains(c);
+    (4..=20).contains(&digits) && rest.chars().all(is_only)
 }
 
 pub fn unknown_method(field: &str, code: &str, kind: &str) -> Problem {

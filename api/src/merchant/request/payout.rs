@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{Directory, FieldType, Method, PHONE_FIELD, RecipientField};
+use switchyard_engine::directory::{
+    Directory, FieldType, Method, PHONE_FIELD, RecipientField, phone,
+};
 use switchyard_engine::engine::NewPayout;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::money::Amount;
@@ -11,7 +13,8 @@ use switchyard_engine::transaction::ClientContext;
 use super::form::{Form, LINE, verdict};
 use super::json::{Object, Value};
 use super::payment::{
-    DESCRIPTION, is_of_another_country, is_plausible, other_currency, unknown_method,
+    DESCRIPTION, is_of_another_country, is_plausible, is_test_number, other_currency,
+    unknown_method,
 };
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode};
@@ -94,35 +97,60 @@ fn recipient(
         let Some(value) = recipient_field(form, &given, field) else {
             continue;
         };
-        if field.name == PHONE_FIELD {
-            check_country(
+        let value = match field.name == PHONE_FIELD {
+            true => phone_number(
                 &mut form.inner(&given, "recipient."),
-                method,
-                &value,
+                (method, field),
+                value,
                 environment,
-            );
-        }
+            ),
+            false => Some(value),
+        };
+        let Some(value) = value else {
+            continue;
+        };
         read.insert(field.name.clone(), value);
     }
     read
 }
 
-/// Money that is sent to another country than the method's does not arrive, or arrives at a
+/// The number in E.164, so that limits, repetitions and gateways see one number however it is
+/// written. Money that is sent to another country than the method's does not arrive, or arrives at a
 /// stranger's.
-fn check_country(form: &mut Form<'_, '_>, method: &Method, number: &str, environment: Environment) {
-    let countries: Vec<&str> = method
-        .countries
-        .iter()
-        .map(|country| country.alpha2)
-        .collect();
-    if is_of_another_country(number, &countries, environment) {
-        let says = format!(
-            "is a phone number of another country than that of {} ({})",
-            method.code,
-            countries.join(", ")
-        );
-        form.refuse(PHONE_FIELD, ErrorCode::PhoneCountryMismatch, says);
+fn phone_number(
+    form: &mut Form<'_, '_>,
+    (method, field): (&Method, &RecipientField),
+    number: String,
+    environment: Environment,
+) -> Option<String> {
+    let is_sandbox = environment == Environment::Sandbox;
+    if method.countries.is_empty() || is_sandbox && is_test_number(&number) {
+        return Some(number);
     }
+    let at_home = method.countries.iter().find_map(|country| {
+        let number = phone::normalise(&number, Some(country.alpha2))?;
+        let is_at_home = number.starts_with(&format!("+{}", country.dial_code));
+        is_at_home.then_some(number)
+    });
+    if at_home.is_some() {
+        return at_home;
+    }
+    let countries = method.countries.iter().map(|country| country.alpha2);
+    let countries: Vec<&str> = countries.collect();
+    let names = countries.join(", ");
+    if is_of_another_country(&number, &countries, environment) {
+        let code = &method.code;
+        let says = format!("is a phone number of another country than that of {code} ({names})");
+        form.refuse(PHONE_FIELD, ErrorCode::PhoneCountryMismatch, says);
+        return None;
+    }
+    if is_sandbox {
+        return Some(number); // providers have test numbers that fit no numbering plan
+    }
+    let example = &field.example;
+    let says = format!("must be a phone number of {names}, such as {example}");
+    form.refuse(PHONE_FIELD, ErrorCode::RecipientFieldInvalid, says);
+    None
 }
 
 fn recipient_field<'a>(
@@ -162,4 +190,83 @@ fn recipient_field<'a>(
         return None;
     }
     Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recipient_of(number: &str, environment: Environment) -> Result<String, String> {
+        let body = serde_json::json!({
+            "amount": 500,
+            "currency": "XOF",
+            "description": "Wages",
+            "method": "mtn_bj",
+            "customer": { "email": "ada@shop.example", "first_name": "Ada", "last_name": "Byron" },
+            "recipient": { "msisdn": number },
+        });
+        let body = body.to_string();
+        let context = ClientContext::default();
+        match read(
+            body.as_bytes(),
+            &Directory::new("switchyard"),
+            environment,
+            context,
+        ) {
+            Ok(read) => Ok(read.recipient["msisdn"].clone()),
+            Err(error) => Err(format!("{error:?}")),
+        }
+    }
+
+    #[test]
+    fn a_number_is_one_recipient_however_it_is_written() {
+        for written in [
+            "+2290197000000",
+            "002290197000000",
+            "2290197000000",
+            "0197000000",
+            " +229 01 97 00 00 00 ",
+            "+229 (01) 97-00.00/00",
+        ] {
+            for environment in [Environment::Live, Environment::Sandbox] {
+                let read = recipient_of(written, environment);
+                assert_eq!(read.as_deref(), Ok("+2290197000000"), "{written}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_fits_no_plan_of_the_country_is_refused() {
+        for (written, live, sandbox) in [
+            (
+                "++2290197000000",
+                "RecipientFieldInvalid",
+                "RecipientFieldInvalid",
+            ),
+            (
+                "+229+0197000000",
+                "RecipientFieldInvalid",
+                "RecipientFieldInvalid",
+            ),
+            (
+                "+2290197000000+",
+                "RecipientFieldInvalid",
+                "RecipientFieldInvalid",
+            ),
+            ("12345", "RecipientFieldInvalid", "12345"),
+            (
+                "+33612345678",
+                "PhoneCountryMismatch",
+                "PhoneCountryMismatch",
+            ),
+        ] {
+            for (environment, wanted) in
+                [(Environment::Live, live), (Environment::Sandbox, sandbox)]
+            {
+                let read = recipient_of(written, environment);
+                let shown = read.unwrap_or_else(|error| error);
+                assert!(shown.contains(wanted), "{written} {environment:?}: {shown}");
+            }
+        }
+    }
 }

@@ -86,7 +86,7 @@ fn a_plain_request_is_read() {
     assert_eq!(new.customer.email, "ada@example.com");
     assert!(new.metadata.is_empty() && new.methods.is_empty() && new.restriction.is_none());
     let new = payout_with(json!({})).unwrap();
-    assert_eq!(new.recipient["msisdn"], "2290197000000");
+    assert_eq!(new.recipient["msisdn"], "+2290197000000");
 }
 
 #[test]
@@ -171,11 +171,11 @@ fn the_recipient_may_stand_at_the_top_level_and_be_a_number() {
         json!({"recipient": null, "msisdn": "2290197000000"}),
     ] {
         let new = payout_with(changes.clone()).unwrap();
-        assert_eq!(new.recipient["msisdn"], "2290197000000", "{changes}");
+        assert_eq!(new.recipient["msisdn"], "+2290197000000", "{changes}");
     }
     let new = payout_with(json!({"msisdn": "1111111111"})).unwrap();
     assert_eq!(
-        new.recipient["msisdn"], "2290197000000",
+        new.recipient["msisdn"], "+2290197000000",
         "recipient counts before the top level"
     );
 }
