@@ -158,6 +158,14 @@ async fn prompts_from_one_address_and_of_one_payment_are_limited() -> anyhow::Re
         303
     );
 
+    // A site of IPv6 has 65,536 networks: together they have the limit of 16.
+    for network in 0..33 {
+        let address = format!("2001:db8:7:{network:x}::1");
+        let reply = confirm(&limited, PAYS, Some(&address)).await?;
+        let wanted = if network < 32 { 303 } else { 429 };
+        assert_eq!(reply.status, wanted, "{address}");
+    }
+
     let settings = AppSettings {
         checkout_attempts: 3,
         ..limited.bench.caller().app.settings.clone()

@@ -80,9 +80,11 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
         &[
             "prompts_per_number",
             "prompts_per_address",
+            "prompts_per_site",
             "prompts_per_payment",
             "codes_per_number",
             "codes_per_address",
+            "codes_per_site",
             "codes_per_payment",
             "payouts_per_recipient",
             "payouts_per_day",

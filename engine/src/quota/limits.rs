@@ -1,6 +1,7 @@
 //! Limits that an operator sets, with their defaults.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use super::Limit;
 use crate::client_network;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
+use crate::limits::SITE_SHARE;
 use crate::money::{Amount, Currency};
 
 /// Limits of the installation. 0 means: no limit.
@@ -128,9 +130,21 @@ impl LimitSettings {
             let names = ["prompts_per_number", "codes_per_number"];
             limit(names, shared(number), self.prompts_per_number)
         }));
-        limits.extend(address.map(|address| {
+        let address = address.map(|address| (address, address.parse::<IpAddr>()));
+        limits.extend(address.iter().map(|(text, address)| {
             let names = ["prompts_per_address", "codes_per_address"];
-            limit(names, shared(&client(address)), self.prompts_per_address)
+            // A text that is no address counts as it is.
+            let client = address.as_ref().map_or_else(
+                |_| (*text).to_owned(),
+                |address| client_network::subscriber(*address).to_string(),
+            );
+            limit(names, shared(&client), self.prompts_per_address)
+        }));
+        let site = address.and_then(|(_, address)| client_network::site(address.ok()?));
+        limits.extend(site.map(|site| {
+            let names = ["prompts_per_site", "codes_per_site"];
+            let most = self.prompts_per_address.saturating_mul(SITE_SHARE);
+            limit(names, shared(&format!("site/{site}")), most)
         }));
         limits
     }
@@ -189,11 +203,3 @@ const DAILY_AMOUNTS: [(&str, &str); 13] = [
     ("XOF", "60000000"),
     ("ZMW", "2700000"),
 ];
-
-/// The network that counts as one client; a text that is no address counts as it is.
-fn client(address: &str) -> String {
-    match address.parse() {
-        Ok(address) => client_network::subscriber(address).to_string(),
-        Err(_) => address.to_owned(),
-    }
-}
