@@ -211,6 +211,9 @@ fn only_a_token_of_another_origin_approves() {
     assert!(record.awaiting.is_some());
     record.approved(&hash, &by("cy")).unwrap();
     assert!(record.awaiting.is_none());
+    // The origin of the operator who added it is gone: it may have been the one who approves.
+    record.put_aside(awaiting(&[""]), &by(""), NOW);
+    assert!(record.approved(&hash, &by("cy")).is_err());
 }
 
 #[test]
