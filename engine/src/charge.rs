@@ -10,6 +10,8 @@ use crate::transaction::{Attempt, AttemptState, Conversion, State, Transaction};
 pub struct Charge<'a> {
     /// In the currency in which the money moves.
     pub amount: Amount,
+    /// What was to be paid, in the same currency as a rule. Providers may report another `amount`.
+    pub due: Amount,
     /// In the transaction's own currency.
     pub asked: Amount,
     /// How `amount` came from `asked`, when their currencies differ.
@@ -33,6 +35,7 @@ impl<'a> Charge<'a> {
             Some(attempt) => Self::of_attempt(tx.amount, attempt),
             None => Self {
                 amount: tx.amount,
+                due: tx.amount,
                 asked: tx.amount,
                 conversion: None,
             },
@@ -44,6 +47,7 @@ impl<'a> Charge<'a> {
         let captured = attempt.captured.filter(|_| !attempt.state.is_open());
         Self {
             amount: captured.unwrap_or(attempt.amount),
+            due: attempt.amount,
             asked,
             conversion: attempt.conversion.as_ref(),
         }

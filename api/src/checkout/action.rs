@@ -100,7 +100,7 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
         },
         PayerAction::Dial { ussd } => ActionView {
             link: dial(scene, ussd),
-            rows: vec![scene.row("kind-ussd", ussd).strong()],
+            rows: vec![scene.row("row-dial", ussd).strong()],
             ..ActionView::default()
         },
         PayerAction::ShowQr { text, image } => ActionView {
@@ -143,7 +143,7 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
         scene.row("row-bank", bank),
         scene.row("row-account", account).strong(),
         scene.row("row-name", name),
-        scene.row("row-reference", reference).strong(),
+        scene.row("row-transfer-reference", reference).strong(),
     ]);
     rows.extend(expires.as_deref().map(|until| scene.until(until)));
     ActionView {

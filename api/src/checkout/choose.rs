@@ -80,7 +80,14 @@ pub(super) fn page(
         .unwrap_or_default();
     let methods = ways
         .iter()
-        .map(|way| method_row(scene, way, country.map_or("", |country| country.alpha2)))
+        .map(|way| {
+            method_row(
+                scene,
+                way,
+                &ways,
+                country.map_or("", |country| country.alpha2),
+            )
+        })
         .collect();
     let countries: Vec<_> = menu.countries(language).into_iter().map(row).collect();
     let empty = match country {
@@ -112,13 +119,23 @@ pub(super) fn page(
     })
 }
 
-fn method_row(scene: &Scene, way: &Way, country: &str) -> MethodRow {
+/// A method of the list `all`. The currency tells methods of one name apart.
+fn method_row(scene: &Scene, way: &Way, all: &[&Way], country: &str) -> MethodRow {
     let method = &way.method;
     let name = scene.method_name(&method.code);
+    let same = all
+        .iter()
+        .filter(|other| scene.method_name(&other.method.code) == name);
+    let currency = (same.count() > 1).then(|| method.currency.code());
+    let kind = Some(scene.say(kind(method.category))).filter(|kind| *kind != name);
+    let kind: Vec<_> = kind
+        .into_iter()
+        .chain(currency.map(str::to_owned))
+        .collect();
     MethodRow {
         href: scene.link("details", &[("country", country), ("method", &method.code)]),
         icon: scene.icon(method),
-        kind: Some(scene.say(kind(method.category))).filter(|kind| *kind != name),
+        kind: (!kind.is_empty()).then(|| kind.join(" · ")),
         name,
     }
 }

@@ -158,6 +158,7 @@ pub(super) fn page(
     ];
     let charge = Charge {
         amount: price.amount,
+        due: price.amount,
         asked: scene.tx.amount,
         conversion: price.conversion.as_ref(),
     };

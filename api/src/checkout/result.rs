@@ -69,16 +69,16 @@ pub(super) fn page(scene: &Scene) -> Response {
             let text = scene.say_merchant("result-success-text");
             ("success", format!("{text} {}", open_cases(scene)))
         }
+        // Money came, or may have: what the provider said of a failure is not true any more.
+        State::Failed(_) if !scene.tx.surely_moved_no_money() => {
+            ("review", scene.say("result-expired-held"))
+        }
         State::Failed(failure) => {
             // In sandbox the reader is a developer: the provider's own words say what to change.
             detail = scene
                 .is_sandbox()
                 .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
-            let text = match scene.tx.surely_moved_no_money() {
-                true => reason(language, Some(failure.reason)),
-                false => scene.say("result-expired-held"),
-            };
-            ("failed", text)
+            ("failed", reason(language, Some(failure.reason)))
         }
         _ if is_expired(scene) => ("expired", expired(scene)),
         _ => ("cancelled", scene.say("result-cancelled-text")),

@@ -1,6 +1,7 @@
 //! The scene of a page: one payment, one visitor, one moment. Pages are made of it and of nothing else, so that each can be looked at
 //! without a server.
 
+use std::iter::once;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -11,7 +12,8 @@ use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::{Directory, Method, method_svg};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{State, Transaction};
+use switchyard_engine::money::Amount;
+use switchyard_engine::transaction::{PayerAction, State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;
@@ -90,8 +92,9 @@ pub struct Order {
     /// What the amount is: to be paid, or paid.
     pub label: String,
     pub amount: String,
-    /// The amount that was asked for and the rate, when the payer pays in another currency.
-    pub conversion: Option<String>,
+    /// The amount that was asked for, when it is another, and the rate, when the payer pays in
+    /// another currency.
+    pub below: Option<String>,
     /// The class that keeps the amount on one line of a phone, by its length.
     pub size: &'static str,
     pub description: String,
@@ -280,16 +283,28 @@ impl Scene {
     /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
-        let amount = charge.amount.written(self.visitor.language.written());
+        let written = self.visitor.language.written();
         let label = match self.tx.state {
             State::Succeeded if !is_taken_back(&self.tx) => "row-paid",
             _ => "row-amount",
         };
-        let mut rows = vec![self.row(label, amount).strong()];
-        rows.extend(self.conversion_rows(&charge));
-        let received = self.tx.received();
-        if let Some(received) = received.filter(|received| received.amounts != [charge.amount]) {
-            let written = self.visitor.language.written();
+        let amount = self.row(label, charge.amount.written(written)).strong();
+        // The rate belongs to the amount that was due.
+        let conversion = self.conversion_rows(&charge).into_iter();
+        let mut rows: Vec<Row> = match charge.amount == charge.due {
+            true => once(amount).chain(conversion).collect(),
+            false => {
+                let due = self.row("row-due", charge.due.written(written));
+                once(due).chain(conversion).chain([amount]).collect()
+            }
+        };
+        let is_paid = self.tx.state == State::Succeeded;
+        let is_named = |amounts: &[Amount]| is_paid && amounts == [charge.amount];
+        if let Some(received) = self
+            .tx
+            .received()
+            .filter(|received| !is_named(&received.amounts))
+        {
             let amount = received.text(|amount| amount.written(written));
             rows.push(self.row("row-received", amount).strong());
         }
@@ -314,10 +329,24 @@ impl Scene {
         rows
     }
 
+    /// The amount of the transfer that is asked for: it may contain a fee.
+    fn transfer(&self, charge: &Charge<'_>) -> Option<Amount> {
+        let attempt = self.tx.current_attempt()?;
+        match attempt.payer_action {
+            Some(PayerAction::Transfer { amount, .. }) if asks_for_payment(self) => {
+                Some(amount).filter(|amount| amount.currency() == charge.amount.currency())
+            }
+            _ => None,
+        }
+    }
+
     /// The head of the page: who is paid, how much, for what.
     pub fn order(&self, charge: &Charge<'_>) -> Order {
         let written = self.visitor.language.written();
-        let amount = charge.amount.written(written);
+        let amount = self
+            .transfer(charge)
+            .unwrap_or(charge.amount)
+            .written(written);
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
@@ -328,6 +357,15 @@ impl Scene {
             let asked = charge.asked.written(written);
             self.say_with("amount-converted", &[("amount", &asked), ("rate", &rate)])
         });
+        let due = charge.due.written(written);
+        let below = match (charge.amount == charge.due, conversion) {
+            (true, conversion) => conversion,
+            (false, None) => Some(self.say_with("amount-of-due", &[("due", &due)])),
+            (false, Some(conversion)) => {
+                let due = format!("{due}, {conversion}");
+                Some(self.say_with("amount-of-due", &[("due", &due)]))
+            }
+        };
         Order {
             merchant: self.app.name.clone(),
             initials: initials(&self.app.name),
@@ -335,7 +373,7 @@ impl Scene {
             label: self.say(label),
             size: size(&amount),
             amount,
-            conversion,
+            below,
             description: self.tx.description.clone(),
         }
     }

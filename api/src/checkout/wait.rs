@@ -86,7 +86,11 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
         _ => scene.money_rows(),
     };
     rows.extend(paid_with(scene));
-    rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
+    let reference = match action {
+        Some(PayerAction::Transfer { .. }) => "row-payment",
+        _ => "row-reference",
+    };
+    rows.push(scene.row(reference, scene.tx.id.to_string()).fine());
     let takes_codes = !called_off && !scene.tx.is_held();
     let code = code::form(scene, notice).filter(|_| takes_codes);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
@@ -102,9 +106,15 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     } else if called_off {
         "wait-leave-ending"
     } else {
-        "wait-leave-text"
+        match action {
+            // Nothing is left to do here.
+            None | Some(PayerAction::ConfirmOnPhone { .. }) if !scene.tx.is_held() => {
+                "wait-leave-text"
+            }
+            _ => "wait-leave-back",
+        }
     };
-    let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held();
+    let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held() && !called_off;
     let updates = code.is_none() && !still;
     let patience = patience::view(scene, wake);
     let words_change = patience.as_ref().and_then(|patience| patience.changes_in);

@@ -111,7 +111,7 @@ const UNSAFE: &[(&str, &str)] = &[
         "store.backup_keep",
     ),
     ("[store]\nbackup_every = '1s'", "store.backup_every"),
-    ("[store]\ncheck_every = '1m'", "store.check_every"),
+    ("[store]\ncheck_every = '1min'", "store.check_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",

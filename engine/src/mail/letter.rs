@@ -31,6 +31,9 @@ pub struct Letter {
     pub status: Status,
     /// What was paid, or should have been, in the currency in which the money moves; as people read it.
     pub amount: String,
+    /// What was to be paid, when it is another amount, in the same currency as a rule.
+    #[serde(default)]
+    pub due: Option<String>,
     /// The amount that was asked for, when it is in another currency, with the exchange rate and the merchant's mark-up.
     #[serde(default)]
     pub asked: Option<String>,
@@ -138,6 +141,7 @@ pub fn enqueue(
         language,
         status: tx.status(),
         amount: charge.amount.written(language),
+        due: (charge.due != charge.amount).then(|| charge.due.written(language)),
         asked: charge.conversion.map(|_| charge.asked.written(language)),
         rate: charge.rate(language),
         markup: charge.markup(language),
@@ -149,7 +153,8 @@ pub fn enqueue(
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
         reason: match &tx.state {
-            State::Failed(failure) => Some(failure.message.clone()),
+            // Once money came, or may have, the reason is not true any more.
+            State::Failed(failure) if tx.surely_moved_no_money() => Some(failure.message.clone()),
             _ => None,
         },
         ended_at: now,

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::language::Language;
-use crate::transaction::Status;
+use crate::transaction::{CaseReason, Status};
 
 /// A letter that no mail can be made of.
 #[derive(Debug, thiserror::Error)]
@@ -204,8 +204,11 @@ impl Letter {
             Money::Unknown => self.say("money-unknown"),
             Money::Received { amount, asked } => {
                 let values = [("received", amount.as_str()), ("asked", asked)];
-                self.language
-                    .say(&format!("money-received-{kind}"), &values)
+                let word = match self.case {
+                    Some(CaseReason::SuccessContradicted) => "taken-back",
+                    _ => "received",
+                };
+                self.language.say(&format!("money-{word}-{kind}"), &values)
             }
         };
         format!("{happened} {money}")
@@ -231,6 +234,7 @@ impl Letter {
         };
         let facts = [
             ("label-amount", Some(self.amount.clone())),
+            ("label-due", self.due.clone()),
             ("label-asked", self.asked.clone()),
             ("label-rate", self.rate.clone()),
             ("label-markup", self.markup.clone()),

@@ -1,7 +1,9 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{CaseReason, PayerAction, Refusal, State, Transaction};
+use switchyard_engine::transaction::{
+    CaseReason, DeclineReason, PayerAction, Refusal, State, Transaction,
+};
 
 use super::{gallery, samples};
 use crate::checkout::language::Language;
@@ -80,7 +82,13 @@ async fn a_cancelled_attempt_asks_for_no_payment_and_names_what_was_done_about_i
         let pages = gallery::pages(Language::English, &|_| {}).await;
         let page = &pages.iter().find(|(shown, _)| shown == name).unwrap().1;
         assert!(page.contains("We are cancelling this payment") && page.contains(done));
-        for asking in ["*126#", "tel:", "Amount to pay", "Dial this code"] {
+        for asking in [
+            "*126#",
+            "tel:",
+            "Amount to pay",
+            "Dial this code",
+            "/cancel",
+        ] {
             assert!(!page.contains(asking), "{name}: {asking}");
         }
     }
@@ -153,9 +161,13 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
         let action = samples::transfer("2026-11-20 11:30 UTC");
         let scene = samples::scene(samples::waiting(Some(action)), language);
         let page = html(wait::page(&scene, None, None)).await;
-        assert_eq!(page.matches(amount).count(), 1, "{amount}: {page}");
+        assert_eq!(
+            page.matches(amount).count(),
+            2,
+            "in the header, too: {page}"
+        );
         assert!(page.contains(fee) && page.contains(label), "{fee}");
-        assert_eq!(page.matches(asked).count(), 1, "only in the header");
+        assert!(!page.contains(asked), "{asked}");
     }
     let mut scene = samples::scene(
         samples::waiting(Some(samples::transfer("2026-11-20 11:30 UTC"))),
@@ -165,4 +177,72 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
     tx.attempts[0].amount = Amount::from_minor(12_600, tx.amount.currency());
     let page = html(wait::page(&scene, None, None)).await;
     assert!(!page.contains("Provider’s fee"), "there is none");
+}
+
+#[tokio::test]
+async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
+    let more = |tx: &mut Transaction, minor: i64| {
+        let attempt = &mut tx.attempts[0];
+        attempt.captured = Some(Amount::from_minor(minor, attempt.amount.currency()));
+    };
+    let mut plain = samples::with_case(samples::ended(State::Succeeded), CaseReason::Surplus);
+    more(&mut plain, 15_000);
+    let mut converted =
+        samples::with_case(samples::converted(State::Succeeded), CaseReason::Surplus);
+    let due = converted.attempts[0].amount;
+    more(&mut converted, due.minor() + 3_000);
+    for tx in [plain, converted] {
+        let due = tx.attempts[0].amount.written(Language::English.written());
+        let paid = tx.attempts[0].captured.unwrap();
+        let paid = paid.written(Language::English.written());
+        let has_rate = tx.attempts[0].conversion.is_some();
+        let scene = samples::scene(tx, Language::English);
+        for page in [
+            html(result::page(&scene)).await,
+            html(receipt::page(&scene)).await,
+        ] {
+            let asked = page.find("Amount asked").expect("a row of what was asked");
+            let amount = asked + page[asked..].find(&due).expect("the amount that was asked");
+            let received = amount + page[amount..].find(&paid).expect("the amount paid");
+            assert!(page[received..].find("Exchange rate").is_none());
+            assert_eq!(page[asked..received].contains("Exchange rate"), has_rate);
+            assert!(page.contains(&format!("of {due}")), "{page}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
+    let failed = samples::failed(DeclineReason::InsufficientFunds).state;
+    let scene = samples::scene(samples::partly_paid(failed), Language::English);
+    let page = html(result::page(&scene)).await;
+    assert!(page.contains("This payment is being reviewed"));
+    assert!(page.contains("Received") && page.contains("Part of it arrived"));
+    for untrue in [
+        "The payment did not work",
+        "The provider says",
+        "role=\"alert\"",
+    ] {
+        assert!(!page.contains(untrue), "{untrue}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_promises_only_what_goes_on_without_the_payer() {
+    let confirm = PayerAction::ConfirmOnPhone {
+        auto: true,
+        steps: Vec::new(),
+        ussd: None,
+    };
+    let dial = PayerAction::Dial {
+        ussd: "*880#".to_owned(),
+    };
+    for (action, goes_on) in [(None, true), (Some(confirm), true), (Some(dial), false)] {
+        let page = waiting(samples::waiting(action.clone())).await;
+        assert_eq!(
+            page.contains("Your payment goes on without this page"),
+            goes_on,
+            "{action:?}"
+        );
+    }
 }

@@ -234,7 +234,11 @@ pub fn partly_paid(state: State) -> Transaction {
 /// The same with an open case about its attempt.
 pub fn with_case(mut tx: Transaction, reason: CaseReason) -> Transaction {
     let (reference, amount) = (tx.attempts[0].reference, tx.attempts[0].amount);
-    tx.attempts[0].captured = Some(amount);
+    let more = match reason {
+        CaseReason::Surplus => amount.checked_add(amount),
+        _ => None,
+    };
+    tx.attempts[0].captured = Some(more.unwrap_or(amount));
     tx.cases.push(Case {
         id: CaseId::new(Ids::seeded(12).ulid(NOW)),
         opened_at: NOW,

@@ -25,6 +25,7 @@ heading-failed = Failed
 heading-cancelled = Cancelled
 
 label-amount = Amount
+label-due = Amount asked
 label-asked = Order amount
 label-rate = Exchange rate
 label-markup = Mark-up, part of the rate
@@ -46,7 +47,7 @@ footer-customer-no-reply = Keep this message as your receipt. Questions about yo
 footer-service = Sent by { $service }
 
 merchant-payment-case = Payment of { $amount } needs attention – { $app }
-merchant-payment-case-text = A payment of { $amount } to { $app } needs manual review, for the reason below. Check the payment through the API before you deliver.
+merchant-payment-case-text = A payment of { $amount } to { $app } needs manual review, for the reason below.
 merchant-payout-case = Payout of { $amount } needs attention – { $app }
 merchant-payout-case-text = A payout of { $amount } from { $app } needs manual review, for the reason below.
 heading-case = Needs attention
@@ -55,6 +56,8 @@ money-nothing-payment = No money was received.
 money-nothing-payout = The recipient was not paid.
 money-received-payment = { $received } was received; { $asked } was asked.
 money-received-payout = The provider reported { $received } as sent; { $asked } was ordered.
+money-taken-back-payment = The provider had reported { $received } as received and then took that back; { $asked } was asked.
+money-taken-back-payout = The provider had reported { $received } as sent and then took that back; { $asked } was ordered.
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->

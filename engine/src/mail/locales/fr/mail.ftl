@@ -1,7 +1,7 @@
 # Messages de fin d'un paiement ou d'un versement. Mêmes clés que le fichier anglais ; un test le vérifie.
 
 sandbox-mark = [SANDBOX]
-sandbox-note = Ceci est un test dans l'environnement sandbox. Aucun argent n'a circulé.
+sandbox-note = Ceci est un test dans le bac à sable. Aucun argent n’a circulé.
 preview-mark = [Aperçu du message au client]
 preview-note = Voici ce que votre client reçoit en production.
 
@@ -24,6 +24,7 @@ heading-failed = Échoué
 heading-cancelled = Annulé
 
 label-amount = Montant
+label-due = Montant demandé
 label-asked = Montant de la commande
 label-rate = Taux de change
 label-markup = Marge, comprise dans le taux
@@ -37,24 +38,26 @@ label-support = Questions
 receipt-link = Voir le reçu
 
 footer-merchant = { $kind ->
-    [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Un message n'est pas une preuve : interrogez l'API.
-   *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l'application. Avant de livrer, interrogez l'API : un message n'est pas une preuve de paiement.
+    [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l’application. Un message n’est pas une preuve : interrogez l’API.
+   *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l’application. Avant de livrer, interrogez l’API : un message n’est pas une preuve de paiement.
 }
-footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
-footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n'est pas consultée.
+footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
+footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n’est pas consultée.
 footer-service = Envoyé par { $service }
 
 merchant-payment-case = Paiement de { $amount } à vérifier – { $app }
-merchant-payment-case-text = Un paiement de { $amount } à { $app } demande une vérification, pour la raison ci-dessous. Vérifiez le paiement par l'API avant de livrer.
+merchant-payment-case-text = Un paiement de { $amount } à { $app } demande une vérification, pour la raison ci-dessous.
 merchant-payout-case = Versement de { $amount } à vérifier – { $app }
 merchant-payout-case-text = Un versement de { $amount } de { $app } demande une vérification, pour la raison ci-dessous.
 heading-case = À vérifier
 
-money-nothing-payment = Aucun argent n'a été reçu.
-money-nothing-payout = Le bénéficiaire n'a pas été payé.
-money-received-payment = Reçu : { $received }, pour { $asked } demandés.
-money-received-payout = Le prestataire a annoncé l'envoi de { $received }, pour { $asked } demandés.
-money-unknown = Il n'est pas encore certain que de l'argent ait circulé.
+money-nothing-payment = Aucun argent n’a été reçu.
+money-nothing-payout = Le bénéficiaire n’a pas été payé.
+money-received-payment = Reçu : { $received }, pour { $asked } demandés.
+money-received-payout = Le prestataire a annoncé l’envoi de { $received }, pour { $asked } demandés.
+money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, puis est revenu sur cette annonce ; { $asked } étaient demandés.
+money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis est revenu sur cette annonce ; { $asked } étaient demandés.
+money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
     [payout] Montant envoyé, selon le prestataire
@@ -63,27 +66,27 @@ label-received = { $kind ->
 label-case = À décider
 case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
-   *[payment] De l'argent a été reçu après la fin du paiement, ou pendant une autre tentative.
+   *[payment] De l’argent a été reçu après la fin du paiement, ou pendant une autre tentative.
 }
-case-found_after_not_sent = Le prestataire connaît une tentative considérée comme non envoyée, et de l'argent peut encore circuler. Aucune autre tentative ne commence.
+case-found_after_not_sent = Le prestataire connaît une tentative considérée comme non envoyée, et de l’argent peut encore circuler. Aucune autre tentative ne commence.
 case-late_success = { $kind ->
     [payout] Le prestataire a payé une tentative considérée comme échouée. Cela règle le versement.
-   *[payment] De l'argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
+   *[payment] De l’argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
 }
 case-paid_twice = { $kind ->
-    [payout] Le bénéficiaire a été payé deux fois : demandez la restitution du second montant.
-   *[payment] Le client a payé deux fois : remboursez le second paiement.
+    [payout] Le bénéficiaire a été payé deux fois : demandez la restitution du second montant.
+   *[payment] Le client a payé deux fois : remboursez le second paiement.
 }
 case-surplus = { $kind ->
-    [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
-   *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
+    [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
+   *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
 }
 case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
 case-success_contradicted = Le prestataire est revenu sur un succès.
 case-amount_differs = { $kind ->
-    [payout] Le montant envoyé est inférieur au montant demandé, dans une autre devise, ou n'est pas indiqué par le prestataire.
-   *[payment] Le montant reçu est inférieur au montant demandé, dans une autre devise, ou n'est pas indiqué par le prestataire.
+    [payout] Le montant envoyé est inférieur au montant demandé, dans une autre devise, ou n’est pas indiqué par le prestataire.
+   *[payment] Le montant reçu est inférieur au montant demandé, dans une autre devise, ou n’est pas indiqué par le prestataire.
 }
-case-no_final_answer = Le prestataire n'a pas donné de réponse définitive depuis trois jours.
+case-no_final_answer = Le prestataire n’a pas donné de réponse définitive depuis trois jours.
 case-unknown_after_restore = Le service a été restauré depuis une sauvegarde. Cette transaction a pu être transmise au prestataire après la sauvegarde, et celui-ci ne peut pas nous le dire.
