@@ -37,6 +37,7 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
         PayerAction::UnusablePage { .. } => "unusable",
         PayerAction::EnterCode { .. } => "code",
         PayerAction::Dial { .. } => "dial",
+        PayerAction::Wait => "seen",
         _ if is_late(scene, action) => "late",
         PayerAction::Transfer { .. } => "transfer",
         PayerAction::ShowQr { .. } => "qr",
@@ -111,7 +112,7 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             },
             ..ActionView::default()
         },
-        PayerAction::UnusablePage { .. } => ActionView::default(),
+        PayerAction::UnusablePage { .. } | PayerAction::Wait => ActionView::default(),
         PayerAction::Transfer { .. } if is_late(scene, action) => ActionView::default(),
         PayerAction::Transfer { .. } => transfer(scene, action),
         PayerAction::SendCrypto { .. } => ActionView {

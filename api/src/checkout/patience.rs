@@ -87,6 +87,8 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
     let overdue = phase == Phase::Overdue;
     let can_end = scene.tx.can_call_off();
     let nothing_to_do = overdue || is_unusable(attempt);
+    // Whoever has paid all of it is not told how to pay another way.
+    let is_seen = attempt.payer_action == Some(PayerAction::Wait);
     Some(Patience {
         text: text(scene, attempt, phase, usual.as_secs()),
         wake: wake
@@ -100,7 +102,7 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
         action: scene.link("give-up", &[]),
         hidden: scene.hidden(&[("attempt", &attempt.id.to_string())]),
         explain: (overdue && can_end).then(|| explain(scene, attempt)),
-        is_stuck: nothing_to_do && !can_end,
+        is_stuck: nothing_to_do && !can_end && !is_seen,
         changes_in: next.map(|next| (next - elapsed).as_secs().max(SOONEST_CHANGE_S)),
     })
 }

@@ -147,14 +147,15 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     })
 }
 
-/// Whether the payer may still pay. Not so once money came, the attempt was called off, the time to
-/// send is over or the payment has ended.
+/// Whether the payer may still pay. Not so once all of it was seen, money holds the payment, the
+/// attempt was called off, the time to send is over or the payment has ended.
 pub(super) fn asks_for_payment(scene: &Scene) -> bool {
     let attempt = scene.tx.current_attempt();
     let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
     !scene.tx.state.is_final()
         && !scene.tx.is_held()
         && patience::called_off(&scene.tx).is_none()
+        && action != Some(&PayerAction::Wait)
         && !action.is_some_and(|action| action::is_late(scene, action))
 }
 

@@ -279,6 +279,7 @@ fn action(
                 expires,
             }
         }
+        WireAction::Wait {} => PayerAction::Wait,
     })
 }
 

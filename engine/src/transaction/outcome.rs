@@ -186,6 +186,8 @@ pub enum PayerAction {
         uri: String,
         expires: Option<String>,
     },
+    /// Nothing: the payer has done all of it, and the provider confirms it.
+    Wait,
 }
 
 /// A sentence in one language (`en`, `fr`).

@@ -2,6 +2,7 @@
 
 use super::attempt::{Attempt, AttemptState};
 use super::model::{Case, CaseReason, Transaction};
+use super::outcome::PayerAction;
 use super::state::State;
 use crate::money::Amount;
 
@@ -118,12 +119,14 @@ impl Transaction {
         no_attempt && !self.cases.iter().any(may_have_moved)
     }
 
-    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.
+    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end. Not
+    /// once the payer has paid all of it.
     pub fn can_call_off(&self) -> bool {
         let open = matches!(self.state, State::AwaitingProvider | State::InDoubt);
         let attempt = self.current_attempt().filter(|_| open && self.is_payment());
         attempt.is_some_and(|attempt| {
-            attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some()
+            let can_end = attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some();
+            can_end && attempt.payer_action != Some(PayerAction::Wait)
         })
     }
 

@@ -242,19 +242,18 @@ impl Kept {
         any.then(|| self.amounts(&over))
     }
 
-    /// Still waiting; the payer is told what is missing.
+    /// Still waiting; the payer is told what is missing, or that all of it is on its way.
     fn pending(&self, asked: &Money, units: &[U256], look: &Look) -> Outcome {
         let paid = self.credit(asked.minor, units);
         let on_its_way = look.units_latest != look.units_confirmed;
         Outcome::Pending {
             provider_id: Some(self.address.clone()),
-            // All of it is on its way: nothing more to do.
-            payer_action: (paid < asked.minor)
-                .then(|| {
-                    let worth = Amount::minor(asked.minor - paid, &asked.currency);
-                    self.action(self.missing(asked.minor, paid, units), worth)
-                })
-                .flatten(),
+            payer_action: if paid < asked.minor {
+                let worth = Amount::minor(asked.minor - paid, &asked.currency);
+                self.action(self.missing(asked.minor, paid, units), worth)
+            } else {
+                Some(PayerAction::Wait {})
+            },
             poll_after: Some(if on_its_way {
                 look.until_confirmed_s()
             } else {

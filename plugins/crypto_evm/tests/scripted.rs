@@ -436,6 +436,21 @@ fn a_payer_who_sent_too_little_is_shown_what_is_missing() {
 }
 
 #[test]
+fn a_payer_whose_money_is_all_on_its_way_has_nothing_left_to_do() {
+    let mut node = Node::new();
+    for (before, latest) in [(0, [12_500_000, 0]), (5_000_000, [12_500_000, 5_000_000])] {
+        node.token = [before; 2];
+        let state = asked(&begun(), "2026-11-20T10:04:00Z", &node).unwrap().state;
+        node.token = latest;
+        let end = asked(&state, "2026-11-20T10:05:00Z", &node).unwrap();
+        let Outcome::Pending { payer_action, .. } = end.outcome else {
+            panic!("{:?}", end.outcome)
+        };
+        assert_eq!(payer_action, Some(PayerAction::Wait {}), "{latest:?}");
+    }
+}
+
+#[test]
 fn a_node_that_lags_contradicts_itself_or_changed_its_chain_ends_nothing() {
     let mut node = Node::new();
     node.time = OVER;

@@ -64,6 +64,7 @@ pub enum Outcome {
     Pending {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
+        /// What the payer has to do now. Absent: the same as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payer_action: Option<PayerAction>,
         /// When to ask again, in seconds from now. Absent: the engine's own schedule.
@@ -285,6 +286,10 @@ pub enum PayerAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<String>,
     },
+    /// Nothing: the payer has done all of it, and the provider confirms it. It replaces the action
+    /// before it, so that the page asks for no second payment. List `progress` in the manifest's
+    /// `needs`.
+    Wait {},
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -252,6 +252,7 @@ fn each_payer_action_reads_and_writes_as_its_golden_file() {
                 expires: None,
             },
         ),
+        ("wait", PayerAction::Wait {}),
     ];
     for (name, action) in actions {
         let pending = Outcome::Pending {

@@ -225,7 +225,7 @@ fn outcomes(number: usize) -> Vec<Outcome> {
         fees: None,
         provider_status: Some(String::new()),
     });
-    outcomes.extend([2, 3].map(|action| Outcome::Pending {
+    outcomes.extend([2, 3, 4].map(|action| Outcome::Pending {
         provider_id: None,
         payer_action: decoded_action(action),
         poll_after: Some(Duration::from_secs(60)),

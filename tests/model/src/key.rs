@@ -478,6 +478,7 @@ const fn action_code(action: &PayerAction) -> u8 {
         | PayerAction::ShowQr { .. }
         | PayerAction::SendCrypto { .. } => 2,
         PayerAction::UnusablePage { .. } => 3,
+        PayerAction::Wait => 4,
     }
 }
 
@@ -491,6 +492,7 @@ pub fn decoded_action(code: u8) -> Option<PayerAction> {
             how: Vec::new(),
         }),
         3 => Some(PayerAction::UnusablePage { why: String::new() }),
+        4 => Some(PayerAction::Wait),
         _ => Some(PayerAction::Dial {
             ussd: String::new(),
         }),

@@ -67,7 +67,8 @@ const fn outcome_number(outcome: &Outcome) -> usize {
                 | PayerAction::Dial { .. }
                 | PayerAction::Transfer { .. }
                 | PayerAction::ShowQr { .. }
-                | PayerAction::SendCrypto { .. },
+                | PayerAction::SendCrypto { .. }
+                | PayerAction::Wait,
             ) => 4,
         },
         Outcome::Unknown { .. } => 6,

@@ -304,6 +304,7 @@ fn actions() -> Vec<(&'static str, Option<PayerAction>)> {
             "crypto-late",
             Some(samples::crypto(Some("2026-11-20 09:59 UTC"))),
         ),
+        ("seen", Some(PayerAction::Wait)),
     ]
 }
 

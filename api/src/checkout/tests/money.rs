@@ -126,6 +126,31 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
 }
 
 #[tokio::test]
+async fn a_payment_that_was_seen_is_not_asked_for_again() {
+    for (language, seen) in [
+        (Language::English, "please do not pay again"),
+        (Language::French, "ne payez pas une seconde fois"),
+    ] {
+        let asked = samples::waiting(Some(samples::crypto(Some("2026-11-20 10:30 UTC"))));
+        let mut paid = asked.clone();
+        let attempt = &mut paid.attempts[0];
+        attempt.payer_action = Some(PayerAction::Wait);
+        attempt.candidate.can_cancel = true;
+        attempt.started_at = samples::NOW.minus(std::time::Duration::from_secs(3_600));
+        let page = async |tx| html(wait::page(&samples::scene(tx, language), None, None)).await;
+        let (asked, paid) = (page(asked).await, page(paid).await);
+        assert!(paid.contains(seen), "{language:?}");
+        let due = samples::scene(samples::waiting(None), language).say("amount-due");
+        for asking in [&due, "12.5", "0x71C7", "<svg", "data-left", "/give-up", "/cancel"] {
+            assert!(!paid.contains(asking), "{language:?}: {asking}");
+        }
+        for asking in [&due, "12.5", "0x71C7", "<svg"] {
+            assert!(asked.contains(asking), "{language:?}: {asking}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_expired_account_takes_no_transfer_any_more() {
     let page = waiting(samples::waiting(Some(samples::transfer(
         "2026-11-20 10:00 UTC",
