@@ -135,22 +135,36 @@ impl Kept {
         Ok(Verdict { outcome, news })
     }
 
-    /// What these units are worth of what was asked, rounded down.
-    fn credit(&self, asked: i64, units: &[U256]) -> i64 {
+    /// What these units are worth at the quote of `asked`, each coin rounded down. `None`: more than
+    /// an amount can express.
+    fn worth(&self, asked: i64, units: &[U256]) -> Option<i64> {
+        let asked = U256::from(u64::try_from(asked).ok()?);
         let mut sum = 0_i64;
         for (coin, units) in self.coins.iter().zip(units) {
-            if *units >= coin.units {
-                return asked;
-            }
-            // Less than `asked`, because the units are less than those that are wanted.
-            let worth = u64::try_from(asked)
-                .ok()
-                .and_then(|asked| units.times(U256::from(asked)))
-                .and_then(|product| product.divided_by(coin.units))
-                .and_then(|(worth, _)| i64::try_from(worth.to_u64()?).ok());
-            sum = sum.saturating_add(worth.unwrap_or(0));
+            let (worth, _) = units.times(asked)?.divided_by(coin.units)?;
+            sum = sum.checked_add(i64::try_from(worth.to_u64()?).ok()?)?;
         }
-        sum.min(asked)
+        Some(sum)
+    }
+
+    /// The same, for comparisons.
+    fn credit(&self, asked: i64, units: &[U256]) -> i64 {
+        self.worth(asked, units).unwrap_or(i64::MAX)
+    }
+
+    /// The amount of a payment that is complete: the worth of all that came. The rest of a payment in
+    /// several coins is asked for in whole steps of one coin, so that one step too much is no surplus.
+    fn captured(&self, asked: i64, units: &[U256]) -> Option<i64> {
+        let worth = self.worth(asked, units)?;
+        let several = units.iter().filter(|units| !units.is_zero()).count() > 1;
+        let step = || {
+            let coin = self.coins.iter().find(|coin| coin.symbol == self.coin)?;
+            let step = written_short(U256::from(1), coin.decimals)?;
+            let worth = step.times(U256::from(u64::try_from(asked).ok()?))?;
+            i64::try_from(worth.divided_up(coin.units)?.to_u64()?).ok()
+        };
+        let is_rounding = several && step().is_some_and(|step| worth - asked <= step);
+        Some(if is_rounding { asked } else { worth })
     }
 
     fn take_confirmed(&mut self, look: &Look, news: &mut Vec<String>) -> Result<(), Fault> {
@@ -223,7 +237,10 @@ impl Kept {
         }
         Outcome::Succeeded {
             provider_id: Some(self.address.clone()),
-            amount: Some(Amount::from(asked)),
+            // Without an amount the engine opens a case: it is more than an amount can express.
+            amount: self
+                .captured(asked.minor, units)
+                .map(|minor| Amount::minor(minor, &asked.currency)),
             fees: None,
             provider_status: Some(status),
         }
@@ -365,6 +382,42 @@ const LONGEST_POLL_S: i64 = 600;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_in_another_coin_is_rounded_up_and_makes_no_surplus() {
+        let wanted = |symbol: &str, decimals, units: u64| Wanted {
+            symbol: symbol.to_owned(),
+            contract: None,
+            decimals,
+            units: U256::from(units),
+        };
+        // 12.50 cost 13 whole coins of the one, and 12.5 of the other.
+        let kept = Kept {
+            chain_id: 1,
+            chain: String::new(),
+            address: String::new(),
+            index: 0,
+            expires: 0,
+            coin: "WHOLE".to_owned(),
+            coins: vec![wanted("WHOLE", 0, 13), wanted("USDC", 6, 12_500_000)],
+            seen: None,
+            confirmed: None,
+        };
+        let units = |whole: u64, usdc: u64| [whole, usdc].map(U256::from);
+        let missing = kept.missing(1_250, 130, &units(0, 1_300_000));
+        assert_eq!(missing, Some(U256::from(12)));
+        for (units, minor) in [
+            (units(12, 1_300_000), 1_250),
+            (units(13, 1_300_000), 1_380),
+            (units(13, 0), 1_250),
+            (units(14, 0), 1_346),
+            (units(26, 12_500_000), 3_750),
+        ] {
+            assert_eq!(kept.captured(1_250, &units), Some(minor), "{units:?}");
+        }
+        let most = [U256::from(u64::MAX), U256::ZERO];
+        assert_eq!(kept.captured(i64::MAX, &most), None, "no amount says it");
+    }
 
     #[test]
     fn a_moment_is_written_to_the_minute() {

@@ -133,7 +133,7 @@ async fn a_payment_in_a_token_counts_and_one_that_is_topped_up_too() {
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
-async fn too_much_money_pays_what_was_asked_and_the_surplus_is_told() {
+async fn too_much_money_pays_and_all_of_it_is_reported() {
     let mut bench = Bench::start();
     let address = bench.begin("").await;
     assert!(
@@ -143,7 +143,7 @@ async fn too_much_money_pays_what_was_asked_and_the_surplus_is_told() {
     );
     bench.chain.mine(2);
     let status = "paid 13.5 TST, 1 TST more than asked".to_owned();
-    assert_eq!(bench.paid().await, (1_250, status));
+    assert_eq!(bench.paid().await, (1_350, status));
 }
 
 #[tokio::test]

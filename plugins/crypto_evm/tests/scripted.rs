@@ -404,8 +404,29 @@ fn two_coins_together_pay_and_a_surplus_is_told() {
         said.ends_with("0.5 USDC and 0.001 ETH more than asked"),
         "{said}"
     );
-    assert_eq!(amount.unwrap().minor, Some(1_250));
+    assert_eq!(amount.unwrap().minor, Some(1_550));
     assert_eq!(end.log.len(), 1);
+}
+
+#[test]
+fn all_that_came_is_reported_at_the_quote_rounded_down() {
+    let mut node = Node::new();
+    for (units, minor) in [
+        (12_500_000, 1_250),
+        // Less than a cent too much is no surplus.
+        (12_500_001, 1_250),
+        (12_509_999, 1_250),
+        (12_510_000, 1_251),
+        (25_000_000, 2_500),
+        (u64::MAX, 1_844_674_407_370_955),
+    ] {
+        node.token = [units; 2];
+        let Outcome::Succeeded { amount, .. } = asked(&begun(), LATER, &node).unwrap().outcome
+        else {
+            panic!("{units} pay for it")
+        };
+        assert_eq!(amount, Some(Amount::minor(minor, "USD")), "{units}");
+    }
 }
 
 #[test]
