@@ -205,6 +205,7 @@ qr-label = QR code for this payment
 
 # What is certain about money. Only money-nothing says that nothing moved.
 money-nothing = Nothing was taken from your account.
+money-part-so-far = Part of it arrived: { $received } of { $asked }.
 money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. Contact { $merchant } and give the reference.
 money-all = We have received { $received }. Please do not pay again. Contact { $merchant } and give the reference.
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.

@@ -205,6 +205,7 @@ qr-label = Code QR de ce paiement
 
 # Ce qui est certain au sujet de l’argent. Seul money-nothing dit que rien n’a circulé.
 money-nothing = Rien n’a été prélevé sur votre compte.
+money-part-so-far = Une partie est arrivée : { $received } sur { $asked }.
 money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
 money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.

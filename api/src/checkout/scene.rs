@@ -13,7 +13,7 @@ use switchyard_engine::directory::{Directory, Method, method_svg};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{PayerAction, State, Transaction};
+use switchyard_engine::transaction::{PayerAction, Received, State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;
@@ -280,6 +280,15 @@ impl Scene {
         )
     }
 
+    /// The part that came of an attempt that still waits for the rest. `None`: no part came.
+    pub fn part_so_far(&self) -> Option<String> {
+        let received = self.tx.received().filter(Received::is_part)?;
+        let written = self.visitor.language.written();
+        let [amount, asked] = [received.first(), received.asked].map(|sum| sum.written(written));
+        let values = [("received", amount.as_str()), ("asked", asked.as_str())];
+        Some(self.say_with("money-part-so-far", &values))
+    }
+
     /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
@@ -350,7 +359,7 @@ impl Scene {
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
-            _ if asks_for_payment(self) => "amount-due",
+            _ if asks_for_payment(self) && self.tx.received().is_none() => "amount-due",
             _ => "row-amount",
         };
         let conversion = charge.rate(written).map(|rate| {

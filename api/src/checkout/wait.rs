@@ -191,8 +191,17 @@ fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> 
             scene.say("wait-starting-text"),
         ),
         (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
-        (_, Some(action)) => action::words(scene, action),
-        (_, None) => (scene.say("wait-title"), scene.say("wait-text")),
+        (_, Some(PayerAction::Wait)) => action::words(scene, &PayerAction::Wait),
+        (_, Some(action)) => after_part(scene, action::words(scene, action)),
+        (_, None) => after_part(scene, (scene.say("wait-title"), scene.say("wait-text"))),
+    }
+}
+
+/// The text after the sentence about the part that came, if one did.
+fn after_part(scene: &Scene, (title, text): (String, String)) -> (String, String) {
+    match scene.part_so_far() {
+        Some(part) => (title, format!("{part} {text}")),
+        None => (title, text),
     }
 }
 

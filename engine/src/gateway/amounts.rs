@@ -12,6 +12,11 @@ pub(super) fn positive(said: &WireAmount) -> Option<Amount> {
     read(said).filter(|amount| amount.minor() > 0)
 }
 
+/// Reads the amount of money that came so far, which may be zero.
+pub(super) fn not_negative(said: &WireAmount) -> Option<Amount> {
+    read(said)
+}
+
 /// Reads the provider's fees. They may be zero, and are not above the amount that they belong to;
 /// fees in another currency cannot be compared.
 pub(super) fn fees(said: &WireAmount, of: Option<Amount>) -> Option<Amount> {

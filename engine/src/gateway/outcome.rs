@@ -98,6 +98,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             provider_id,
             payer_action,
             poll_after,
+            received,
         } => Outcome::Pending {
             provider_id: id(provider_id),
             payer_action: payer_action.and_then(|action| shown_action(action, subject)),
@@ -105,6 +106,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
                 Duration::from_secs(seconds.into()).clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
             }),
             provider_status: None,
+            received: received.and_then(|said| received_so_far(&said, subject)),
         },
         WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => {
             Outcome::unknown(redactor.sentence(&why))
@@ -139,6 +141,20 @@ fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
         &format!("{said:?}"),
     );
     Captured::Unreadable
+}
+
+/// The amount received so far, which may be zero. An implausible one is left out: the success, or the
+/// next report, names what came.
+fn received_so_far(said: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
+    let received = amounts::not_negative(said);
+    if received.is_none() {
+        log_fault(
+            subject,
+            "gateway reported an implausible amount received so far",
+            &format!("{said:?}"),
+        );
+    }
+    received
 }
 
 /// Implausible fees are left out: no decision about money depends on them.
@@ -361,6 +377,31 @@ mod tests {
     }
 
     #[test]
+    fn the_amount_received_so_far_is_plausible_or_left_out() {
+        for (said, minor) in [
+            (Some(WireAmount::minor(1_000, "USD")), Some(1_000)),
+            (Some(WireAmount::decimal("10.00", "USD")), Some(1_000)),
+            (Some(WireAmount::minor(0, "USD")), Some(0)),
+            (Some(WireAmount::minor(-1, "USD")), None),
+            (Some(WireAmount::minor(i64::MAX, "USD")), None),
+            (Some(WireAmount::decimal("10.001", "USD")), None),
+            (Some(WireAmount::minor(1_000, "???")), None),
+            (None, None),
+        ] {
+            let outcome = WireOutcome::Pending {
+                provider_id: None,
+                payer_action: None,
+                poll_after: None,
+                received: said.clone(),
+            };
+            let Outcome::Pending { received, .. } = translated(outcome) else {
+                panic!("not pending: {said:?}");
+            };
+            assert_eq!(received.map(Amount::minor), minor, "{said:?}");
+        }
+    }
+
+    #[test]
     fn an_action_that_asks_for_another_amount_is_not_shown_and_the_attempt_stays_pending() {
         let transfer = |minor| WireAction::Transfer {
             bank: "Acme Bank".into(),
@@ -444,6 +485,7 @@ mod tests {
                 provider_id: None,
                 payer_action: None,
                 poll_after: Some(asked),
+                received: None,
             }) else {
                 panic!("not pending");
             };

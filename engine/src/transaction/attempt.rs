@@ -56,6 +56,9 @@ pub struct Attempt {
     /// Why the outcome is not known, or why nothing was sent.
     pub why: Option<String>,
     pub captured: Option<Amount>,
+    /// Money that the provider had received when it last reported the attempt as pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<Amount>,
     pub fees: Option<Amount>,
     /// Queries that the schedule has asked for so far.
     pub queries: u32,
@@ -92,6 +95,11 @@ impl Attempt {
     /// Whether nothing ever left under its reference: its own connection may use it again.
     pub fn surely_never_left(&self) -> bool {
         self.state == AttemptState::NotSent && self.last_query_at.is_none()
+    }
+
+    /// Money that came while the attempt was pending. `None`: none was reported.
+    pub fn part_received(&self) -> Option<Amount> {
+        self.received.filter(|received| received.minor() > 0)
     }
 
     /// Name of the payer's field that was refused before anything was sent.

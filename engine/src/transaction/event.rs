@@ -33,6 +33,8 @@ pub enum Event {
         payer_action: Option<PayerAction>,
         gateway_state: Option<serde_json::Value>,
         next_query_at: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        received: Option<Amount>,
     },
     AttemptInDoubt {
         attempt: AttemptId,

@@ -109,9 +109,11 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             payer_action,
             gateway_state,
             next_query_at,
+            received,
             ..
         } => {
             attempt.state = AttemptState::Pending;
+            keep(&mut attempt.received, received);
             keep(&mut attempt.provider_id, provider_id);
             keep(&mut attempt.provider_status, provider_status);
             keep(&mut attempt.payer_action, payer_action);

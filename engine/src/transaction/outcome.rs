@@ -29,6 +29,8 @@ pub enum Outcome {
         /// When to ask again; `None`: as the query schedule says.
         poll_after: Option<Duration>,
         provider_status: Option<String>,
+        /// Money that the provider has received so far. `None`: it does not say.
+        received: Option<Amount>,
     },
     /// It may have reached the provider, and the result is not known. Only a query settles that.
     Unknown {

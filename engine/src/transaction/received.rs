@@ -102,6 +102,9 @@ impl Transaction {
                 None => charges.push((id, amount)),
             }
         }
+        if recorded.is_none() {
+            count_part(&mut charges, attempt);
+        }
         charges.into_iter().map(|(_, amount)| amount).collect()
     }
 
@@ -109,7 +112,9 @@ impl Transaction {
     /// reported money. Only then may a page, mail or response say that nothing was taken.
     pub fn surely_moved_no_money(&self) -> bool {
         let no_attempt = self.attempts.iter().all(|attempt| match attempt.state {
-            AttemptState::Declined | AttemptState::NotSent => attempt.captured.is_none(),
+            AttemptState::Declined | AttemptState::NotSent => {
+                attempt.captured.is_none() && attempt.part_received().is_none()
+            }
             AttemptState::Started
             | AttemptState::Pending
             | AttemptState::InDoubt
@@ -120,13 +125,14 @@ impl Transaction {
     }
 
     /// Whether the open attempt can be called off: at its provider, or by waiting for its own end. Not
-    /// once the payer has paid all of it.
+    /// once the payer has paid all of it or a part.
     pub fn can_call_off(&self) -> bool {
         let open = matches!(self.state, State::AwaitingProvider | State::InDoubt);
         let attempt = self.current_attempt().filter(|_| open && self.is_payment());
         attempt.is_some_and(|attempt| {
             let can_end = attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some();
-            can_end && attempt.payer_action != Some(PayerAction::Wait)
+            let is_paid = attempt.payer_action == Some(PayerAction::Wait);
+            can_end && !is_paid && attempt.part_received().is_none()
         })
     }
 
@@ -161,5 +167,25 @@ impl Transaction {
         // An attempt that never left may have lent its reference to a later one.
         let mut latest = self.attempts.iter().rev();
         latest.find(|attempt| attempt.reference == case.reference)
+    }
+}
+
+/// Adds the part that was received while `attempt` was pending to its charges. A case may be about
+/// the same money: of the two amounts the larger one counts.
+fn count_part<'a>(charges: &mut Vec<(Option<&'a str>, Amount)>, attempt: &'a Attempt) {
+    let Some(part) = attempt.part_received() else {
+        return;
+    };
+    let id = attempt.provider_id.as_deref();
+    let same =
+        |(known, _): &&mut (Option<&str>, Amount)| known.is_none() || id.is_none() || *known == id;
+    match charges.iter_mut().find(same) {
+        Some((_, amount)) if amount.currency() == part.currency() => {
+            if amount.minor() < part.minor() {
+                *amount = part;
+            }
+        }
+        Some(_) => {}
+        None => charges.push((id, part)),
     }
 }

@@ -135,6 +135,7 @@ fn waiting(kept: &Kept, asked: &Money) -> Outcome {
         provider_id: Some(kept.address.clone()),
         payer_action: kept.action(None, asked.into()),
         poll_after: None,
+        received: None,
     }
 }
 

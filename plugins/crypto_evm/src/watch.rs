@@ -276,7 +276,15 @@ impl Kept {
             } else {
                 POLL_S
             }),
+            received: self.received(asked),
         }
+    }
+
+    /// The worth of what is confirmed so far.
+    fn received(&self, asked: &Money) -> Option<Amount> {
+        let units = self.confirmed.as_ref().map_or(&[][..], |it| &it.units);
+        let minor = self.worth(asked.minor, units)?;
+        Some(Amount::minor(minor, &asked.currency))
     }
 
     /// How much of the coin that was asked for is missing.

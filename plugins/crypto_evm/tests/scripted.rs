@@ -461,13 +461,36 @@ fn a_payer_whose_money_is_all_on_its_way_has_nothing_left_to_do() {
     let mut node = Node::new();
     for (before, latest) in [(0, [12_500_000, 0]), (5_000_000, [12_500_000, 5_000_000])] {
         node.token = [before; 2];
-        let state = asked(&begun(), "2026-11-20T10:04:00Z", &node).unwrap().state;
+        let state = asked(&begun(), "2026-11-20T10:04:00Z", &node)
+            .unwrap()
+            .state;
         node.token = latest;
         let end = asked(&state, "2026-11-20T10:05:00Z", &node).unwrap();
         let Outcome::Pending { payer_action, .. } = end.outcome else {
             panic!("{:?}", end.outcome)
         };
         assert_eq!(payer_action, Some(PayerAction::Wait {}), "{latest:?}");
+    }
+}
+
+#[test]
+fn the_confirmed_part_is_reported_as_received_until_a_reorganisation_drops_it() {
+    let mut node = Node::new();
+    let mut state = begun();
+    for (token, fork, minor) in [
+        ([0, 0], "a", 0),
+        ([5_000_000, 0], "a", 0),
+        ([5_000_000; 2], "a", 500),
+        ([12_500_000, 5_000_000], "a", 500),
+        ([0, 0], "b", 0),
+    ] {
+        (node.token, node.fork) = (token, fork);
+        let end = asked(&state, "2026-11-20T10:05:00Z", &node).unwrap();
+        let Outcome::Pending { received, .. } = end.outcome else {
+            panic!("{:?}", end.outcome)
+        };
+        assert_eq!(received, Some(Amount::minor(minor, "USD")), "{token:?}");
+        state = end.state;
     }
 }
 

@@ -173,6 +173,7 @@ fn begun(cx: &Context, way: Way, ask: &Collect, accepted: Accepted<Charge>) -> O
         provider_id: id,
         payer_action: action,
         poll_after: None,
+        received: None,
     }
 }
 

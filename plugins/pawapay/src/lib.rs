@@ -244,6 +244,7 @@ async fn next_step(
             provider_id: None,
             payer_action: None,
             poll_after: Some(ADDRESS_POLL_S),
+            received: None,
         };
     }
     if operator.authorisation == Authorisation::Preauth {

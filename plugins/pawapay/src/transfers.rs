@@ -143,6 +143,7 @@ impl Transfer {
                 provider_id: None,
                 payer_action: None,
                 poll_after: Some(SLOW_POLL_S),
+                received: None,
             },
             other => Outcome::unknown(format!(
                 "pawaPay has the status `{other}`, which this gateway does not know"

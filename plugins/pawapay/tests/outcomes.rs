@@ -172,6 +172,7 @@ fn each_status_is_final_only_where_pawapay_says_so() {
         provider_id: None,
         payer_action: None,
         poll_after: Some(300),
+        received: None,
     };
     for (data, outcome) in [
         (

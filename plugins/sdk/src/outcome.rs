@@ -70,6 +70,10 @@ pub enum Outcome {
         /// When to ask again, in seconds from now. Absent: the engine's own schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         poll_after: Option<u32>,
+        /// All that the provider has received so far, where a payer can pay in parts. Absent: the same
+        /// as before; zero: nothing, or nothing any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        received: Option<Amount>,
     },
     /// Nobody can tell yet: a time-out after the write, a 5xx, a duplicate that was ignored.
     Unknown { why: String },
@@ -107,6 +111,7 @@ impl Outcome {
             provider_id: None,
             payer_action: None,
             poll_after: None,
+            received: None,
         }
     }
 
@@ -116,6 +121,7 @@ impl Outcome {
             provider_id: None,
             payer_action: Some(action),
             poll_after: None,
+            received: None,
         }
     }
 

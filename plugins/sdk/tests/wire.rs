@@ -259,9 +259,17 @@ fn each_payer_action_reads_and_writes_as_its_golden_file() {
             provider_id: Some("ch_1".into()),
             payer_action: Some(action),
             poll_after: Some(5),
+            received: None,
         };
         holds(&format!("ready.pending_{name}"), &ready(pending));
     }
+    let part = Outcome::Pending {
+        provider_id: Some("ch_1".into()),
+        payer_action: None,
+        poll_after: None,
+        received: Some(Amount::minor(1_000, "USD")),
+    };
+    holds("ready.pending_received", &ready(part));
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl Session {
                     provider_id: None,
                     payer_action: None,
                     poll_after: Some(SLOW_POLL_S),
+                    received: None,
                 },
             },
             (Some("expired"), _) => self.failed(),

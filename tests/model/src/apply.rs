@@ -310,6 +310,7 @@ fn hear(
             side.closed = true;
         }
         What::NotSent => side.closed |= unsent,
+        What::Part => side.part = true,
         What::Pending(_) | What::Unknown => {}
     }
     *news = Some((to, said));
@@ -363,7 +364,7 @@ fn says(
     }
     hear(after, scope, at.into(), to, said, news);
     // By the gateway's manifest no money can move any more.
-    after.sides[to].closed |= names == Names::QueryAfterItsEnd;
+    after.sides[to].closed |= names == Names::QueryAfterItsEnd && said.what != What::Part;
     Some(Command::Answer {
         attempt: attempt_id(to),
         outcome: outcome(said),
@@ -487,6 +488,14 @@ pub fn outcome(said: Said) -> Outcome {
             payer_action: decoded_action(shown as u8),
             poll_after: None,
             provider_status: None,
+            received: None,
+        },
+        What::Part => Outcome::Pending {
+            provider_id,
+            payer_action: None,
+            poll_after: None,
+            provider_status: None,
+            received: Some(Sum::Less.amount()),
         },
         What::Succeeded(sum) => Outcome::Succeeded {
             provider_id,

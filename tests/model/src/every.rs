@@ -208,6 +208,7 @@ fn outcomes(number: usize) -> Vec<Outcome> {
         let what = [
             What::Pending(Shown::Nothing),
             What::Pending(Shown::Code),
+            What::Part,
             What::Declined(true),
             What::Declined(false),
         ];
@@ -230,6 +231,7 @@ fn outcomes(number: usize) -> Vec<Outcome> {
         payer_action: decoded_action(action),
         poll_after: Some(Duration::from_secs(60)),
         provider_status: None,
+        received: None,
     }));
     outcomes
 }

@@ -32,13 +32,14 @@ pub fn encode(world: &World, key: &mut Vec<u8>) {
             submission,
             truth,
             successes,
+            part,
             declined,
             closed,
         } = *side;
         key.push(submission_code(submission));
         key.push(truth_code(truth));
         key.extend(successes.to_le_bytes());
-        key.push(flags([declined, closed]));
+        key.push(flags([declined, closed, part]));
     }
     key.push(liar.map_or(0, |liar| liar + 1));
     key.push(*deaths);
@@ -130,6 +131,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         decline,
         why: _,
         captured,
+        received,
         fees: _,
         queries: _,
         last_query_at: _,
@@ -156,7 +158,9 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
     ]));
     key.push(provider_id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(payer_action.as_ref().map_or(0, action_code));
-    key.push(captured.map_or(0, |amount| Sum::of(amount) as u8 + 1));
+    for amount in [captured, received] {
+        key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
+    }
     key.push(small(*resumed as usize));
     key.push(match resumed_at {
         None => 0,
@@ -224,11 +228,12 @@ pub fn decode(key: &[u8], template: &World) -> World {
         let submission = SUBMISSIONS[usize::from(read.byte())];
         let truth = TRUTHS[usize::from(read.byte())];
         let successes = u32::from_le_bytes([read.byte(), read.byte(), read.byte(), read.byte()]);
-        let [declined, closed, ..] = read.flags();
+        let [declined, closed, part, ..] = read.flags();
         sides.push(Side {
             submission,
             truth,
             successes,
+            part,
             declined,
             closed,
         });
@@ -293,7 +298,11 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
     ] = read.flags();
     let provider_id = read.byte().checked_sub(1);
     let payer_action = decoded_action(read.byte());
-    let captured = read.byte().checked_sub(1);
+    let mut sum = || {
+        let sum = read.byte().checked_sub(1);
+        sum.map(|sum| Sum::NAMED[usize::from(sum)].amount())
+    };
+    let (captured, received) = (sum(), sum());
     let (resumed, resumed_at, codes) = (read.byte(), read.byte(), read.byte());
     let call_off = read.byte();
     let remaining = (0..read.byte()).map(|_| candidate(read.byte()));
@@ -330,7 +339,8 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         payer_action,
         decline: refused.then(refused_field),
         why: None,
-        captured: captured.map(|sum| Sum::NAMED[usize::from(sum)].amount()),
+        captured,
+        received,
         fees: None,
         queries: 0,
         last_query_at: None,

@@ -138,7 +138,8 @@ fn starts(taken: &Taken) -> bool {
 }
 
 fn starts_without_money(after: &World, taken: &Taken) -> bool {
-    !starts(taken) || after.sides.iter().all(|side| side.successes == 0)
+    let has_none = |side: &Side| side.successes == 0 && !side.part;
+    !starts(taken) || after.sides.iter().all(has_none)
 }
 
 fn starts_alone(after: &World, taken: &Taken) -> bool {
@@ -191,7 +192,8 @@ fn failed_is_over(after: &World, scope: &Scope) -> bool {
         .any(|case| is_about_money(case.reason));
     let by_news = after.sides.iter().all(|side| side.closed);
     let in_records = (0..after.sides.len()).all(|number| !after.may_move(number));
-    has_case || (by_news && (in_records || !scope.lie.is_honest()))
+    let no_part = after.sides.iter().all(|side| !side.part);
+    has_case || (by_news && no_part && (in_records || !scope.lie.is_honest()))
 }
 
 fn is_about_money(reason: CaseReason) -> bool {
@@ -212,6 +214,11 @@ fn is_about_money(reason: CaseReason) -> bool {
 
 /// Money that a provider reported for the first time fits the state, or a case about it is open.
 fn money_has_a_case(before: &World, taken: &Taken) -> bool {
+    if let Some((number, said)) = taken.news
+        && said.what == What::Part
+    {
+        return part_is_kept(before, taken, number);
+    }
     let Some((
         number,
         Said {
@@ -238,6 +245,16 @@ fn money_has_a_case(before: &World, taken: &Taken) -> bool {
         && same_id;
     let is_settled = is_known || settled_by_person(before, number, sum, id);
     fits || is_settled || has_open_case(after)
+}
+
+/// A part that was reported for the first time is kept with its open attempt, or has a case.
+fn part_is_kept(before: &World, taken: &Taken, number: usize) -> bool {
+    let after = &taken.after;
+    let attempt = &after.tx.attempts[number];
+    let is_open = attempt.state == AttemptState::Pending;
+    let is_kept = is_open && attempt.received == Some(Sum::Less.amount());
+    let is_paid = attempt.state == AttemptState::Succeeded;
+    before.sides[number].part || is_kept || is_paid || has_open_case(after)
 }
 
 /// The report repeats what a person settled the attempt with.

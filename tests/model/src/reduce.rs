@@ -82,6 +82,7 @@ fn is_settled(world: &World, scope: &Scope, number: usize) -> bool {
         && has_ended
         && side.closed
         && side.successes == 0
+        && !side.part
         && !world.may_move(number)
         && !side.truth.holds_money()
         && !is_away

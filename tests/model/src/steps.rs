@@ -15,6 +15,8 @@ pub struct Said {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Pending(Shown),
+    /// Pending, and a part has been received.
+    Part,
     Succeeded(Sum),
     /// `true`: another gateway may try.
     Declined(bool),
@@ -315,6 +317,9 @@ fn each_name(world: &World, scope: &Scope, number: usize, said: Said, steps: &mu
     if said.what == What::Pending(Shown::Nothing) && is_true && world.is_past_its_end(number) {
         say(Names::QueryAfterItsEnd);
     }
+    if said.what == What::Part && world.is_past_its_end(number) {
+        say(Names::QueryAfterItsEnd);
+    }
     let by_callback = !matches!(said.what, What::Unknown | What::NotSent);
     match scope.lie {
         Lie::SharedId | Lie::IdOfAnother if by_callback => {
@@ -355,6 +360,7 @@ fn with_standing(said: Said, steps: &mut Vec<Step>, step: impl Fn(Standing) -> S
         What::Declined(false)
         | What::Refused
         | What::Pending(_)
+        | What::Part
         | What::Succeeded(_)
         | What::Unknown => {
             steps.push(step(Standing::Able));
@@ -437,6 +443,10 @@ fn lies(world: &World, scope: &Scope, number: usize, said: &mut Vec<Said>) {
             let what = [Sum::Less, Sum::More].map(What::Succeeded);
             said.extend(what.map(|what| Said { what, id }));
         }
+        Lie::PartWhilePending if truth == Truth::Paid => {
+            let what = What::Part;
+            said.push(Said { what, id });
+        }
         Lie::SuccessOfNothing if truth != Truth::NothingSent && !truth.holds_money() => {
             let what = What::Succeeded(Sum::Asked);
             said.push(Said { what, id });
@@ -495,7 +505,7 @@ pub fn is_lie(world: &World, scope: &Scope, number: usize, said: Said) -> bool {
         What::Succeeded(sum) => {
             !matches!(truth, Truth::Paid | Truth::PaidTwice | Truth::Reversed) || sum != Sum::Asked
         }
-        What::Pending(_) | What::Refused | What::Unknown => false,
+        What::Pending(_) | What::Part | What::Refused | What::Unknown => false,
     };
     let foreign_id = said.id.is_some_and(|id| id != own_id(scope, number));
     is_false || (foreign_id && scope.lie == Lie::IdOfAnother)

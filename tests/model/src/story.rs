@@ -153,6 +153,7 @@ fn said_words(said: Said) -> String {
         .id
         .map(|id| format!(" under id {}", crate::base::IDS[usize::from(id)]));
     let what = match said.what {
+        What::Part => "pending, a part was received",
         What::Pending(Shown::Nothing) => "pending",
         What::Pending(Shown::Code) => "pending, asks for a code",
         What::Pending(Shown::UnusablePage) => "pending, names a page that cannot be opened",
@@ -280,6 +281,10 @@ fn outcome_code(outcome: &Outcome) -> String {
         ),
         Outcome::Declined(decline) => format!("declined({})", decline.retryable),
         Outcome::NotSent { .. } => "not_sent()".to_owned(),
+        Outcome::Pending {
+            received: Some(received),
+            ..
+        } => format!("part({})", received.minor()),
         Outcome::Pending { payer_action, .. } => match payer_action {
             Some(crate::transaction::PayerAction::EnterCode { .. }) => {
                 "enter_code(\"\")".to_owned()

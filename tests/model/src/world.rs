@@ -40,10 +40,12 @@ pub enum Lie {
     TwoCharges,
     /// Paid after the time at which the attempt ends by itself.
     PaidAfterItsEnd,
+    /// Paid in part, and pending until the rest comes.
+    PartWhilePending,
 }
 
 impl Lie {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Honest,
         Self::NotFoundThenPaid,
         Self::NotFoundThenLess,
@@ -62,6 +64,7 @@ impl Lie {
         Self::SuccessOfNothing,
         Self::TwoCharges,
         Self::PaidAfterItsEnd,
+        Self::PartWhilePending,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -84,6 +87,7 @@ impl Lie {
             Self::SuccessOfNothing => "success-of-nothing",
             Self::TwoCharges => "two-charges",
             Self::PaidAfterItsEnd => "paid-after-its-end",
+            Self::PartWhilePending => "part-while-pending",
         }
     }
 
@@ -92,10 +96,18 @@ impl Lie {
         matches!(self, Self::Honest | Self::SharedId)
     }
 
+    /// Whether it shows at attempts that end by themselves.
+    pub const fn needs_ends(self) -> bool {
+        matches!(self, Self::PaidAfterItsEnd | Self::PartWhilePending)
+    }
+
     /// The amount that the provider moves.
     pub const fn sum(self) -> Sum {
         match self {
-            Self::LessMoney | Self::LessThenReversal | Self::NotFoundThenLess => Sum::Less,
+            Self::LessMoney
+            | Self::LessThenReversal
+            | Self::NotFoundThenLess
+            | Self::PartWhilePending => Sum::Less,
             Self::UnreadableAmount | Self::NotFoundThenUnreadable => Sum::Unreadable,
             Self::MoreMoney => Sum::More,
             Self::OtherCurrency => Sum::Foreign,
@@ -221,6 +233,8 @@ pub struct Side {
     pub truth: Truth,
     /// Reports of money that reached the engine: a bit for each pair of amount and id.
     pub successes: u32,
+    /// A report that a part has been received reached the engine.
+    pub part: bool,
     /// A decline that reached the engine.
     pub declined: bool,
     /// The engine was told, by a provider, the journal or a person, that this attempt moves no
@@ -233,6 +247,7 @@ impl Side {
         submission: Submission::Announced,
         truth: Truth::NothingSent,
         successes: 0,
+        part: false,
         declined: false,
         closed: false,
     };

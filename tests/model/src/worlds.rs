@@ -33,8 +33,8 @@ pub fn short() -> Vec<Scope> {
             Lie::Honest => everything(kind, 2),
             _ => Scope {
                 operator: lie != Lie::IdOfAnother,
-                deaths: u8::from(lie != Lie::PaidAfterItsEnd),
-                ends: lie == Lie::PaidAfterItsEnd,
+                deaths: u8::from(!lie.needs_ends()),
+                ends: lie.needs_ends(),
                 call_off: kind == Kind::Payment && lie == Lie::DeclinedThenPaid,
                 reduced: true,
                 ..plain(kind, lie)
@@ -131,7 +131,7 @@ pub fn asked() -> Vec<Scope> {
         }
         scopes.extend(Lie::ALL.map(|lie| Scope {
             deaths: 0,
-            ends: lie == Lie::PaidAfterItsEnd,
+            ends: lie.needs_ends(),
             call_off: payment && lie == Lie::DeclinedThenPaid,
             ..plain(kind, lie)
         }));
@@ -149,7 +149,7 @@ pub fn long(attempts: usize) -> Vec<Scope> {
                 attempts,
                 connections: attempts,
                 operator: true,
-                ends: lie == Lie::PaidAfterItsEnd,
+                ends: lie.needs_ends(),
                 reduced: true,
                 ..plain(kind, lie)
             },

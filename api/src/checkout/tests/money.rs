@@ -2,7 +2,7 @@
 
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{
-    CaseReason, DeclineReason, PayerAction, Refusal, State, Transaction,
+    AttemptState, CaseReason, DeclineReason, Failure, PayerAction, Refusal, State, Transaction,
 };
 
 use super::{gallery, samples};
@@ -141,12 +141,55 @@ async fn a_payment_that_was_seen_is_not_asked_for_again() {
         let (asked, paid) = (page(asked).await, page(paid).await);
         assert!(paid.contains(seen), "{language:?}");
         let due = samples::scene(samples::waiting(None), language).say("amount-due");
-        for asking in [&due, "12.5", "0x71C7", "<svg", "data-left", "/give-up", "/cancel"] {
+        for asking in [
+            &due,
+            "12.5",
+            "0x71C7",
+            "<svg",
+            "data-left",
+            "/give-up",
+            "/cancel",
+        ] {
             assert!(!paid.contains(asking), "{language:?}: {asking}");
         }
         for asking in [&due, "12.5", "0x71C7", "<svg"] {
             assert!(asked.contains(asking), "{language:?}: {asking}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failure() {
+    let failure = || {
+        State::Failed(Failure {
+            reason: DeclineReason::Other,
+            message: "The provider did not carry it out.".to_owned(),
+        })
+    };
+    let part = |language: Language| match language {
+        Language::English => "Part of it arrived: XOF\u{a0}5,000 of XOF\u{a0}12,500.",
+        Language::French => "Une partie est arrivée : 5\u{202f}000\u{a0}F",
+    };
+    for language in [Language::English, Language::French] {
+        let mut tx = samples::waiting(Some(samples::crypto(None)));
+        let attempt = &mut tx.attempts[0];
+        attempt.received = Some(Amount::from_minor(5_000, attempt.amount.currency()));
+        attempt.candidate.can_cancel = true;
+        let scene = |tx| samples::scene(tx, language);
+        let waiting = html(wait::page(&scene(tx.clone()), None, None)).await;
+        assert!(waiting.contains(part(language)), "{language:?}: {waiting}");
+        assert!(waiting.contains("12.5"), "the rest is asked for");
+        let due = scene(tx.clone()).say("amount-due");
+        assert!(!waiting.contains(&due) && !waiting.contains("/cancel"));
+        tx.attempts[0].state = AttemptState::Declined;
+        tx.state = failure();
+        let failed = html(result::page(&scene(tx))).await;
+        let nothing = scene(samples::waiting(None)).say("money-nothing");
+        assert!(
+            failed.contains(part(language).trim_end_matches('.')),
+            "{failed}"
+        );
+        assert!(!failed.contains(&nothing));
     }
 }
 

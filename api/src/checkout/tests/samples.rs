@@ -109,6 +109,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         decline: None,
         why: None,
         captured: None,
+        received: None,
         fees: None,
         queries: 0,
         last_query_at: None,

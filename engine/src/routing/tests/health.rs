@@ -155,6 +155,7 @@ fn only_what_is_the_providers_fault_opens_a_breaker() {
         payer_action: None,
         poll_after: None,
         provider_status: None,
+        received: None,
     };
     let why = || "why".to_owned();
     let (good, bad) = (Some(true), Some(false));

@@ -3,9 +3,10 @@
 
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
-use super::success::{self, Success};
+use super::success::{self, Success, covers};
 use super::{cancel, late};
 use crate::ids::AttemptId;
+use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
@@ -34,7 +35,7 @@ pub(super) fn decide(
     if tx.state.is_final() || !attempt.state.is_open() {
         return Ok(late::decide(tx, attempt, answer.outcome, context));
     }
-    let has_ended = has_reached_its_end(tx, attempt, &answer);
+    let has_ended = has_reached_its_end(attempt, &answer);
     Ok(match answer.outcome {
         Outcome::Succeeded {
             provider_id,
@@ -55,10 +56,18 @@ pub(super) fn decide(
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
         Outcome::NotSent { why } => not_sent(tx, attempt, why, context),
-        Outcome::Pending { .. } if has_ended => declined(tx, attempt, expired(), context),
+        Outcome::Pending { received, .. }
+            if has_ended && !is_money(received) && !money_was_reported(tx, attempt) =>
+        {
+            declined(tx, attempt, expired(), context)
+        }
         mut pending @ Outcome::Pending { .. } => {
             let called_off = cancel::of_unusable_page(tx, attempt, &mut pending, context);
+            let part = has_ended
+                .then(|| too_little(tx, attempt, &pending, context))
+                .flatten();
             let mut events = still_pending(attempt, pending, answer.gateway_state, context);
+            events.extend(part);
             events.extend(called_off);
             events.extend(cancel::of_held(tx, attempt, context));
             events
@@ -79,9 +88,51 @@ pub(super) fn decide(
 
 /// Whether a query that began after the attempt's own end found it pending. No money can move any
 /// more then, by the gateway's manifest. An attempt with reported money waits for a person.
-fn has_reached_its_end(tx: &Transaction, attempt: &Attempt, answer: &Answer) -> bool {
+fn has_reached_its_end(attempt: &Attempt, answer: &Answer) -> bool {
     let asked_after = |end| answer.asked_at.is_some_and(|asked| asked >= end);
-    attempt.ends_at().is_some_and(asked_after) && !money_was_reported(tx, attempt)
+    attempt.ends_at().is_some_and(asked_after)
+}
+
+pub(super) fn is_money(received: Option<Amount>) -> bool {
+    received.is_some_and(|received| received.minor() > 0)
+}
+
+/// Opens the case about the part that was received for an attempt that has reached its end.
+fn too_little(
+    tx: &Transaction,
+    attempt: &Attempt,
+    pending: &Outcome,
+    context: &Context,
+) -> Option<Event> {
+    let Outcome::Pending {
+        provider_id,
+        received,
+        ..
+    } = pending
+    else {
+        return None;
+    };
+    let part = received.or(attempt.received);
+    part_received(tx, attempt, part, provider_id.clone(), context)
+}
+
+/// Opens the case that names the `part` of the money that was received, if it is one.
+pub(super) fn part_received(
+    tx: &Transaction,
+    attempt: &Attempt,
+    part: Option<Amount>,
+    provider_id: Option<String>,
+    context: &Context,
+) -> Option<Event> {
+    let part = part.filter(|part| is_money(Some(*part)) && !covers(*part, attempt.amount))?;
+    let success = Success {
+        provider_id: provider_id.or_else(|| attempt.provider_id.clone()),
+        provider_status: None,
+        captured: Some(part),
+        fees: None,
+    };
+    let evidence = Evidence::amount_differs(attempt, &success);
+    cases::open(tx, attempt, evidence, context)
 }
 
 fn expired() -> Decline {
@@ -108,6 +159,7 @@ fn still_pending(
         payer_action,
         poll_after,
         provider_status,
+        received,
     } = outcome
     else {
         return Vec::new();
@@ -116,6 +168,9 @@ fn still_pending(
         && (provider_id.is_none() || provider_id == attempt.provider_id)
         && (payer_action.is_none() || payer_action == attempt.payer_action)
         && (provider_status.is_none() || provider_status == attempt.provider_status)
+        && (received.is_none()
+            || received == attempt.received
+            || !(is_money(received) || is_money(attempt.received)))
         && gateway_state
             .as_ref()
             .is_none_or(|state| *state == attempt.gateway_state);
@@ -140,6 +195,7 @@ fn still_pending(
         payer_action,
         gateway_state,
         next_query_at: wanted.unwrap_or_else(planned),
+        received,
     }]
 }
 
@@ -241,10 +297,8 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
 /// ends the attempt.
 pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
     let holds = |case: &&Case| case.reason.holds() && case.reason.reports_money();
-    tx.cases
-        .iter()
-        .filter(holds)
-        .any(|case| case.reference == attempt.reference)
+    let mut cases = tx.cases.iter().filter(holds);
+    is_money(attempt.received) || cases.any(|case| case.reference == attempt.reference)
 }
 
 /// Less was received than was asked, another currency or an unknown amount: neither a success nor a

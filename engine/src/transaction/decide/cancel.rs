@@ -2,6 +2,7 @@
 //! With no attempt open that is possible at once. Money that may be moving cannot be called back: an
 //! open attempt is cancelled at its provider, or its own end is awaited.
 
+use super::answer::money_was_reported;
 use super::ask;
 use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
@@ -68,7 +69,7 @@ fn call_off(
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx.current_attempt().ok_or(Refusal::NothingOpen)?;
-    if tx.is_held() {
+    if tx.is_held() || money_was_reported(tx, attempt) {
         return Err(Refusal::Held);
     }
     let is_ordered = |asked: CallOff| asked.by == CancelledBy::Operator;

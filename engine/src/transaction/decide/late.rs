@@ -5,6 +5,7 @@
 use super::cases::{self, Evidence};
 use super::success::{self, Success};
 use super::{answer, cancel};
+use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
@@ -36,10 +37,37 @@ pub(super) fn decide(
                     let names_amount = matches!(amount, Captured::Named(_));
                     contradicting(tx, attempt, &success, names_amount, context)
                 }
-                _ => money(tx, attempt, success, context),
+                _ => {
+                    let enough = success.enough_for(attempt);
+                    money(tx, attempt, success, enough, context)
+                }
             }
         }
         Outcome::Declined(decline) => contradicted(tx, attempt, &decline, context),
+        // Money that came for an attempt which the provider still has: it settles nothing.
+        Outcome::Pending {
+            provider_id,
+            provider_status,
+            received,
+            ..
+        } if answer::is_money(received) => {
+            let covers = |known: Amount, news: Amount| {
+                known.currency() == news.currency() && known.minor() >= news.minor()
+            };
+            let is_counted = attempt.received.zip(received);
+            let is_known = attempt.state == AttemptState::Succeeded
+                || is_counted.is_some_and(|(known, news)| covers(known, news));
+            let success = Success {
+                provider_id,
+                provider_status,
+                captured: received,
+                fees: None,
+            };
+            match is_known {
+                true => Vec::new(),
+                false => money(tx, attempt, success, None, context),
+            }
+        }
         Outcome::Pending { provider_id, .. } if attempt.state == AttemptState::NotSent => {
             found_after_all(tx, attempt, provider_id, context)
         }
@@ -126,8 +154,15 @@ fn contradicting(
 }
 
 /// Money for an attempt that had ended without any.
-fn money(tx: &Transaction, attempt: &Attempt, success: Success, context: &Context) -> Vec<Event> {
-    let enough = success.enough_for(attempt);
+///
+/// `enough`: the amount, if it settles the attempt.
+fn money(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: Success,
+    enough: Option<Amount>,
+    context: &Context,
+) -> Vec<Event> {
     match &tx.state {
         State::Succeeded => case(tx, attempt, CaseReason::PaidTwice, &success, context),
         State::Failed(_) | State::Cancelled => {

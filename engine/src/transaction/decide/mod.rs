@@ -168,6 +168,7 @@ fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Conte
         decline: None,
         why: None,
         captured: None,
+        received: None,
         fees: None,
         queries: 0,
         last_query_at: None,

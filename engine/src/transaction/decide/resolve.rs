@@ -167,7 +167,9 @@ fn failed(
     if money_was_reported(tx, attempt) {
         let failed = || vec![end::failed(&ended, &decline)];
         let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
-        return std::iter::once(ended).chain(next).collect();
+        // The part that came while it was pending is to be returned.
+        let part = answer::part_received(tx, attempt, attempt.received, None, context);
+        return std::iter::once(ended).chain(next).chain(part).collect();
     }
     next_or_end(tx, attempt, ended, &decline, context)
 }

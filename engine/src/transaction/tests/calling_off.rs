@@ -220,6 +220,7 @@ fn a_page_that_the_payer_may_have_open_stays_when_a_later_answer_names_an_unusab
         payer_action: Some(page.clone()),
         poll_after: None,
         provider_status: None,
+        received: None,
     };
     world.answer(shown).unwrap();
     world.answer(unusable_page()).unwrap();

@@ -124,6 +124,7 @@ fn the_same_news_of_a_pending_attempt_is_not_written_again_and_other_news_is() {
         }),
         poll_after: None,
         provider_status: Some(status.to_owned()),
+        received: None,
     };
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();
@@ -135,27 +136,6 @@ fn the_same_news_of_a_pending_attempt_is_not_written_again_and_other_news_is() {
         news("P2", "seen", "*2#"),
     ] {
         assert_eq!(world.answer(other), Ok(1));
-    }
-}
-
-#[test]
-fn a_payer_who_has_nothing_left_to_do_is_asked_for_nothing() {
-    let shown = |action| Outcome::Pending {
-        provider_id: Some("P1".to_owned()),
-        payer_action: Some(action),
-        poll_after: None,
-        provider_status: None,
-    };
-    let send = PayerAction::Dial {
-        ussd: "*1#".to_owned(),
-    };
-    let mut world = World::payment();
-    world.apply(confirm(1)).unwrap();
-    // Dropped by a reorganisation of the chain, it is asked for again.
-    for action in [send.clone(), PayerAction::Wait, send] {
-        world.answer(shown(action.clone())).unwrap();
-        world.answer(pending()).unwrap();
-        assert_eq!(world.tx.attempts[0].payer_action, Some(action));
     }
 }
 

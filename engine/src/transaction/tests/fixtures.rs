@@ -271,6 +271,7 @@ pub fn pending() -> Outcome {
         payer_action: None,
         poll_after: None,
         provider_status: None,
+        received: None,
     }
 }
 
@@ -281,6 +282,7 @@ pub fn pending_for(seconds: u64) -> Outcome {
         payer_action: None,
         poll_after: Some(Duration::from_secs(seconds)),
         provider_status: None,
+        received: None,
     }
 }
 
@@ -323,6 +325,7 @@ pub fn unusable_page() -> Outcome {
         }),
         poll_after: None,
         provider_status: None,
+        received: None,
     }
 }
 
@@ -340,5 +343,6 @@ pub fn enter_code(how: &str) -> Outcome {
         }),
         poll_after: None,
         provider_status: None,
+        received: None,
     }
 }

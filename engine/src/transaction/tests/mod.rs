@@ -8,6 +8,7 @@ mod histories;
 mod late_money;
 mod matrix;
 mod operators;
+mod parts;
 mod properties;
 mod restored;
 mod settling;

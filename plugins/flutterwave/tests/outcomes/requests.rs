@@ -152,6 +152,7 @@ fn each_kind_of_charge_says_what_it_needs_and_shows_the_payer_what_to_do() {
             provider_id: (!data.is_null()).then(|| "7".into()),
             payer_action: Some(action),
             poll_after: None,
+            received: None,
         };
         assert_eq!(end.outcome, wanted, "{method}");
     }
