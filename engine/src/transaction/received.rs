@@ -154,6 +154,12 @@ impl Transaction {
         })
     }
 
+    /// Whether as much money as `news` was reported for `attempt` before.
+    pub(super) fn has_been_told(&self, attempt: &Attempt, news: Amount) -> bool {
+        let known = [attempt.received, self.reported(attempt)];
+        known.into_iter().flatten().any(|known| known >= news)
+    }
+
     /// Whether a later attempt has the reference, since nothing ever left for `attempt`.
     fn has_lent(&self, attempt: &Attempt) -> bool {
         let mut latest = self.attempts.iter().rev();
@@ -180,11 +186,7 @@ fn count_part<'a>(charges: &mut Vec<(Option<&'a str>, Amount)>, attempt: &'a Att
     let same =
         |(known, _): &&mut (Option<&str>, Amount)| known.is_none() || id.is_none() || *known == id;
     match charges.iter_mut().find(same) {
-        Some((_, amount)) if amount.currency() == part.currency() => {
-            if amount.minor() < part.minor() {
-                *amount = part;
-            }
-        }
+        Some((_, amount)) if *amount < part => *amount = part,
         Some(_) => {}
         None => charges.push((id, part)),
     }

@@ -3,7 +3,7 @@
 
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
-use super::success::{self, Success, covers};
+use super::success::{self, Success};
 use super::{cancel, late};
 use crate::ids::AttemptId;
 use crate::money::Amount;
@@ -116,7 +116,7 @@ fn too_little(
     part_received(tx, attempt, part, provider_id.clone(), context)
 }
 
-/// Opens the case that names the `part` of the money that was received, if it is one.
+/// Opens the case that names the `part` of the money that was received, unless a case names as much.
 pub(super) fn part_received(
     tx: &Transaction,
     attempt: &Attempt,
@@ -124,7 +124,10 @@ pub(super) fn part_received(
     provider_id: Option<String>,
     context: &Context,
 ) -> Option<Event> {
-    let part = part.filter(|part| is_money(Some(*part)) && !covers(*part, attempt.amount))?;
+    let part = part.filter(|part| is_money(Some(*part)))?;
+    if tx.reported(attempt).is_some_and(|known| known >= part) {
+        return None;
+    }
     let success = Success {
         provider_id: provider_id.or_else(|| attempt.provider_id.clone()),
         provider_status: None,

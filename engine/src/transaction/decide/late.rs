@@ -51,12 +51,8 @@ pub(super) fn decide(
             received,
             ..
         } if answer::is_money(received) => {
-            let covers = |known: Amount, news: Amount| {
-                known.currency() == news.currency() && known.minor() >= news.minor()
-            };
-            let is_counted = attempt.received.zip(received);
             let is_known = attempt.state == AttemptState::Succeeded
-                || is_counted.is_some_and(|(known, news)| covers(known, news));
+                || received.is_some_and(|news| tx.has_been_told(attempt, news));
             let success = Success {
                 provider_id,
                 provider_status,

@@ -116,6 +116,7 @@ fn a_persons_failed_of_a_partly_paid_attempt_ends_it_with_a_case() {
     world.answer(part(2_000)).unwrap();
     let more = (CaseReason::MoneyAfterTheEnd, Some(2_000));
     assert_eq!(open_cases(&world), [part_paid, more]);
+    assert_eq!(world.answer(part(1_500)), Ok(0), "an old report");
     // A part that was taken back moved nothing.
     let mut world = partly_paid(route(2));
     world.answer(part(0)).unwrap();
