@@ -143,8 +143,8 @@ fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
     Captured::Unreadable
 }
 
-/// The amount received so far, which may be zero. An implausible one is left out: the success, or the
-/// next report, names what came.
+/// Amount received so far, which may be zero. An implausible one is left out: the success, or the
+/// next report, names the amount.
 fn received_so_far(said: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
     let received = amounts::not_negative(said);
     if received.is_none() {

@@ -188,7 +188,7 @@ pub enum PayerAction {
         uri: String,
         expires: Option<String>,
     },
-    /// Nothing: the payer has done all of it, and the provider confirms it.
+    /// Wait: the payer has done everything, and the provider has to confirm the payment.
     Wait,
 }
 

@@ -124,8 +124,8 @@ impl Transaction {
         no_attempt && !self.cases.iter().any(may_have_moved)
     }
 
-    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end. Not
-    /// once the payer has paid all of it or a part.
+    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.
+    /// An attempt that was paid, or paid in part, cannot.
     pub fn can_call_off(&self) -> bool {
         let open = matches!(self.state, State::AwaitingProvider | State::InDoubt);
         let attempt = self.current_attempt().filter(|_| open && self.is_payment());

@@ -135,8 +135,8 @@ impl Kept {
         Ok(Verdict { outcome, news })
     }
 
-    /// What these units are worth at the quote of `asked`, each coin rounded down. `None`: more than
-    /// an amount can express.
+    /// Worth of these units at the quote of `asked`, each coin rounded down. `None`: more than an
+    /// amount can express.
     fn worth(&self, asked: i64, units: &[U256]) -> Option<i64> {
         let asked = U256::from(u64::try_from(asked).ok()?);
         let mut sum = 0_i64;
@@ -152,8 +152,8 @@ impl Kept {
         self.worth(asked, units).unwrap_or(i64::MAX)
     }
 
-    /// The amount of a payment that is complete: the worth of all that came. The rest of a payment in
-    /// several coins is asked for in whole steps of one coin, so that one step too much is no surplus.
+    /// Amount of a complete payment: the worth of all coins that came. The rest of a payment in
+    /// several coins is asked for in whole steps of one coin, so one step too much is no surplus.
     fn captured(&self, asked: i64, units: &[U256]) -> Option<i64> {
         let worth = self.worth(asked, units)?;
         let several = units.iter().filter(|units| !units.is_zero()).count() > 1;
@@ -259,7 +259,7 @@ impl Kept {
         any.then(|| self.amounts(&over))
     }
 
-    /// Still waiting; the payer is told what is missing, or that all of it is on its way.
+    /// Pending: the page shows the missing amount, or that all of the money was seen.
     fn pending(&self, asked: &Money, units: &[U256], look: &Look) -> Outcome {
         let paid = self.credit(asked.minor, units);
         let on_its_way = look.units_latest != look.units_confirmed;
@@ -280,7 +280,7 @@ impl Kept {
         }
     }
 
-    /// The worth of what is confirmed so far.
+    /// The worth of the coins that are confirmed so far.
     fn received(&self, asked: &Money) -> Option<Amount> {
         let units = self.confirmed.as_ref().map_or(&[][..], |it| &it.units);
         let minor = self.worth(asked.minor, units)?;

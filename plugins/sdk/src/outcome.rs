@@ -64,14 +64,14 @@ pub enum Outcome {
     Pending {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
-        /// What the payer has to do now. Absent: the same as before.
+        /// Next step of the payer. Absent: the same as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payer_action: Option<PayerAction>,
         /// When to ask again, in seconds from now. Absent: the engine's own schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         poll_after: Option<u32>,
-        /// All that the provider has received so far, where a payer can pay in parts. Absent: the same
-        /// as before; zero: nothing, or nothing any more.
+        /// Total that the provider has received so far, where a payer can pay in parts. Absent: the
+        /// same as before. Zero takes an earlier report back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         received: Option<Amount>,
     },
@@ -292,8 +292,8 @@ pub enum PayerAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<String>,
     },
-    /// Nothing: the payer has done all of it, and the provider confirms it. It replaces the action
-    /// before it, so that the page asks for no second payment. List `progress` in the manifest's
+    /// Wait: the payer has done everything, and the provider has to confirm the payment. It replaces
+    /// the action before it, so that the page asks for no second payment. List `progress` in the manifest's
     /// `needs`.
     Wait {},
 }

@@ -116,7 +116,7 @@ fn too_little(
     part_received(tx, attempt, part, provider_id.clone(), context)
 }
 
-/// Opens the case that names the `part` of the money that was received, unless a case names as much.
+/// Opens the case about the `part` of the money that was received. `None`: one names as much.
 pub(super) fn part_received(
     tx: &Transaction,
     attempt: &Attempt,

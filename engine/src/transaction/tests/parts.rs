@@ -1,9 +1,9 @@
-//! Payments in parts: what came while an attempt is pending, and what is said of it.
+//! Payments in parts: money that comes while an attempt is pending, and the statements about it.
 
 use super::fixtures::*;
 use crate::transaction::*;
 
-/// The provider has it, and has received so much of it.
+/// The provider has it, and has received `minor` of it.
 fn part(minor: i64) -> Outcome {
     Outcome::Pending {
         provider_id: Some("P1".to_owned()),
