@@ -23,12 +23,13 @@ pub enum NoNumber {
     Commit(#[from] CommitError),
 }
 
-/// The next number of a gateway's series in `environment`, from 0.
+/// The next number of a gateway's series in `environment`, `from` at least.
 pub(super) async fn next(
     store: &Store,
     environment: Environment,
     gateway: &str,
     series: &str,
+    from: u64,
 ) -> Result<u64, NoNumber> {
     if series.is_empty() || series.len() > GATEWAY_SERIES_BYTES {
         return Err(NoNumber::Name);
@@ -46,6 +47,7 @@ pub(super) async fn next(
                 u64::from_be_bytes(row.as_slice().try_into().map_err(|_| NoNumber::Damaged)?)
             }
         };
+        let number = from.max(number);
         let following = number.checked_add(1).ok_or(NoNumber::Exhausted)?;
         let mut batch = Batch::new();
         match row {
@@ -67,7 +69,18 @@ mod tests {
     use super::*;
 
     async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, NoNumber> {
-        super::next(store, Environment::Live, gateway, series).await
+        super::next(store, Environment::Live, gateway, series, 0).await
+    }
+
+    #[tokio::test]
+    async fn a_number_is_as_high_as_wanted_and_higher_than_all_before() {
+        let store = Store::memory();
+        for (from, given) in [(5, 5), (0, 6), (7, 7), (7, 8), (100, 100), (3, 101)] {
+            let number = super::next(&store, Environment::Live, "acme", "xpub", from).await;
+            assert_eq!(number.unwrap(), given, "{from}");
+        }
+        let last = super::next(&store, Environment::Live, "acme", "xpub", u64::MAX).await;
+        assert!(matches!(last, Err(NoNumber::Exhausted)));
     }
 
     #[tokio::test]
@@ -76,7 +89,7 @@ mod tests {
         let [live, sandbox] = [Environment::Live, Environment::Sandbox]
             .map(|environment| (store.clone(), environment));
         let taken = async |(store, environment): &(Store, Environment)| {
-            super::next(store, *environment, "acme", "xpub")
+            super::next(store, *environment, "acme", "xpub", 0)
                 .await
                 .unwrap()
         };

@@ -208,11 +208,11 @@ impl Drive<'_> {
                     .put(self.connection(), &key, &value, keep, now);
                 EffectResult::Cache { value: Some(value) }
             }
-            Effect::CounterNext { series } => self.next_number(&series).await,
+            Effect::CounterNext { series, from } => self.next_number(&series, from).await,
         }
     }
 
-    async fn next_number(&self, series: &str) -> EffectResult {
+    async fn next_number(&self, series: &str, from: u64) -> EffectResult {
         let refused = |message: String| {
             EffectResult::Error(EffectError {
                 sent: Sent::No,
@@ -223,7 +223,8 @@ impl Drive<'_> {
         let Some(store) = self.scribe.store() else {
             return refused("a check of the configuration takes no numbers".to_owned());
         };
-        match counter::next(store, self.environment, self.version.name(), series).await {
+        let gateway = self.version.name();
+        match counter::next(store, self.environment, gateway, series, from).await {
             Ok(value) => EffectResult::Counter { value },
             Err(error) => refused(error.to_string()),
         }

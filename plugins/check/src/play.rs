@@ -253,7 +253,7 @@ impl Played {
                 cache.insert(key, value.clone());
                 EffectResult::Cache { value: Some(value) }
             }
-            Effect::CounterNext { .. } => EffectResult::Counter { value: 0 },
+            Effect::CounterNext { from, .. } => EffectResult::Counter { value: from },
         }
     }
 

@@ -167,10 +167,10 @@ impl Settings {
         })
     }
 
-    /// The number of the address that is given as the `number`th since the counter began. `None`: they are used up.
+    /// Number, below the xpub, of the address with this number in its environment. `None`: the
+    /// numbers are used up.
     pub fn index(&self, number: u64) -> Option<u32> {
-        let own = self.first_index.checked_add(u32::try_from(number).ok()?)?;
-        let index = self.share.first.checked_add(own)?;
+        let index = self.share.first.checked_add(u32::try_from(number).ok()?)?;
         (index < self.share.end).then_some(index)
     }
 

@@ -151,6 +151,18 @@ fn not_offered(coins: &[Wanted]) -> Outcome {
         .and_retryable()
 }
 
+/// The number of the next address in this environment: `first_index` at least, and higher than each
+/// that any connection with this xpub has given.
+///
+/// Earlier versions counted payments from zero and added `first_index`. Their series is continued,
+/// so that this connection gives none of its earlier addresses again.
+async fn next_number(cx: &Context, settings: &Settings) -> Result<u64, Fault> {
+    let xpub = settings.receiving.fingerprint();
+    let payments = cx.next_number(xpub.clone()).await?;
+    let from = u64::from(settings.first_index).saturating_add(payments);
+    cx.next_number_from(format!("{xpub}/index"), from).await
+}
+
 /// An address that nobody ever used. After a restored backup the counter stands lower than it did: those that it gave already are
 /// passed over as far as they were paid or moved on from.
 async fn fresh_address(
@@ -162,7 +174,7 @@ async fn fresh_address(
     // Before a number is taken: a node that is away must not use them up.
     node.head(settings.chain_id).await?;
     for _ in 0..TRIES {
-        let number = cx.next_number(settings.receiving.fingerprint()).await?;
+        let number = next_number(cx, settings).await?;
         let index = settings
             .index(number)
             .ok_or_else(|| Fault::config("account_xpub: its numbers are used up"))?;
@@ -305,7 +317,7 @@ fn judge_chain(settings: &Settings, address: Address, said: &[Said]) -> Result<S
         .iter()
         .map(|coin| coin.symbol.as_str())
         .collect();
-    let begins = match settings.index(0) {
+    let begins = match settings.index(number.into()) {
         Some(given) if given != number => format!("; sandbox gives those from number {given} on"),
         _ => String::new(),
     };

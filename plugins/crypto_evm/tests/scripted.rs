@@ -1,5 +1,7 @@
 //! What nodes do that no honest one does: each look at the chain is answered by a script.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 use switchyard_gateway::testing::{self, Call, End, answer, no_provider, text_answer, timeout};
 use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
@@ -196,6 +198,61 @@ fn one_xpub_gives_no_address_in_sandbox_that_it_gives_in_live() {
         let refused = first_address(environment, &config).unwrap_err();
         assert!(refused.message.contains("first_index"), "{refused:?}");
     }
+}
+
+/// Next address of a connection with this `first_index`, its number, and the series after it.
+fn next_address(
+    environment: Environment,
+    first: u64,
+    numbers: BTreeMap<String, u64>,
+) -> (String, u64, BTreeMap<String, u64>) {
+    let node = Node::new();
+    let mut config = config();
+    config["first_index"] = json!(first);
+    let end = Call::new(Operation::Collect)
+        .config(config)
+        .environment(environment)
+        .numbers(numbers)
+        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
+        .run::<CryptoEvm>(|request| node.answer(request))
+        .unwrap();
+    let address = end.state["address"].as_str().unwrap().to_owned();
+    let index = end.state["index"].as_u64().unwrap();
+    (address, index, end.numbers)
+}
+
+#[test]
+fn connections_with_one_xpub_give_no_address_twice_whatever_their_first_index() {
+    for (environment, begins) in [(Environment::Live, 0), (Environment::Sandbox, 1 << 30)] {
+        for firsts in [[0, 1, 0, 1], [1, 0, 1, 0], [3, 0, 0, 3], [0, 100, 1, 99]] {
+            let mut numbers = BTreeMap::new();
+            let mut given = BTreeSet::new();
+            for first in firsts {
+                let (address, index, after) = next_address(environment, first, numbers);
+                assert!(index >= begins + first, "{firsts:?}: {index}");
+                assert!(given.insert(address), "{firsts:?}: {index} is given twice");
+                numbers = after;
+            }
+        }
+        // One connection alone leaves no gaps.
+        let mut numbers = BTreeMap::new();
+        for wanted in 5..9 {
+            let (_, index, after) = next_address(environment, 5, numbers);
+            assert_eq!(index, begins + wanted);
+            numbers = after;
+        }
+    }
+}
+
+#[test]
+fn addresses_of_an_earlier_version_are_not_given_again() {
+    let (_, _, numbers) = next_address(Environment::Live, 5, BTreeMap::new());
+    // An earlier version had one series, of the payments.
+    let payments = numbers.keys().find(|name| !name.contains('/')).unwrap();
+    let before = BTreeMap::from([(payments.clone(), 7)]);
+    let (_, index, after) = next_address(Environment::Live, 5, before);
+    assert_eq!(index, 12);
+    assert_eq!(next_address(Environment::Live, 5, after).1, 13);
 }
 
 #[test]

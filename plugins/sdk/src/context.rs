@@ -141,8 +141,21 @@ impl Context {
     /// gateway in one environment share the series of a name, so name it after what the numbers must be unique for; sandbox and live
     /// count each for itself. List `counter` in the manifest's `needs`.
     pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
+        self.next_number_from(series, 0).await
+    }
+
+    /// The next number of a series that is `from` or more. Numbers below it are never given later.
+    /// List `counter_from` in the manifest's `needs`.
+    pub async fn next_number_from(
+        &self,
+        series: impl Into<String>,
+        from: u64,
+    ) -> Result<u64, Fault> {
         let series = series.into();
-        match self.perform(Effect::CounterNext { series }).await {
+        match self.perform(Effect::CounterNext { series, from }).await {
+            EffectResult::Counter { value } if value < from => Err(Fault::message(
+                "the engine answered `counter.next` with a number below the one asked for",
+            )),
             EffectResult::Counter { value } => Ok(value),
             EffectResult::Error(error) => Err(Fault::provider(error.message)),
             _ => Err(Fault::message(

@@ -54,9 +54,9 @@ pub struct Manifest {
 }
 
 /// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`;
-/// `options`, the operation of that name; `progress`, the payer action `wait`, and
-/// `received` of a pending outcome.
-pub const FEATURES: [&str; 3] = ["counter", "options", "progress"];
+/// `counter_from`, its field `from`; `options`, the operation of that name; `progress`, the payer
+/// action `wait`, and `received` of a pending outcome.
+pub const FEATURES: [&str; 4] = ["counter", "counter_from", "options", "progress"];
 
 /// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`, or
 /// `{config.field}`: the host of the URL that the connection's configuration has in that field.

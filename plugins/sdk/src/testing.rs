@@ -32,6 +32,7 @@ use crate::wire::{
 /// One call of an operation.
 pub struct Call {
     begin: Begin<'static>,
+    numbers: BTreeMap<String, u64>,
 }
 
 /// How a call ended, and what it did on the way.
@@ -41,6 +42,8 @@ pub struct End<T = Outcome> {
     pub state: Value,
     pub requests: Vec<HttpRequest>,
     pub log: Vec<LogLine>,
+    /// The next number of each series.
+    pub numbers: BTreeMap<String, u64>,
 }
 
 impl Call {
@@ -56,7 +59,14 @@ impl Call {
                 state: Default::default(),
                 input: Default::default(),
             },
+            numbers: BTreeMap::new(),
         }
+    }
+
+    /// Continues the series of an earlier call: [`End::numbers`].
+    pub fn numbers(mut self, numbers: BTreeMap<String, u64>) -> Self {
+        self.numbers = numbers;
+        self
     }
 
     pub fn config(mut self, config: Value) -> Self {
@@ -103,6 +113,7 @@ impl Call {
     ) -> Result<End<T>, Fault> {
         let mut end = Progress {
             state: self.begin.state.clone().into_owned(),
+            numbers: self.numbers,
             ..Progress::default()
         };
         let mut waiting = Vec::new();
@@ -117,6 +128,7 @@ impl Call {
                         state: end.state,
                         requests: end.requests,
                         log: end.log,
+                        numbers: end.numbers,
                     });
                 }
                 Step::Failed(message) => return Err(read::<Failed>(&message)?.fault),
@@ -183,10 +195,10 @@ impl Progress {
                 }
                 EffectResult::Cache { value: Some(value) }
             }
-            Effect::CounterNext { series } => {
+            Effect::CounterNext { series, from } => {
                 let next = self.numbers.entry(series).or_insert(0);
-                let value = *next;
-                *next += 1;
+                let value = from.max(*next);
+                *next = value + 1;
                 EffectResult::Counter { value }
             }
         }

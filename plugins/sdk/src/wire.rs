@@ -118,9 +118,19 @@ pub enum Effect {
         value: String,
         ttl_s: u64,
     },
-    /// The next number of a series that this gateway names: durable, and never given twice.
+    /// The next number of a series that this gateway names: durable, and never given twice. It is
+    /// `from` at least; those below are passed over for good.
     #[serde(rename = "counter.next")]
-    CounterNext { series: String },
+    CounterNext {
+        series: String,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        from: u64,
+    },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -93,15 +93,19 @@ fn a_waiting_step_reads_and_writes_as_its_golden_file() {
     holds("pending", &pending);
     let counter = Effect::CounterNext {
         series: "xpub-3442193e".into(),
+        from: 0,
     };
-    let pending = Pending {
-        effects: vec![Request {
-            id: 1,
-            effect: counter,
-        }],
-        ..Pending::default()
+    let counter_from = Effect::CounterNext {
+        series: "xpub-3442193e".into(),
+        from: 5,
     };
-    holds("pending.counter", &pending);
+    for (name, effect) in [("counter", counter), ("counter_from", counter_from)] {
+        let pending = Pending {
+            effects: vec![Request { id: 1, effect }],
+            ..Pending::default()
+        };
+        holds(&format!("pending.{name}"), &pending);
+    }
 }
 
 #[test]

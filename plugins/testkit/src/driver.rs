@@ -152,11 +152,11 @@ impl<G: Entry> Driver<G> {
                 }
                 EffectResult::Cache { value: Some(value) }
             }
-            Effect::CounterNext { series } => {
+            Effect::CounterNext { series, from } => {
                 let mut desk = self.desk();
                 let next = desk.numbers.entry(series).or_insert(0);
-                let value = *next;
-                *next += 1;
+                let value = from.max(*next);
+                *next = value + 1;
                 EffectResult::Counter { value }
             }
         }
