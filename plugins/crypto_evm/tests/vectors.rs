@@ -80,5 +80,8 @@ fn every_crypto_method_of_the_catalogue_is_served_and_no_other() {
         .collect();
     assert_eq!(served, wanted);
     assert_eq!(served.len(), 6);
-    assert_eq!(manifest.needs, ["counter", "counter_from", "options", "progress"]);
+    assert_eq!(
+        manifest.needs,
+        ["counter", "counter_from", "options", "progress"]
+    );
 }

@@ -69,7 +69,8 @@ fn currency(form: &mut Form<'_, '_>) -> Option<Currency> {
     let known = Currency::from_code(&code);
     let is_shaped = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase());
     if known.is_none() && is_shaped {
-        let says = format!("is {code}, an unknown currency: it has to be an ISO 4217 code such as XOF");
+        let says =
+            format!("is {code}, an unknown currency: it has to be an ISO 4217 code such as XOF");
         form.refuse("currency", ErrorCode::CurrencyUnknown, says);
     } else if known.is_none() {
         form.refuse(
