@@ -25,6 +25,8 @@ mod backup;
 mod batch;
 mod check;
 mod company;
+mod copied;
+mod copier;
 mod error;
 mod kv;
 mod mark;
@@ -44,6 +46,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
@@ -52,6 +55,7 @@ pub use self::backup::{BackupSource, Manifest, backup};
 pub use self::batch::{Batch, counts};
 pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
 use self::company::Company;
+pub use self::copier::{Copier, MakeBase};
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
 use self::kv::checksum::WithChecksums;
 #[cfg(any(test, feature = "testing"))]
@@ -59,6 +63,7 @@ pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
 pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
+use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};
 use self::mark::Mark;
 use self::place::Place;
@@ -116,6 +121,8 @@ pub struct StoreStats {
     pub available: bool,
     /// Whether damage was found since the store was opened; see [`Store::damage`].
     pub damaged: bool,
+    /// Age of the oldest commit that cannot be restored from the continuous copy; 0 without one.
+    pub copy_lag: Duration,
 }
 
 struct Inner {
@@ -142,6 +149,8 @@ struct Shared {
     queue: Semaphore,
     company: Company,
     counters: Counters,
+    /// The log of the SQLite backend, for its continuous copy.
+    tail: Arc<Tail>,
 }
 
 #[derive(Default)]
@@ -169,6 +178,7 @@ impl Store {
             return Ok(Self::memory());
         }
         let place = Arc::new(Place::take(&settings.path, settings.backend.name())?);
+        let tail = Arc::<Tail>::default();
         let reopen = Reopen {
             probe: {
                 let place = place.clone();
@@ -176,8 +186,8 @@ impl Store {
             },
             open: {
                 let (place, backend) = (place.clone(), settings.backend);
-                let cache_bytes = settings.cache_bytes;
-                Box::new(move || backend.open(&place, cache_bytes))
+                let (cache_bytes, tail) = (settings.cache_bytes, tail.clone());
+                Box::new(move || backend.open(&place, cache_bytes, &tail))
             },
         };
         if let Err(refused) = settings.backend.verify_log(&place) {
@@ -189,7 +199,7 @@ impl Store {
         }
         let kv = (reopen.open)()?;
         let mark = Mark::open(&settings.path, kv.as_ref(), accept_loss)?;
-        Self::start(kv, reopen, Some(mark))
+        Self::start(kv, reopen, Some(mark), tail)
     }
 
     /// A store in memory, which forgets everything when it is dropped.
@@ -198,7 +208,12 @@ impl Store {
             probe: Box::new(|| Ok(())),
             open: Box::new(|| Ok(Box::new(kv::memory::Memory::default()))),
         };
-        match Self::start(Box::new(kv::memory::Memory::default()), reopen, None) {
+        match Self::start(
+            Box::new(kv::memory::Memory::default()),
+            reopen,
+            None,
+            Arc::default(),
+        ) {
             Ok(store) => store,
             Err(error) => panic!("{error}"), // the machine gives no more threads to a process that has hardly any
         }
@@ -218,14 +233,19 @@ impl Store {
             }),
             open: Box::new(move || Ok(Box::new(opened.clone()))),
         };
-        match Self::start(Box::new(process.clone()), reopen, None) {
+        match Self::start(Box::new(process.clone()), reopen, None, Arc::default()) {
             Ok(store) => store,
             Err(error) => panic!("{error}"), // as for a store in memory
         }
     }
 
-    fn start(kv: Box<dyn Kv>, reopen: Reopen, mark: Option<Mark>) -> Result<Self, OpenError> {
-        let shared = Arc::new(Shared::new(kv));
+    fn start(
+        kv: Box<dyn Kv>,
+        reopen: Reopen,
+        mark: Option<Mark>,
+        tail: Arc<Tail>,
+    ) -> Result<Self, OpenError> {
+        let shared = Arc::new(Shared::new(kv, tail));
         let (sender, receiver) = channel();
         let writer = Writer::new(shared.clone(), receiver, reopen, mark);
         let writer = thread::Builder::new()
@@ -362,6 +382,7 @@ impl Store {
             queue: shared.waiting(),
             available: shared.down.load().is_none(),
             damaged: shared.damage.load().is_some(),
+            copy_lag: shared.tail.lag(),
         }
     }
 
@@ -392,7 +413,7 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    fn new(kv: Box<dyn Kv>) -> Self {
+    fn new(kv: Box<dyn Kv>, tail: Arc<Tail>) -> Self {
         Self {
             kv: ArcSwapOption::from_pointee(kv),
             down: ArcSwapOption::empty(),
@@ -400,6 +421,7 @@ impl Shared {
             queue: Semaphore::new(STORE_QUEUE),
             company: Company::default(),
             counters: Counters::default(),
+            tail,
         }
     }
 
@@ -473,9 +495,14 @@ impl Backend {
         }
     }
 
-    fn open(self, place: &Place, cache_bytes: u64) -> Result<Box<dyn Kv>, OpenError> {
+    fn open(
+        self,
+        place: &Place,
+        cache_bytes: u64,
+        tail: &Arc<Tail>,
+    ) -> Result<Box<dyn Kv>, OpenError> {
         let open = |path: &Path| {
-            self.open_at(path, cache_bytes)
+            self.open_at(path, cache_bytes, tail.clone())
                 .map_err(|error| OpenError::Backend {
                     path: place.path().to_owned(),
                     reason: error.to_string(),
@@ -502,10 +529,16 @@ impl Backend {
         }
     }
 
-    fn open_at(self, path: &Path, cache_bytes: u64) -> Result<Box<dyn Kv>, KvError> {
+    fn open_at(
+        self,
+        path: &Path,
+        cache_bytes: u64,
+        tail: Arc<Tail>,
+    ) -> Result<Box<dyn Kv>, KvError> {
+        use kv::sqlite::Sqlite;
         Ok(match self {
             Self::Sled => Box::new(WithChecksums(kv::sled::Sled::open(path, cache_bytes)?)),
-            Self::Sqlite => Box::new(WithChecksums(kv::sqlite::Sqlite::open(path, cache_bytes)?)),
+            Self::Sqlite => Box::new(WithChecksums(Sqlite::open(path, cache_bytes, tail)?)),
             Self::Memory => Box::new(kv::memory::Memory::default()),
         })
     }

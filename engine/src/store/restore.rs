@@ -6,11 +6,13 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::backup::{
     Draft, GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, must_be_sound, rows_of,
 };
 use super::check::check_copy;
+use super::copied::Copied;
 use super::error::{MaintenanceError, OpenError};
 use super::kv::WriteFailed;
 use super::mark::{Found, MarkPlace, Point};
@@ -31,7 +33,7 @@ pub struct RestoreTarget<'a> {
     pub settings: &'a Path,
 }
 
-/// Restores the backup in the folder `backup`.
+/// Restores the backup in the folder `backup`, or the newest state of a continuous copy in it.
 ///
 /// # Errors
 /// When there is a store, the backup is damaged, or a file cannot be read or written. Then there is
@@ -43,7 +45,9 @@ pub fn restore(
 ) -> Result<Restored, MaintenanceError> {
     let StoreSettings { backend, path, .. } = target.store;
     must_be_free(path, *backend)?;
-    let manifest = Manifest::read(backup)?;
+    let copied = Copied::find(backup)?;
+    let backup = copied.as_ref().map_or(backup, |copied| &copied.base);
+    let mut manifest = Manifest::read(backup)?;
     if manifest.backend != backend.name() {
         return Err(MaintenanceError::WrongBackend {
             found: manifest.backend,
@@ -52,19 +56,25 @@ pub fn restore(
     }
     let draft = Draft::make(path)?;
     copy_files(&backup.join(STORE), &draft.0)?;
+    let database = draft.0.join(backend.name());
+    let last = match &copied {
+        Some(copied) => copied.replay(&manifest, &database, report)?,
+        None => manifest.sequence,
+    };
     // The copy is verified, not the backup: this finds faults of both.
-    let (checked, end) = check_copy(target.store, &draft.0.join(backend.name()), report);
+    let (checked, end) = check_copy(target.store, &database, report);
     must_be_sound("the backup", &checked)?;
-    let is_as_described = end.is_some_and(|end| {
-        (end.store(), end.sequence()) == (manifest.store, manifest.sequence)
-            && rows_of(&checked) == manifest.rows
-    });
-    if !is_as_described {
+    let is_as_described = |end: &Point| {
+        (end.store(), end.sequence()) == (manifest.store, last)
+            && (last > manifest.sequence || rows_of(&checked) == manifest.rows)
+    };
+    let Some(end) = end.filter(is_as_described) else {
         return Err(MaintenanceError::NotABackup {
             path: backup.to_owned(),
             reason: "its store is not the one that its manifest describes".to_owned(),
         });
-    }
+    };
+    (manifest.sequence, manifest.sequence_at) = (end.sequence(), end.at());
     let now = Clock::wall().now();
     let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
     write_point(target.store, &draft.0, point)?;
@@ -113,7 +123,8 @@ fn write_point(
 ) -> Result<(), MaintenanceError> {
     let backend = settings.backend;
     let written = || {
-        let kv = backend.open_at(&folder.join(backend.name()), settings.cache_bytes)?;
+        let path = folder.join(backend.name());
+        let kv = backend.open_at(&path, settings.cache_bytes, Arc::default())?;
         kv.write(&[Point::change(&point.row())])
             .map_err(|WriteFailed { error, .. }| error)?;
         kv.finish()

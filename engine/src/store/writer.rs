@@ -320,6 +320,7 @@ impl Drop for Writer {
             self.shared.mark_down(Some(STOPPED.to_owned()));
         }
         self.shared.queue.close();
+        self.shared.tail.close();
     }
 }
 

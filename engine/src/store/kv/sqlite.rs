@@ -13,15 +13,16 @@
 pub(in crate::store) mod check;
 pub(in crate::store) mod copy;
 pub(in crate::store) mod frames;
-mod log;
+pub(in crate::store) mod log;
 mod pages;
 pub(in crate::store) mod query;
 mod reporting;
+pub(in crate::store) mod tail;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -32,6 +33,7 @@ use rusqlite::{TransactionBehavior, params};
 
 use self::log::Log;
 use self::pages::PAGE_BYTES;
+use self::tail::Tail;
 use super::checksum::damaged;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
@@ -67,11 +69,15 @@ struct Statements {
 }
 
 impl Sqlite {
-    pub(in crate::store) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
-        contained(|| Self::open_database(path, cache_bytes))
+    pub(in crate::store) fn open(
+        path: &Path,
+        cache_bytes: u64,
+        tail: Arc<Tail>,
+    ) -> Result<Self, KvError> {
+        contained(|| Self::open_database(path, cache_bytes, tail))
     }
 
-    fn open_database(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+    fn open_database(path: &Path, cache_bytes: u64, tail: Arc<Tail>) -> Result<Self, KvError> {
         let database = Database {
             file: path.join(FILE),
             cache_bytes,
@@ -85,7 +91,8 @@ impl Sqlite {
             make_tables(&connection)?;
             log::empty(&connection)?; // without a log the database is empty, not unreadable
         }
-        let log = Log::start(database.connect_writer(false)?)?;
+        tail.opened(frames::log_of(path));
+        let log = Log::start(database.connect_writer(false)?, tail)?;
         Ok(Self {
             database,
             writer: Mutex::new(Writer { connection, log }),
@@ -133,6 +140,7 @@ impl Sqlite {
             };
         }
         transaction.commit()?;
+        log.committed(connection);
         Ok(())
     }
 }
@@ -334,7 +342,7 @@ mod tests {
     fn the_log_stays_bounded_while_batches_are_written_and_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sqlite");
-        let backend = Sqlite::open(&path, CACHE).unwrap();
+        let backend = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
         let all = Scan {
             table: Table::Event,
             from: b"",
@@ -363,13 +371,13 @@ mod tests {
     fn an_opening_that_is_given_up_leaves_database_and_log_as_they_were() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sqlite");
-        let written = Sqlite::open(&path, CACHE).unwrap();
+        let written = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
         written.write(&[put(b"a", b"1")]).unwrap();
         drop(written);
         let files = || [path.join(FILE), log_of(&path)].map(|file| fs::read(file).unwrap());
         let before = files();
         assert!(!before[1].is_empty(), "the commit is in the log");
-        let opened = Sqlite::open(&path, CACHE).unwrap();
+        let opened = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
         let row = opened.get(Table::Event, b"a").unwrap();
         assert_eq!(row.as_deref(), Some(b"1".as_slice()));
         drop(opened);
@@ -399,9 +407,9 @@ mod tests {
     fn a_database_that_is_gone_is_not_made_anew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sqlite");
-        drop(Sqlite::open(&path, CACHE).unwrap());
+        drop(Sqlite::open(&path, CACHE, Arc::default()).unwrap());
         fs::remove_file(path.join(FILE)).unwrap();
-        assert!(Sqlite::open(&path, CACHE).is_err());
+        assert!(Sqlite::open(&path, CACHE, Arc::default()).is_err());
         assert!(!path.join(FILE).exists());
     }
 }

@@ -48,7 +48,13 @@ impl Disk {
             }),
             open: Box::new(move || opened.open()),
         };
-        Store::start(Box::new(Opened(self.0.clone())), reopen, None).unwrap()
+        Store::start(
+            Box::new(Opened(self.0.clone())),
+            reopen,
+            None,
+            Arc::default(),
+        )
+        .unwrap()
     }
 
     fn open(&self) -> Result<Box<dyn Kv>, OpenError> {

@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod conformance;
+mod copy;
 mod damage;
 mod failure;
 mod log;

@@ -13,11 +13,12 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::FILE;
+use super::pages::PAGE_BYTES;
 use crate::store::error::OpenError;
 use crate::store::kv::checksum;
 use crate::store::mark::{Point, SEQUENCE_KEY};
@@ -80,6 +81,28 @@ pub(in crate::store) fn set_aside(folder: &Path) -> Result<(), OpenError> {
     set_aside().map_err(|error| unreadable(folder, &error))
 }
 
+/// First and last commit group of the log of a database that no process has open, `None` without
+/// a whole commit. A torn tail is left out.
+pub(in crate::store) fn span(folder: &Path) -> Result<Option<(Point, Point)>, OpenError> {
+    let read = || {
+        let (database, file) = (File::open(folder.join(FILE))?, File::open(log_of(folder))?);
+        let log = LogFile::read_header(&file, &database)?;
+        let commits = log.walk()?;
+        if let Some(fault) = log.damage(&commits)? {
+            return Ok(Err(fault));
+        }
+        let (Some(first), Some(last)) = (commits.first, commits.last) else {
+            return Ok(Ok(None));
+        };
+        Ok(Ok(log.point(first)?.zip(log.point(last)?)))
+    };
+    let found = read().map_err(|error| unreadable(folder, &error))?;
+    found.map_err(|fault| OpenError::DamagedLog {
+        log: log_of(folder),
+        fault: fault.to_string(),
+    })
+}
+
 fn find_fault(folder: &Path) -> io::Result<Option<LogFault>> {
     let open = |path: &Path| match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -91,13 +114,8 @@ fn find_fault(folder: &Path) -> io::Result<Option<LogFault>> {
     };
     let log = LogFile::read_header(&file, &database)?;
     let commits = log.walk()?;
-    if let Some(behind) = commits.behind {
-        let before = commits.last.map(|last| log.point(last)).transpose()?;
-        return Ok(Some(LogFault::Damaged {
-            at: log.offset(commits.broken),
-            before: before.flatten(),
-            behind: log.point(behind)?,
-        }));
+    if let Some(fault) = log.damage(&commits)? {
+        return Ok(Some(fault));
     }
     match (commits.first, commits.last) {
         (Some(first), Some(last)) => log.compare(&database, first, last),
@@ -105,7 +123,7 @@ fn find_fault(folder: &Path) -> io::Result<Option<LogFault>> {
     }
 }
 
-fn log_of(folder: &Path) -> PathBuf {
+pub(in crate::store) fn log_of(folder: &Path) -> PathBuf {
     folder.join(format!("{FILE}-wal"))
 }
 
@@ -173,6 +191,38 @@ struct Commits {
     broken: u64,
     /// The last whole commit behind it.
     behind: Option<Frames>,
+}
+
+/// Verifies that frames follow each other, part by part.
+pub(in crate::store) struct Chain {
+    header: Header,
+    sums: Sums,
+}
+
+impl Chain {
+    /// Begins with the header of a log. `None`: it is damaged.
+    pub(in crate::store) fn begin(log: &[u8]) -> Option<Self> {
+        let header = Header::parse(log.first_chunk()?)?;
+        let sums = header.sums;
+        Some(Self { header, sums })
+    }
+
+    /// Whether whole frames continue the log.
+    pub(in crate::store) fn continues(&mut self, frames: &[u8]) -> bool {
+        let Header {
+            salts,
+            is_big_endian,
+            ..
+        } = self.header;
+        let mut frames = frames.chunks_exact(FRAME_BYTES);
+        let all = frames.by_ref().all(|frame| {
+            let (header, page) = frame.split_at(FRAME_HEADER_BYTES);
+            let sums = self.sums.then(&header[..8], is_big_endian);
+            self.sums = sums.then(page, is_big_endian);
+            header[8..16] == salts && self.sums == Sums(be32(header, 16), be32(header, 20))
+        });
+        all && frames.remainder().is_empty()
+    }
 }
 
 /// Two sums that run on from frame to frame.
@@ -248,6 +298,19 @@ impl<'a> LogFile<'a> {
             }
         }
         Ok(commits)
+    }
+
+    /// The damage that whole commits behind a broken frame prove.
+    fn damage(&self, commits: &Commits) -> io::Result<Option<LogFault>> {
+        let Some(behind) = commits.behind.clone() else {
+            return Ok(None);
+        };
+        let before = commits.last.clone().map(|last| self.point(last));
+        Ok(Some(LogFault::Damaged {
+            at: self.offset(commits.broken),
+            before: before.transpose()?.flatten(),
+            behind: self.point(behind)?,
+        }))
     }
 
     /// Compares the groups of the log with the one that the database holds without it.
@@ -339,7 +402,7 @@ impl Header {
         };
         let sums = Sums(be32(bytes, 24), be32(bytes, 28));
         (Sums(0, 0).then(&bytes[..24], is_big_endian) == sums).then_some(Self {
-            salts: bytes[16..24].try_into().ok()?,
+            salts: bytes[SALTS].try_into().ok()?,
             sums,
             is_big_endian,
         })
@@ -411,8 +474,12 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 const RECORD: [u8; 5] = [53, 4, 12 + 2 * 8, 1, 12 + 2 * 40];
 /// Beginning of a page of a b-tree that has no rows.
 const EMPTY_LEAF: [u8; 5] = [0x0a, 0, 0, 0, 0];
-const HEADER_BYTES: usize = 32;
+pub(in crate::store) const HEADER_BYTES: usize = 32;
+/// Place of the salts in the header of a log: another pair after each restart.
+pub(super) const SALTS: Range<usize> = 16..24;
 const FRAME_HEADER_BYTES: usize = 24;
+/// Length of a frame in the log of a store.
+pub(super) const FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAGE_BYTES;
 const MIN_PAGE_BYTES: usize = 512;
 const LITTLE_ENDIAN_MAGIC: u32 = 0x377f_0682;
 const BIG_ENDIAN_MAGIC: u32 = 0x377f_0683;

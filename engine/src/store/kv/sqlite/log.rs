@@ -4,6 +4,7 @@
 //! under load. After it the writer moves the rest between two commits and restarts the log. The file
 //! keeps its length, so a flush of it changes no metadata.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,9 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, Error, ErrorCode, MAIN_DB};
+use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::super::{KvError, contained};
+use super::tail::Tail;
+use super::{FILE, pages};
 
 /// The state of the log and the thread that moves its pages.
 pub(super) struct Log {
@@ -22,11 +25,15 @@ pub(super) struct Log {
     mover: Option<JoinHandle<()>>,
     /// The log is moved when it has so many pages.
     move_at: u32,
+    /// Pages of the log after the last commit, once there is one.
+    pages: Option<u32>,
+    /// For the continuous copy.
+    tail: Arc<Tail>,
 }
 
 impl Log {
     /// `connection` belongs to the thread that moves pages.
-    pub(super) fn start(connection: Connection) -> Result<Self, KvError> {
+    pub(super) fn start(connection: Connection, tail: Arc<Tail>) -> Result<Self, KvError> {
         let state = Arc::new(AtomicU8::new(GROWS));
         let (wake, woken) = channel();
         let moved = state.clone();
@@ -38,14 +45,23 @@ impl Log {
             wake: Some(wake),
             mover: Some(mover),
             move_at: LOG_PAGES,
+            pages: None,
+            tail,
         })
     }
 
     /// To be called before each commit: keeps the log at about [`LOG_PAGES`].
     pub(super) fn make_room(&mut self, writer: &Connection) -> Result<(), KvError> {
-        match self.state.load(Ordering::Acquire) {
-            GROWS if pages(writer)? >= self.move_at => {
+        let state = self.state.load(Ordering::Acquire);
+        if state == GROWS && self.pages(writer)? < self.move_at {
+            return Ok(());
+        }
+        // Once all pages are moved, any commit may restart the log.
+        self.tail.keep();
+        match state {
+            GROWS => {
                 self.state.store(MOVES, Ordering::Release);
+                self.tail.wake();
                 // Nobody receives it when the thread has panicked: then the writer moves all.
                 if self.wake.as_ref().is_none_or(|wake| wake.send(()).is_err()) {
                     self.state.store(MOVED, Ordering::Release);
@@ -57,10 +73,20 @@ impl Log {
         Ok(())
     }
 
+    /// To be called after each commit, which is durable.
+    pub(super) fn committed(&mut self, writer: &Connection) {
+        self.pages = pages(writer).ok();
+        self.tail.committed(self.pages);
+    }
+
+    fn pages(&self, writer: &Connection) -> Result<u32, KvError> {
+        self.pages.map_or_else(|| pages(writer), Ok)
+    }
+
     /// Moves the rest of the pages. The next commit writes to the beginning of the log. While
     /// an older read is in progress the log grows a little, and the restart is tried again.
     fn restart(&mut self, writer: &Connection) -> Result<(), KvError> {
-        let pages = pages(writer)?;
+        let pages = self.pages(writer)?;
         self.move_at = match checkpoint(writer, CheckpointMode::RESTART)? {
             true => LOG_PAGES,
             false => pages.saturating_add(LOG_PAGES / 8),
@@ -80,6 +106,7 @@ impl Log {
     pub(super) fn finish(&mut self, writer: &Connection) -> Result<(), KvError> {
         self.stop();
         writer.busy_timeout(LAST_READERS)?;
+        self.tail.keep();
         empty(writer)
     }
 
@@ -105,6 +132,15 @@ pub(super) fn empty(connection: &Connection) -> Result<(), KvError> {
             "another program reads the database, its log was not emptied".to_owned(),
         )),
     }
+}
+
+/// Moves the log of a database that no process has open, and removes it. Nothing is flushed.
+pub(in crate::store) fn move_in(folder: &Path) -> Result<(), KvError> {
+    let file = folder.join(FILE);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = pages::open(&file, &file, flags)?;
+    connection.pragma_update(None, "synchronous", "off")?;
+    empty(&connection)
 }
 
 fn move_pages(connection: &Connection, woken: &Receiver<()>, state: &AtomicU8) {
