@@ -271,23 +271,28 @@ fn countries(settings: &Settings, refusals: &mut Refusals) {
 }
 
 fn backups(settings: &Settings, refusals: &mut Refusals) {
-    let Some(to) = &settings.store.backup_to else {
-        return;
-    };
-    if settings.store.backend != StoreBackend::Sqlite {
-        refusals.push(
-            "store.backup_to needs store.backend `sqlite`: no other backend can be backed up while \
-             the server runs. Leave it out, and run `switchyard store backup` while the server is \
-             stopped"
-                .to_owned(),
-        );
+    let store = &settings.store;
+    for (name, to) in [
+        ("store.backup_to", &store.backup_to),
+        ("store.copy_to", &store.copy_to),
+    ] {
+        let Some(to) = to else {
+            continue;
+        };
+        if store.backend != StoreBackend::Sqlite {
+            refusals.push(format!(
+                "{name} needs store.backend `sqlite`: no other backend can be backed up while the \
+                 server runs. Leave it out, and run `switchyard store backup` while the server is \
+                 stopped"
+            ));
+        }
+        if to.starts_with(settings.store_path()) {
+            refusals.push(format!(
+                "{name} is inside the store's folder: choose one on another disk"
+            ));
+        }
     }
-    if to.starts_with(settings.store_path()) {
-        refusals.push(
-            "store.backup_to is inside the store's folder: choose one on another disk".to_owned(),
-        );
-    }
-    if settings.store.backup_keep == 0 {
+    if store.backup_to.is_some() && store.backup_keep == 0 {
         refusals.push("store.backup_keep is 0: it has to be 1 or more".to_owned());
     }
 }
@@ -337,6 +342,7 @@ fn times(settings: &Settings, refusals: &mut Refusals) {
         60,
         30 * DAY,
     );
+    within("store.copy_every", settings.store.copy_every, 1, 10);
     within(
         "store.check_every",
         settings.store.check_every,

@@ -112,6 +112,13 @@ const UNSAFE: &[(&str, &str)] = &[
     ),
     ("[store]\nbackup_every = '1s'", "store.backup_every"),
     ("[store]\ncheck_every = '1min'", "store.check_every"),
+    (
+        "[store]\nbackend = 'sled'\ncopy_to = 'c'",
+        "store.copy_to needs store.backend `sqlite`",
+    ),
+    ("[store]\ncopy_to = 'data/store/c'", "store.copy_to"),
+    ("[store]\ncopy_every = '500ms'", "store.copy_every"),
+    ("[store]\ncopy_every = '11s'", "store.copy_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",

@@ -123,6 +123,10 @@ sections! {
         backup_every: Span = Span(Duration::from_secs(24 * 60 * 60)),
         /// Number of scheduled backups that are kept.
         backup_keep: u32 = 7,
+        /// Folder for a continuous copy. Without it there is none.
+        copy_to: Option<PathBuf> = None,
+        /// Time between two rounds of the continuous copy.
+        copy_every: Span = seconds(5),
     }
 
     /// Encryption of credentials at rest.

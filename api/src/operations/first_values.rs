@@ -44,6 +44,7 @@ const PLAIN: &[&str] = &[
     "switchyard_exchange_fetches_failed_total",
     "switchyard_exchange_rates_held_total",
     "switchyard_store_backups_failed_total",
+    "switchyard_store_copy_failures_total",
     "switchyard_webhooks_disabled_total",
 ];
 const LABELLED: &[(&str, &str, &[&str])] = &[

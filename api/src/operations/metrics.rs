@@ -186,6 +186,14 @@ fn describe_store() {
         "switchyard_store_backups_failed_total",
         "Scheduled backups that failed"
     );
+    describe_gauge!(
+        "switchyard_store_copy_lag_seconds",
+        "Age of the oldest commit that the continuous copy lacks"
+    );
+    describe_counter!(
+        "switchyard_store_copy_failures_total",
+        "Failures of the continuous copy"
+    );
 }
 
 fn describe_gateways() {

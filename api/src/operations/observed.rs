@@ -18,6 +18,7 @@ pub async fn observe(engine: &Engine, folders: &[(&'static str, PathBuf)]) {
     gauge!("switchyard_store_queue").set(store.queue as f64);
     gauge!("switchyard_store_available").set(if store.available { 1.0 } else { 0.0 });
     gauge!("switchyard_store_damaged").set(if store.damaged { 1.0 } else { 0.0 });
+    gauge!("switchyard_store_copy_lag_seconds").set(store.copy_lag.as_secs_f64());
     gauge!("switchyard_actors_live").set(engine.live_actors() as f64);
     gauge!("switchyard_submissions_away").set(engine.submissions_away() as f64);
     gauge!("switchyard_held").set(if engine.hold.is_held() { 1.0 } else { 0.0 });

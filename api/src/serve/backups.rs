@@ -23,9 +23,39 @@ pub struct Schedule {
     every: Duration,
     /// Backups that are kept.
     keep: usize,
-    store: StoreSettings,
+    contents: BackupContents,
+}
+
+/// The parts of the installation that a backup holds.
+#[derive(Clone)]
+pub struct BackupContents {
+    pub store: StoreSettings,
     gateways: PathBuf,
     settings_file: Option<PathBuf>,
+}
+
+impl BackupContents {
+    pub fn of(settings: &Settings, settings_file: Option<PathBuf>) -> Self {
+        Self {
+            store: store_settings(settings),
+            gateways: settings.gateway_copies(),
+            settings_file,
+        }
+    }
+
+    /// Makes a backup in the new folder `to`.
+    pub fn back_up(&self, to: &Path) -> anyhow::Result<Manifest> {
+        let settings = match &self.settings_file {
+            Some(file) => Some(config::without_master_key(&fs::read_to_string(file)?)?),
+            None => None,
+        };
+        let source = BackupSource {
+            store: &self.store,
+            gateways: &self.gateways,
+            settings: settings.as_deref(),
+        };
+        Ok(store::backup(source, to, BYTES_PER_SECOND, &mut |_| {})?)
+    }
 }
 
 /// Makes scheduled backups until the server ends.
@@ -37,14 +67,12 @@ pub async fn run(schedule: Option<Schedule>) {
 
 impl Schedule {
     /// The schedule of the settings, `None` without `store.backup_to`.
-    pub fn of(settings: &Settings, settings_file: Option<PathBuf>) -> Option<Self> {
+    pub fn of(settings: &Settings, contents: BackupContents) -> Option<Self> {
         Some(Self {
             to: settings.store.backup_to.clone()?,
             every: settings.store.backup_every.0,
             keep: settings.store.backup_keep as usize,
-            store: store_settings(settings),
-            gateways: settings.gateway_copies(),
-            settings_file,
+            contents,
         })
     }
 
@@ -90,17 +118,7 @@ impl Schedule {
 
     fn make(&self, now: Timestamp) -> anyhow::Result<Manifest> {
         self.remove_drafts()?;
-        let settings = match &self.settings_file {
-            Some(file) => Some(config::without_master_key(&fs::read_to_string(file)?)?),
-            None => None,
-        };
-        let source = BackupSource {
-            store: &self.store,
-            gateways: &self.gateways,
-            settings: settings.as_deref(),
-        };
-        let to = self.to.join(name_of(now));
-        Ok(store::backup(source, &to, BYTES_PER_SECOND, &mut |_| {})?)
+        self.contents.back_up(&self.to.join(name_of(now)))
     }
 
     /// Removes the drafts of backups that a process began and did not end.
@@ -198,9 +216,11 @@ mod tests {
                 to: folder.path().join("backups"),
                 every: HOUR,
                 keep: 2,
-                store: settings,
-                gateways: folder.path().join("gateways"),
-                settings_file: None,
+                contents: BackupContents {
+                    store: settings,
+                    gateways: folder.path().join("gateways"),
+                    settings_file: None,
+                },
             };
             Self {
                 folder,
@@ -277,7 +297,7 @@ mod tests {
         let installation = Installation::new().await;
         let clock = Clock::manual(noon());
         let mut schedule = installation.schedule.clone();
-        schedule.settings_file = Some(installation.folder.path().join("switchyard.toml"));
+        schedule.contents.settings_file = Some(installation.folder.path().join("switchyard.toml"));
         let running = tokio::spawn(schedule.run(clock.clone()));
         tokio::time::sleep(Duration::from_millis(200)).await;
         installation.wait_for(&[]).await;

@@ -6,6 +6,7 @@
 mod admission;
 mod backups;
 mod checks;
+mod copy;
 mod development;
 mod doors;
 mod folders;
@@ -48,7 +49,7 @@ use crate::config::{self, Settings, StoreBackend};
 use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
-use backups::Schedule;
+use backups::{BackupContents, Schedule};
 
 pub use reload::Source;
 
@@ -109,7 +110,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     let log = operations::logging::start(&settings)?;
-    let backups = Schedule::of(&settings, source.file.clone());
+    let contents = BackupContents::of(&settings, source.file.clone());
     tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
         tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
@@ -124,7 +125,8 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         reasons(&settings, start)?,
     );
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
-    tokio::spawn(backups::run(backups));
+    let copy = copy::start(&engine.store, &settings, contents.clone())?;
+    tokio::spawn(backups::run(Schedule::of(&settings, contents)));
     tokio::spawn(checks::run(
         engine.store.clone(),
         store_settings(&settings),
@@ -160,7 +162,11 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         development::welcome(&settings, &keys)?;
     }
     let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
-    until_told_to_end(doors, draining, signals, &settings, &engine).await
+    let ended = until_told_to_end(doors, draining, signals, &settings, &engine).await;
+    if let Some(copy) = copy {
+        copy.ended().await;
+    }
+    ended
 }
 
 /// Warns of a server that only a proxy on the same machine can reach, and that does not trust it:

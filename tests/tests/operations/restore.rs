@@ -77,3 +77,61 @@ async fn a_restored_server_is_held_reports_its_lost_span_and_is_released() -> an
     ensure!(!is_held(&server).await?, "released once and for all");
     server.stop().await
 }
+
+/// Files that an operator keeps apart from the store: the master key, and the keys of the test.
+const KEPT_APART: [&str; 2] = ["master.key", "dev.json"];
+
+#[tokio::test]
+async fn a_lost_machine_is_restored_from_its_continuous_copy_and_held() -> anyhow::Result<()> {
+    let elsewhere = tempfile::tempdir()?;
+    let copy = elsewhere.path().join("copy").display().to_string();
+    let copy_to: &'static str = Box::leak(copy.clone().into_boxed_str());
+    let mut server = Server::start(Setup {
+        settings: vec![
+            ("SWITCHYARD_STORE__COPY_TO", copy_to),
+            ("SWITCHYARD_STORE__COPY_EVERY", "2s"),
+        ],
+        ..Setup::default()
+    })
+    .await?;
+    let (data, mut kept) = (server.data(), Vec::new());
+    for _ in 0..20 {
+        kept.push(initialize(&server).await?);
+    }
+    tokio::time::sleep(RECOVERY_POINT).await;
+    let metrics = server.operator().page("/metrics").await?;
+    for value in [
+        "switchyard_store_copy_failures_total 0",
+        "switchyard_store_copy_lag_seconds ",
+    ] {
+        ensure!(metrics.contains(value), "no {value}: {metrics}");
+    }
+    for _ in 0..20 {
+        initialize(&server).await?;
+    }
+    server.kill().await?;
+    for name in KEPT_APART {
+        std::fs::copy(data.join(name), elsewhere.path().join(name))?;
+    }
+    std::fs::remove_dir_all(&data)?;
+    std::fs::create_dir(&data)?;
+
+    let folder = data.display().to_string();
+    let said = switchyard(&["store", "restore", &copy, "--data", &folder]).await?;
+    ensure!(said.contains("last_commit"), "{said}");
+    let found = switchyard(&["store", "check", "--data", &folder]).await?;
+    ensure!(found.contains("The store is sound."), "{found}");
+    for name in KEPT_APART {
+        std::fs::copy(elsewhere.path().join(name), data.join(name))?;
+    }
+    server.up().await?;
+    ensure!(is_held(&server).await?, "{}", server.log());
+    for id in kept {
+        let path = format!("/v1/payments/{id}");
+        server.merchant().get(&path).await?.expect(200)?;
+    }
+    server.stop().await
+}
+
+/// The longest time by which the copy may be behind.
+const RECOVERY_POINT: std::time::Duration = std::time::Duration::from_secs(10);
