@@ -81,7 +81,8 @@ async fn fill_large(store: &Store, from: u32, to: u32) {
         let row = batch(|batch| {
             batch.put(Table::Event, n.to_be_bytes(), [n as u8; 700]);
             batch.add(Table::Count, "c", [1]);
-            batch.put(Table::Callback, [n as u8], vec![n as u8; 80_000]);
+            // Pages that stay the same are not written again.
+            batch.put(Table::Callback, [n as u8], n.to_le_bytes().repeat(20_000));
         });
         store.commit(row).await.unwrap();
     }
@@ -186,7 +187,7 @@ impl Load {
                     if ends.load(Ordering::Acquire) {
                         return;
                     }
-                    match next % 4 {
+                    match next % 10 {
                         0 => fill_large(&store, next, next + 1).await,
                         _ => fill(&store, next, next + 1).await,
                     }
@@ -213,7 +214,7 @@ async fn logs_are_shipped_without_a_gap_and_a_missing_or_broken_one_is_refused()
     let copying = copier(&home, &store, &to);
     fill(&store, 20, 21).await;
     copied(&store).await;
-    let all = fill_logs(&store, 21, 8).await;
+    let all = fill_logs(&store, 21, 5).await;
     assert!(store.close().await);
     copying.join().unwrap();
     let shipped = logs(&to);
@@ -262,7 +263,7 @@ async fn a_destination_that_fails_stops_no_commit_and_gets_a_new_base_when_it_is
     let lost = elsewhere.path().join("lost");
     fs::rename(&to, &lost).unwrap();
     fs::write(&to, "no folder").unwrap();
-    let all = fill_logs(&store, 40, 6).await;
+    let all = fill_logs(&store, 40, 3).await;
     sleep(2 * EVERY).await;
     assert!(store.stats().copy_lag >= EVERY, "{:?}", store.stats());
     fs::remove_file(&to).unwrap();
@@ -328,4 +329,45 @@ async fn each_flipped_bit_of_a_shipped_log_is_refused_or_cuts_its_last_commits()
         }
     }
     assert!(refused > 20 && cut > 0, "{refused} refused, {cut} cut");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_another_program_restarts_is_a_gap_and_begins_a_new_generation() {
+    let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
+    let to = elsewhere.path().join("copy");
+    let store = home.open();
+    fill(&store, 0, 20).await;
+    let copying = copier(&home, &store, &to);
+    fill(&store, 20, 21).await;
+    copied(&store).await;
+    for n in 21..25 {
+        fill(&store, n, n + 1).await;
+        kv::sqlite::log::move_in(home.database().parent().unwrap()).unwrap();
+    }
+    fill(&store, 25, 30).await;
+    copied(&store).await;
+    let second = logs(&to).pop().unwrap();
+    assert!(
+        !second.starts_with(to.join("generation-0000000001")),
+        "{second:?}"
+    );
+    assert_eq!(rows_in(&to).await.unwrap(), 30);
+    assert!(store.close().await);
+    copying.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_destination_that_hangs_holds_up_no_commit_and_fills_no_memory() {
+    let home = Home::new();
+    let store = home.open();
+    let tail = store.0.shared.tail.clone();
+    tail.follow();
+    let before = crate::resources::resident_bytes().unwrap();
+    fill_logs(&store, 0, 6).await;
+    let lost = tail.next().err().unwrap().to_string();
+    assert_eq!(lost, "the log grew faster than it was copied");
+    let after = crate::resources::resident_bytes().unwrap();
+    let most = 150 * 1024 * 1024;
+    assert!(after < before + most, "from {before} to {after} bytes");
+    assert!(store.close().await);
 }
