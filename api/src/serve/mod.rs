@@ -50,6 +50,7 @@ use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
 use backups::{BackupContents, Schedule};
+use copy::RunningCopy;
 
 pub use reload::Source;
 
@@ -125,14 +126,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         reasons(&settings, start)?,
     );
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
-    let copy = copy::start(&engine.store, &settings, contents.clone())?;
-    tokio::spawn(backups::run(Schedule::of(&settings, contents)));
-    tokio::spawn(checks::run(
-        engine.store.clone(),
-        store_settings(&settings),
-        settings.store.check_every.0,
-        engine.clock.clone(),
-    ));
+    let copy = look_after_store(&settings, &engine, contents)?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let parts = routes::Parts {
@@ -167,6 +161,23 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         copy.ended().await;
     }
     ended
+}
+
+/// Starts the scheduled backups and checks of the store, and its continuous copy.
+fn look_after_store(
+    settings: &Settings,
+    engine: &Engine,
+    contents: BackupContents,
+) -> anyhow::Result<Option<RunningCopy>> {
+    let copy = copy::start(&engine.store, settings, contents.clone())?;
+    tokio::spawn(backups::run(Schedule::of(settings, contents)));
+    tokio::spawn(checks::run(
+        engine.store.clone(),
+        store_settings(settings),
+        settings.store.check_every.0,
+        engine.clock.clone(),
+    ));
+    Ok(copy)
 }
 
 /// Warns of a server that only a proxy on the same machine can reach, and that does not trust it:

@@ -79,7 +79,7 @@ struct Making {
 }
 
 impl Copier {
-    /// A copy of an open store with backend `sqlite`. From now on its lag is measured.
+    /// Makes the copier of an open store with backend `sqlite`, and starts to measure its lag.
     pub fn new(
         store: &Store,
         settings: &StoreSettings,
@@ -200,7 +200,11 @@ impl Copier {
         self.failures = self.failures.saturating_add(1);
         self.next_base = Instant::now() + self.pause();
         metrics::counter!("switchyard_store_copy_failures_total").increment(1);
-        tracing::error!(error, folder = %self.to.display(), "failed to copy the store continuously");
+        tracing::error!(
+            error,
+            folder = %self.to.display(),
+            "failed to copy the store continuously"
+        );
     }
 
     /// Time until the next attempt after a failure.

@@ -1,5 +1,4 @@
-//! The continuous copy: what a restore finds in it, whatever happened to the machine, to the
-//! destination or to its files.
+//! The continuous copy after the loss of the machine, failures of the destination and damage.
 
 use std::fs::{self, File};
 use std::io;

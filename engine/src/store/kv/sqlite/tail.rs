@@ -67,7 +67,7 @@ enum Follows {
     Lost(String),
 }
 
-/// What the writer of the log calls.
+/// Calls of the writer of the log.
 impl Tail {
     pub(super) fn opened(&self, path: PathBuf) {
         let mut inner = self.inner();
@@ -123,9 +123,9 @@ impl Tail {
     }
 }
 
-/// What the copier calls.
+/// Calls of the copier.
 impl Tail {
-    /// From now on [`Self::lag`] is measured.
+    /// Starts to measure [`Self::lag`].
     pub(in crate::store) fn watch(&self) {
         self.inner().is_watched = true;
     }
