@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, RestoreTarget};
+use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, RestoreTarget, Views};
 
 use super::output::{Output, aligned, print, visible};
 use super::shell::Shell;
@@ -119,6 +119,7 @@ impl Backup {
             store: &store_settings(&settings),
             gateways: &settings.gateway_copies(),
             settings: text.as_deref(),
+            views: Views::Added,
         };
         let speed = self.speed.saturating_mul(MIB);
         let mut line = ProgressLine::default();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::store::{self, BackupSource, Manifest, StoreSettings};
+use switchyard_engine::store::{self, BackupSource, Manifest, StoreSettings, Views};
 
 use crate::config::{self, Settings};
 use crate::serve::{quiet, store_settings};
@@ -44,7 +44,7 @@ impl BackupContents {
     }
 
     /// Makes a backup in the new folder `to`.
-    pub fn back_up(&self, to: &Path) -> anyhow::Result<Manifest> {
+    pub fn back_up(&self, to: &Path, views: Views) -> anyhow::Result<Manifest> {
         let settings = match &self.settings_file {
             Some(file) => Some(config::without_master_key(&fs::read_to_string(file)?)?),
             None => None,
@@ -53,6 +53,7 @@ impl BackupContents {
             store: &self.store,
             gateways: &self.gateways,
             settings: settings.as_deref(),
+            views,
         };
         Ok(store::backup(source, to, BYTES_PER_SECOND, &mut |_| {})?)
     }
@@ -118,7 +119,8 @@ impl Schedule {
 
     fn make(&self, now: Timestamp) -> anyhow::Result<Manifest> {
         self.remove_drafts()?;
-        self.contents.back_up(&self.to.join(name_of(now)))
+        self.contents
+            .back_up(&self.to.join(name_of(now)), Views::Added)
     }
 
     /// Removes the drafts of backups that a process began and did not end.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use switchyard_engine::store::{Copier, MakeBase, Store};
+use switchyard_engine::store::{Copier, MakeBase, Store, Views};
 use tokio::sync::oneshot;
 
 use super::backups::BackupContents;
@@ -24,7 +24,7 @@ pub fn start(
     };
     let source = contents.store.clone();
     let make_base: MakeBase = Arc::new(move |to| {
-        let made = contents.back_up(to);
+        let made = contents.back_up(to, Views::AsStored);
         made.map(drop).map_err(|error| format!("{error:#}"))
     });
     let copier = Copier::new(store, &source, to, settings.store.copy_every.0, make_base);

@@ -58,6 +58,16 @@ pub struct BackupSource<'a> {
     pub gateways: &'a Path,
     /// Text of the settings file, without a master key.
     pub settings: Option<&'a str>,
+    pub views: Views,
+}
+
+/// Views for reports in a backup, with backend `sqlite`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Views {
+    /// Those of this version of the program.
+    Added,
+    /// No page differs from the store's, so that its log can continue the backup.
+    AsStored,
 }
 
 /// Makes a backup in the new folder `to`. It reads at most `bytes_per_second`; 0: no limit.
@@ -87,7 +97,7 @@ pub fn backup(
         &source.store.path,
     ))?;
     copy_store(
-        source.store,
+        (source.store, source.views),
         &draft.0.join(STORE),
         &mut Throttle::new(bytes_per_second),
         report,
@@ -115,7 +125,7 @@ pub fn backup(
 
 /// Copies the files of a store into a new folder.
 fn copy_store(
-    settings: &StoreSettings,
+    (settings, views): (&StoreSettings, Views),
     to: &Path,
     throttle: &mut Throttle,
     report: Report<'_>,
@@ -134,7 +144,7 @@ fn copy_store(
             if let Some(place) = place {
                 backend.verify_log(&place)?; // and let the place go: a server may be started
             }
-            sqlite::copy::copy(&from, &folder, throttle, report).map_err(|error| {
+            sqlite::copy::copy(&from, &folder, views, throttle, report).map_err(|error| {
                 MaintenanceError::Copy {
                     reason: error.to_string(),
                 }

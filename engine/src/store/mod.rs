@@ -51,7 +51,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
 
-pub use self::backup::{BackupSource, Manifest, backup};
+pub use self::backup::{BackupSource, Manifest, Views, backup};
 pub use self::batch::{Batch, counts};
 pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
 use self::company::Company;

@@ -39,6 +39,7 @@ impl Installation {
             store: &self.settings,
             gateways: &self.at("gateways"),
             settings: Some("[server]\n"),
+            views: Views::Added,
         };
         let mut copied = 0;
         // Slow enough for a writer to commit between two steps.

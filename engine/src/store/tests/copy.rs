@@ -25,6 +25,7 @@ fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
             store: &source,
             gateways: Path::new("/nonexistent"),
             settings: None,
+            views: Views::AsStored,
         };
         let made = backup(source, to, 0, &mut |_| {});
         made.map(drop).map_err(|error| error.to_string())

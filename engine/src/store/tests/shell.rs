@@ -26,6 +26,7 @@ async fn queries_see_json_without_version_and_checksum_beside_a_server_and_in_a_
         store: &settings,
         gateways: &home.0.path().join("gateways"),
         settings: None,
+        views: Views::Added,
     };
     backup(source, &folder, 0, &mut |_| {}).unwrap();
     let before = fs::read(home.database()).unwrap();

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::super::KvError;
 use super::check::{Access, connect};
 use super::{FILE, pages, reporting};
+use crate::store::backup::Views;
 use crate::store::progress::{Progress, Report};
 use crate::store::throttle::Throttle;
 
@@ -21,6 +22,7 @@ use crate::store::throttle::Throttle;
 pub(in crate::store) fn copy(
     from: &Path,
     to: &Path,
+    views: Views,
     throttle: &mut Throttle,
     report: Report<'_>,
 ) -> Result<(), KvError> {
@@ -59,10 +61,12 @@ pub(in crate::store) fn copy(
         throttle.spend(step);
     }
     drop(backup);
-    add_views(&target)
+    match views {
+        Views::Added => add_views(&target),
+        Views::AsStored => Ok(()),
+    }
 }
 
-/// A copy carries the views of this version of the program.
 fn add_views(copy: &Connection) -> Result<(), KvError> {
     for (name, view) in reporting::names().zip(reporting::views("CREATE VIEW")) {
         copy.execute_batch(&format!("DROP VIEW IF EXISTS \"{name}\"; {view}"))?;
