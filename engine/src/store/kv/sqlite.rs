@@ -210,7 +210,7 @@ impl Database {
     }
 
     fn connect(&self, flags: OpenFlags, cache_bytes: u64) -> Result<Connection, KvError> {
-        let connection = pages::open(&self.file, &self.file, flags)?;
+        let connection = pages::open(&self.file, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.set_prepared_statement_cache_capacity(5 * Table::ALL.len());
@@ -316,6 +316,8 @@ const BUSY: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
     use crate::store::{Backend, Batch, Store, StoreSettings};
 
@@ -401,6 +403,33 @@ mod tests {
         assert!(fs::metadata(&log).unwrap().len() > 0);
         assert!(store.close().await);
         assert_eq!(fs::metadata(&log).unwrap().len(), 0);
+    }
+
+    /// Without its lock another process takes the database for one that nobody uses, and removes
+    /// the log when it closes it.
+    #[test]
+    fn a_database_stays_locked_however_often_it_is_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        let backend = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
+        let inode = fs::metadata(path.join(FILE)).unwrap().ino();
+        let (process, place) = (std::process::id().to_string(), format!(":{inode}"));
+        let is_locked = || {
+            let locks = fs::read_to_string("/proc/locks").unwrap();
+            locks.lines().any(|lock| {
+                let words: Vec<&str> = lock.split_whitespace().collect();
+                words.contains(&process.as_str()) && words.iter().any(|word| word.ends_with(&place))
+            })
+        };
+        backend.write(&[put(b"a", b"1")]).unwrap();
+        assert!(is_locked());
+        for _ in 0..2 * IDLE_READERS {
+            let other = check::connect(&path, check::Access::Running).unwrap();
+            other
+                .query_row("SELECT count(*) FROM history", [], |_| Ok(()))
+                .unwrap();
+        }
+        assert!(is_locked());
     }
 
     #[test]

@@ -32,12 +32,12 @@ pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvErr
     let file = folder.join(FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match access {
-        Access::Running | Access::Stopped => pages::open(&file, &file, flags)?,
+        Access::Running | Access::Stopped => pages::open(&file, flags)?,
         Access::Copy => {
             let uri = url::Url::from_file_path(std::path::absolute(&file)?)
                 .map_err(|()| KvError::Failed("its path cannot be used".to_owned()))?;
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            pages::open(&file, format!("{uri}?immutable=1").as_ref(), flags)?
+            pages::open(format!("{uri}?immutable=1").as_ref(), flags)?
         }
     };
     connection.busy_timeout(BUSY)?;

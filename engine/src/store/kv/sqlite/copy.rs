@@ -29,7 +29,7 @@ pub(in crate::store) fn copy(
     let source = connect(from, Access::Running)?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let file = to.join(FILE);
-    let mut target = pages::open(&file, &file, OpenFlags::default())?;
+    let mut target = pages::open(&file, OpenFlags::default())?;
     // The draft is flushed as a whole before it is renamed.
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;

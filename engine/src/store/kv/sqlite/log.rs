@@ -138,7 +138,7 @@ pub(super) fn empty(connection: &Connection) -> Result<(), KvError> {
 pub(in crate::store) fn move_in(folder: &Path) -> Result<(), KvError> {
     let file = folder.join(FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = pages::open(&file, &file, flags)?;
+    let connection = pages::open(&file, flags)?;
     connection.pragma_update(None, "synchronous", "off")?;
     empty(&connection)
 }

@@ -11,8 +11,6 @@
 //! before it was written, and takes none for a page of a b-tree.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::ptr;
 use std::slice;
@@ -24,14 +22,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::KvError;
 
-/// Opens a database with checksums in its pages. `name` is its path, or the URI of its path.
-pub(super) fn open(file: &Path, name: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
+/// Opens a database with checksums in its pages. `name` is its path, or the URI of its path. A file
+/// whose header does not say that its pages have checksums is no database of a store.
+pub(super) fn open(name: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
     register()?;
-    if !has_checksums(file)? {
-        return Err(KvError::DamagedDatabase(
-            "its header does not say that its pages have checksums".to_owned(),
-        ));
-    }
     Ok(Connection::open_with_flags_and_vfs(name, flags, NAME)?)
 }
 
@@ -54,18 +48,6 @@ pub(super) fn reserve(connection: &Connection) -> Result<(), KvError> {
         ffi::SQLITE_OK => Ok(()),
         code => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None).into()),
     }
-}
-
-/// Whether the header of a database says so. A database that is still empty has no header.
-fn has_checksums(file: &Path) -> Result<bool, KvError> {
-    let mut header = Vec::new();
-    match File::open(file) {
-        Ok(file) => file.take(HEADER_BYTES).read_to_end(&mut header)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(error.into()),
-    };
-    let reserved = header.get(RESERVED_AT);
-    Ok(header.is_empty() || reserved.is_some_and(|&bytes| usize::from(bytes) == SUM_BYTES))
 }
 
 /// The file interface that SQLite uses by itself.
@@ -124,8 +106,10 @@ unsafe extern "C" fn open_file(
     if code != ffi::SQLITE_OK || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
         return code;
     }
-    // SAFETY: a file that was opened points to its methods, which are constants of SQLite.
-    let found: &'static ffi::sqlite3_io_methods = unsafe { &*(*file).pMethods };
+    // SAFETY: the file was opened.
+    let found = unsafe { (*file).pMethods };
+    // SAFETY: an open file points to its methods, which are constants of SQLite.
+    let found: &'static ffi::sqlite3_io_methods = unsafe { &*found };
     let methods = METHODS.get_or_init(|| Methods {
         below: found,
         own: ffi::sqlite3_io_methods {
@@ -136,14 +120,37 @@ unsafe extern "C" fn open_file(
             ..*found
         },
     });
-    if !ptr::eq(methods.below, found) {
+    let refused = match ptr::eq(methods.below, found) {
+        false => Some(ffi::SQLITE_CANTOPEN),
+        true if has_checksums(file, found) => None,
+        true => Some(ffi::SQLITE_NOTADB),
+    };
+    if let Some(code) = refused {
         // SAFETY: the file is open, and SQLite does not use one that could not be opened.
         found.xClose.map(|close| unsafe { close(file) });
-        return ffi::SQLITE_CANTOPEN;
+        return code;
     }
     // SAFETY: as above; the methods live as long as the program.
     unsafe { (*file).pMethods = &raw const methods.own };
     code
+}
+
+/// Whether the header of a database says that its pages have checksums. A new database has no header
+/// yet. The file is read through SQLite: any other descriptor of it would, when it is closed, take
+/// the locks of this process away.
+fn has_checksums(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> bool {
+    let Some(read) = methods.xRead else {
+        return false;
+    };
+    let mut header = [0_u8; HEADER_BYTES];
+    let (buffer, bytes) = (header.as_mut_ptr().cast(), HEADER_BYTES as c_int);
+    // SAFETY: the file is open, and the buffer has room for so many bytes.
+    match unsafe { read(file, buffer, bytes, 0) } {
+        ffi::SQLITE_OK => usize::from(header[RESERVED_AT]) == SUM_BYTES,
+        // The buffer holds what there is, and zeros behind it.
+        ffi::SQLITE_IOERR_SHORT_READ => header.iter().all(|&byte| byte == 0),
+        _ => false,
+    }
 }
 
 unsafe extern "C" fn read(
@@ -221,7 +228,7 @@ const NAME: &CStr = c"switchyard";
 const SUM_BYTES: usize = size_of::<u64>();
 /// Length of the header of a database, and the place in it of the bytes that each page has free,
 /// as published at <https://sqlite.org/fileformat2.html>.
-const HEADER_BYTES: u64 = 100;
+const HEADER_BYTES: usize = 100;
 const RESERVED_AT: usize = 20;
 /// The version of the methods of a file before SQLite could map it into memory.
 const WITHOUT_MEMORY_MAP: c_int = 2;
