@@ -1,137 +1,18 @@
 //! What nodes do that no honest one does: each look at the chain is answered by a script.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod addresses;
+mod node;
 
 use serde_json::{Value, json};
-use switchyard_gateway::testing::{self, Call, End, answer, no_provider, text_answer, timeout};
-use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
+use switchyard_gateway::testing::{self, Call, answer, no_provider, text_answer, timeout};
+use switchyard_gateway::wire::{EffectError, HttpResponse};
 use switchyard_gateway::{
-    Amount, ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind, Operation,
-    OptionList, Outcome, PayerAction,
+    Amount, ConfigCheck, DeclineReason, Direction, FaultKind, Operation, OptionList, Outcome,
+    PayerAction,
 };
 
 use gateway_crypto_evm::CryptoEvm;
-
-const TOKEN: &str = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
-const USER: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-/// The end of the quote and of the grace after [`testing`]'s time.
-const OVER: i64 = 1_795_168_800 + 90 * 60;
-const LATER: &str = "2026-11-20T11:30:00.000000Z";
-
-/// A node that says what it is told to.
-#[derive(Clone)]
-struct Node {
-    chain: u64,
-    head: u64,
-    time: i64,
-    block_time: i64,
-    fork: &'static str,
-    /// Token units at the newest and at the confirmed block.
-    token: [u64; 2],
-    coin: [u64; 2],
-    sent: u64,
-    decimals: u64,
-    token_fails: bool,
-}
-
-impl Node {
-    fn new() -> Self {
-        Self {
-            chain: 31337,
-            head: 100,
-            time: 1_795_168_800,
-            block_time: 0,
-            fork: "a",
-            token: [0, 0],
-            coin: [0, 0],
-            sent: 0,
-            decimals: 6,
-            token_fails: false,
-        }
-    }
-
-    fn answer(&self, request: &HttpRequest) -> Result<HttpResponse, EffectError> {
-        assert_eq!(request.mutates, Some(false), "it only ever reads");
-        let Some(Body::Text(text)) = &request.body else {
-            panic!("a body of text")
-        };
-        let batch: Vec<Value> = serde_json::from_str(text).unwrap();
-        // In another order than asked: that is allowed.
-        let answers = batch.iter().rev().map(|ask| self.one(ask));
-        answer(200, answers.collect())
-    }
-
-    fn one(&self, ask: &Value) -> Value {
-        let hex = |number: u64| json!(format!("0x{number:x}"));
-        let at = |block: &Value| match block.as_str() {
-            Some("latest") => 0,
-            Some(number) if number == format!("0x{:x}", self.head) => 0,
-            _ => 1,
-        };
-        let params = &ask["params"];
-        let result = match ask["method"].as_str().unwrap() {
-            "eth_chainId" => hex(self.chain),
-            "eth_getTransactionCount" => hex(self.sent),
-            "eth_getBalance" => hex(self.coin[at(&params[1])]),
-            "eth_getBlockByNumber" => {
-                let number = match params[0].as_str().unwrap() {
-                    "latest" => self.head,
-                    number => u64::from_str_radix(&number[2..], 16).unwrap(),
-                };
-                if number > self.head {
-                    Value::Null
-                } else {
-                    json!({ "number": format!("0x{number:x}"), "hash": format!("{}{number}", self.fork),
-                            "timestamp": format!("0x{:x}", self.time - self.block_time * (self.head - number).cast_signed()) })
-                }
-            }
-            "eth_call" if self.token_fails => {
-                return json!({ "jsonrpc": "2.0", "id": ask["id"], "error": { "code": 3, "message": "execution reverted" } });
-            }
-            "eth_call" if params[0]["data"] == "0x313ce567" => hex(self.decimals),
-            "eth_call" => {
-                assert_eq!(params[0]["to"], TOKEN);
-                json!(format!("0x{:064x}", self.token[at(&params[1])]))
-            }
-            other => panic!("{other} was asked"),
-        };
-        json!({ "jsonrpc": "2.0", "id": ask["id"], "result": result })
-    }
-}
-
-fn config() -> Value {
-    let vectors: Value = serde_json::from_str(include_str!("vectors.json")).unwrap();
-    json!({
-        "account_xpub": vectors["account_xpub"], "rpc_url": "http://node.example:8545/v3/secret", "chain_id": 31337,
-        "native_enabled": true, "tokens": format!("USDC:{TOKEN}:6:USD"), "rates": "ETH/USD=2500", "confirmations": 3
-    })
-}
-
-fn call(operation: Operation) -> Call {
-    Call::new(operation)
-        .config(config())
-        .environment(Environment::Live)
-}
-
-/// The payment of 12.50 USD, once it was given an address.
-fn begun() -> Value {
-    let node = Node::new();
-    let end = call(Operation::Collect)
-        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-        .run::<CryptoEvm>(|request| node.answer(request));
-    end.unwrap().state
-}
-
-fn asked(state: &Value, now: &str, node: &Node) -> Result<End, Fault> {
-    let query = testing::query("crypto_usd", Direction::Collect, 1_250, "USD", 2);
-    let call = call(Operation::Query).state(state.clone()).now(now);
-    call.input(&query)
-        .run::<CryptoEvm>(|request| node.answer(request))
-}
-
-fn is_pending(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Pending { .. })
-}
+use node::{LATER, Node, OVER, TOKEN, USER, asked, begun, call, config, is_pending};
 
 #[test]
 fn a_payment_is_given_an_address_a_price_and_a_wallets_link() {
@@ -168,113 +49,6 @@ fn a_payment_is_given_an_address_a_price_and_a_wallets_link() {
     assert_eq!((again.outcome, again.state), (end.outcome, end.state));
 }
 
-/// The first address that a connection with this configuration gives, and its number.
-fn first_address(environment: Environment, config: &Value) -> Result<(String, u64), Fault> {
-    let node = Node::new();
-    let end = Call::new(Operation::Collect)
-        .config(config.clone())
-        .environment(environment)
-        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-        .run::<CryptoEvm>(|request| node.answer(request))?;
-    let address = end.state["address"].as_str().unwrap().to_owned();
-    Ok((address, end.state["index"].as_u64().unwrap()))
-}
-
-#[test]
-fn one_xpub_gives_no_address_in_sandbox_that_it_gives_in_live() {
-    const HALF: u64 = 1 << 30;
-    for first in [0, 1, 1_000, HALF - 1] {
-        let mut config = config();
-        config["first_index"] = json!(first);
-        let live = first_address(Environment::Live, &config).unwrap();
-        let sandbox = first_address(Environment::Sandbox, &config).unwrap();
-        assert_eq!((live.1, sandbox.1), (first, HALF + first));
-        assert_ne!(live.0, sandbox.0);
-    }
-    // No number of one is one of the other: what lies beyond the half is refused, not given.
-    let mut config = config();
-    config["first_index"] = json!(HALF);
-    for environment in [Environment::Live, Environment::Sandbox] {
-        let refused = first_address(environment, &config).unwrap_err();
-        assert!(refused.message.contains("first_index"), "{refused:?}");
-    }
-}
-
-/// Next address of a connection with this `first_index`, its number, and the series after it.
-fn next_address(
-    environment: Environment,
-    first: u64,
-    numbers: BTreeMap<String, u64>,
-) -> (String, u64, BTreeMap<String, u64>) {
-    let node = Node::new();
-    let mut config = config();
-    config["first_index"] = json!(first);
-    let end = Call::new(Operation::Collect)
-        .config(config)
-        .environment(environment)
-        .numbers(numbers)
-        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-        .run::<CryptoEvm>(|request| node.answer(request))
-        .unwrap();
-    let address = end.state["address"].as_str().unwrap().to_owned();
-    let index = end.state["index"].as_u64().unwrap();
-    (address, index, end.numbers)
-}
-
-#[test]
-fn connections_with_one_xpub_give_no_address_twice_whatever_their_first_index() {
-    for (environment, begins) in [(Environment::Live, 0), (Environment::Sandbox, 1 << 30)] {
-        for firsts in [[0, 1, 0, 1], [1, 0, 1, 0], [3, 0, 0, 3], [0, 100, 1, 99]] {
-            let mut numbers = BTreeMap::new();
-            let mut given = BTreeSet::new();
-            for first in firsts {
-                let (address, index, after) = next_address(environment, first, numbers);
-                assert!(index >= begins + first, "{firsts:?}: {index}");
-                assert!(given.insert(address), "{firsts:?}: {index} is given twice");
-                numbers = after;
-            }
-        }
-        // One connection alone leaves no gaps.
-        let mut numbers = BTreeMap::new();
-        for wanted in 5..9 {
-            let (_, index, after) = next_address(environment, 5, numbers);
-            assert_eq!(index, begins + wanted);
-            numbers = after;
-        }
-    }
-}
-
-#[test]
-fn addresses_of_an_earlier_version_are_not_given_again() {
-    let (_, _, numbers) = next_address(Environment::Live, 5, BTreeMap::new());
-    // An earlier version had one series, of the payments.
-    let payments = numbers.keys().find(|name| !name.contains('/')).unwrap();
-    let before = BTreeMap::from([(payments.clone(), 7)]);
-    let (_, index, after) = next_address(Environment::Live, 5, before);
-    assert_eq!(index, 12);
-    assert_eq!(next_address(Environment::Live, 5, after).1, 13);
-}
-
-#[test]
-fn numbers_end_where_those_of_the_other_environment_begin() {
-    let mut config = config();
-    config["first_index"] = json!((1_u64 << 30) - 1);
-    for environment in [Environment::Live, Environment::Sandbox] {
-        let mut node = Node::new();
-        let refused = Call::new(Operation::Collect)
-            .config(config.clone())
-            .environment(environment)
-            .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-            .run::<CryptoEvm>(|request| {
-                // The last one was used before.
-                node.sent = 1;
-                node.answer(request)
-            })
-            .unwrap_err();
-        assert!(refused.message.contains("used up"), "{refused:?}");
-    }
-}
-
 #[test]
 fn the_payer_may_choose_the_coin_among_those_with_a_price() {
     let node = Node::new();
@@ -306,29 +80,6 @@ fn the_coins_with_a_price_are_listed() {
     let options = end.unwrap().outcome.options;
     let values: Vec<_> = options.iter().map(|it| it.value.as_str()).collect();
     assert_eq!(values, ["USDC", "ETH"]);
-}
-
-#[test]
-fn addresses_that_were_used_before_are_passed_over_and_a_node_that_is_away_costs_none() {
-    let mut node = Node::new();
-    node.sent = 1;
-    let mut asked = 0;
-    let end = call(Operation::Collect)
-        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-        .run::<CryptoEvm>(|request| {
-            asked += 1;
-            // Batches 2 and 3 ask about the first two addresses: the second of them was paid once.
-            node.sent = u64::from(asked == 2);
-            node.token = [u64::from(asked == 3), 0];
-            node.answer(request)
-        })
-        .unwrap();
-    assert_eq!(end.state["index"], 2);
-    assert_eq!(end.log.len(), 2);
-    let away = call(Operation::Collect)
-        .input(&testing::collect("crypto_usd", 1_250, "USD", 2))
-        .run::<CryptoEvm>(|_| timeout());
-    assert_eq!(away.unwrap_err().kind, FaultKind::Provider);
 }
 
 #[test]
