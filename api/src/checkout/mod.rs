@@ -32,6 +32,7 @@ mod language;
 mod leave;
 mod live;
 mod menu;
+mod money;
 mod needs;
 mod offer;
 mod patience;

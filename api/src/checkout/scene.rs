@@ -1,7 +1,6 @@
 //! The scene of a page: one payment, one visitor, one moment. Pages are made of it and of nothing else, so that each can be looked at
 //! without a server.
 
-use std::iter::once;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
@@ -12,8 +11,7 @@ use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::{Directory, Method, method_svg};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{PayerAction, Received, State, Transaction};
+use switchyard_engine::transaction::{State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;
@@ -21,8 +19,6 @@ use super::brand::{self, Contact};
 use super::crypto;
 use super::headers::{self, Nonce};
 use super::language::Language;
-use super::result::is_taken_back;
-use super::wait::asks_for_payment;
 use crate::utils::MethodIcons;
 
 /// Who looks, in which language, and where they came in.
@@ -255,138 +251,6 @@ impl Scene {
         format!("<img src=\"{prefix}{path}?v={mark}\" width=\"44\" height=\"44\" alt=\"\">")
     }
 
-    /// What is certain about money that moved: nothing, so much of the amount, or that it is not known yet.
-    pub fn about_money(&self) -> String {
-        let written = self.visitor.language.written();
-        if self.tx.surely_moved_no_money() {
-            return self.say("money-nothing");
-        }
-        let merchant = self.app.name.as_str();
-        let Some(received) = self.tx.received() else {
-            return self.say_with("money-unknown", &[("merchant", merchant)]);
-        };
-        let (amount, asked) = (
-            received.text(|amount| amount.written(written)),
-            received.asked.written(written),
-        );
-        let is_part = received.is_part();
-        self.say_with(
-            if is_part { "money-part" } else { "money-all" },
-            &[
-                ("received", &amount),
-                ("asked", &asked),
-                ("merchant", merchant),
-            ],
-        )
-    }
-
-    /// The part that came of an attempt that still waits for the rest. `None`: no part came.
-    pub fn part_so_far(&self) -> Option<String> {
-        let received = self.tx.received().filter(Received::is_part)?;
-        let written = self.visitor.language.written();
-        let [amount, asked] = [received.first(), received.asked].map(|sum| sum.written(written));
-        let values = [("received", amount.as_str()), ("asked", asked.as_str())];
-        Some(self.say_with("money-part-so-far", &values))
-    }
-
-    /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
-    pub fn money_rows(&self) -> Vec<Row> {
-        let charge = self.charge();
-        let written = self.visitor.language.written();
-        let label = match self.tx.state {
-            State::Succeeded if !is_taken_back(&self.tx) => "row-paid",
-            _ => "row-amount",
-        };
-        let amount = self.row(label, charge.amount.written(written)).strong();
-        // The rate belongs to the amount that was due.
-        let conversion = self.conversion_rows(&charge).into_iter();
-        let mut rows: Vec<Row> = match charge.amount == charge.due {
-            true => once(amount).chain(conversion).collect(),
-            false => {
-                let due = self.row("row-due", charge.due.written(written));
-                once(due).chain(conversion).chain([amount]).collect()
-            }
-        };
-        let is_paid = self.tx.state == State::Succeeded;
-        let is_named = |amounts: &[Amount]| is_paid && amounts == [charge.amount];
-        if let Some(received) = self
-            .tx
-            .received()
-            .filter(|received| !is_named(&received.amounts))
-        {
-            let amount = received.text(|amount| amount.written(written));
-            rows.push(self.row("row-received", amount).strong());
-        }
-        rows
-    }
-
-    /// The amount that was asked for, the rate and the mark-up; empty without a conversion.
-    pub fn conversion_rows(&self, charge: &Charge<'_>) -> Vec<Row> {
-        let written = self.visitor.language.written();
-        let Some(rate) = charge.rate(written) else {
-            return Vec::new();
-        };
-        let mut rows = vec![
-            self.row("row-asked", charge.asked.written(written)),
-            self.row("row-rate", rate),
-        ];
-        rows.extend(
-            charge
-                .markup(written)
-                .map(|markup| self.row("row-markup", markup)),
-        );
-        rows
-    }
-
-    /// The amount of the transfer that is asked for: it may contain a fee.
-    fn transfer(&self, charge: &Charge<'_>) -> Option<Amount> {
-        let attempt = self.tx.current_attempt()?;
-        match attempt.payer_action {
-            Some(PayerAction::Transfer { amount, .. }) if asks_for_payment(self) => {
-                Some(amount).filter(|amount| amount.currency() == charge.amount.currency())
-            }
-            _ => None,
-        }
-    }
-
-    /// The head of the page: who is paid, how much, for what.
-    pub fn order(&self, charge: &Charge<'_>) -> Order {
-        let written = self.visitor.language.written();
-        let amount = self
-            .transfer(charge)
-            .unwrap_or(charge.amount)
-            .written(written);
-        let label = match self.tx.state {
-            State::Succeeded if is_taken_back(&self.tx) => "row-amount",
-            State::Succeeded => "amount-paid",
-            _ if asks_for_payment(self) && self.tx.received().is_none() => "amount-due",
-            _ => "row-amount",
-        };
-        let conversion = charge.rate(written).map(|rate| {
-            let asked = charge.asked.written(written);
-            self.say_with("amount-converted", &[("amount", &asked), ("rate", &rate)])
-        });
-        let due = charge.due.written(written);
-        let below = match (charge.amount == charge.due, conversion) {
-            (true, conversion) => conversion,
-            (false, None) => Some(self.say_with("amount-of-due", &[("due", &due)])),
-            (false, Some(conversion)) => {
-                let due = format!("{due}, {conversion}");
-                Some(self.say_with("amount-of-due", &[("due", &due)]))
-            }
-        };
-        Order {
-            merchant: self.app.name.clone(),
-            initials: initials(&self.app.name),
-            logo: brand::logo_path(&self.app).map(|path| format!("{}{path}", self.visitor.prefix)),
-            label: self.say(label),
-            size: size(&amount),
-            amount,
-            below,
-            description: self.tx.description.clone(),
-        }
-    }
-
     /// The frame of one of this payment's pages, titled by a message.
     pub fn frame(&self, title: &str) -> Frame {
         self.frame_titled(&self.say(title))
@@ -546,18 +410,8 @@ impl Frame {
     }
 }
 
-/// An amount that is broken between two lines is read wrong.
-fn size(amount: &str) -> &'static str {
-    match amount.chars().count() {
-        0..=12 => "",
-        13..=16 => "long",
-        17..=21 => "longer",
-        _ => "longest",
-    }
-}
-
 /// Two letters that stand for a merchant without a picture.
-fn initials(name: &str) -> String {
+pub(super) fn initials(name: &str) -> String {
     let words = name
         .split(|letter: char| !letter.is_alphanumeric())
         .filter_map(|word| word.chars().next());
