@@ -101,18 +101,9 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
         }
         _ => None,
     };
-    let explain = if code.is_some() {
-        "code-leave"
-    } else if called_off {
-        "wait-leave-ending"
-    } else {
-        match action {
-            // Nothing is left to do here.
-            None | Some(PayerAction::ConfirmOnPhone { .. }) if !scene.tx.is_held() => {
-                "wait-leave-text"
-            }
-            _ => "wait-leave-back",
-        }
+    let explain = match code {
+        Some(_) => "code-leave",
+        None => what_goes_on(scene, action, called_off),
     };
     let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held() && !called_off;
     let updates = code.is_none() && !still;
@@ -145,6 +136,17 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
             explain: scene.say(explain),
         }),
     })
+}
+
+/// The sentence on what goes on when the payer leaves the page.
+fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -> &'static str {
+    match action {
+        _ if called_off => "wait-leave-ending",
+        _ if scene.tx.is_held() => "wait-leave-back",
+        // Nothing is left to do here.
+        None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
+        Some(_) => "wait-leave-back",
+    }
 }
 
 /// Whether the payer may still pay. Not so once all of it was seen, money holds the payment, the

@@ -129,15 +129,10 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     let copy = look_after_store(&settings, &engine, contents)?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
+    let around = surroundings(&settings);
     let parts = routes::Parts {
         state: ApiState::new(engine.clone(), http::settings(&settings, totals)?),
-        operations: Operations::new(
-            engine.clone(),
-            metrics,
-            open,
-            draining.clone(),
-            surroundings(&settings),
-        ),
+        operations: Operations::new(engine.clone(), metrics, open, draining.clone(), around),
         draining: draining.clone(),
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
