@@ -18,7 +18,7 @@ pub struct Api<'c> {
 /// What a request that changes something came to.
 pub enum Submitted {
     /// Its outcome is told: refused, or unknown.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
     Taken(Response),
     /// Stripe has had another request under this reference: what became of that one is to be asked.
     Duplicate,
@@ -73,18 +73,20 @@ impl<'c> Api<'c> {
             (400..=404, Some(error)) => error,
             (401 | 403, None) => return Err(refused(&response)),
             _ => {
-                return Ok(Submitted::Ended(Outcome::unknown(format!(
+                let outcome = Outcome::unknown(format!(
                     "Stripe answered {status}, which leaves open whether it took the request"
-                ))));
+                ));
+                return Ok(Submitted::Ended(outcome.into()));
             }
         };
         Ok(match error.kind.as_str() {
             "idempotency_error" => Submitted::Duplicate,
-            "api_error" | "rate_limit_error" => Submitted::Ended(Outcome::unknown(format!(
-                "Stripe answered {status}: {}",
-                error.told()
-            ))),
-            _ => Submitted::Ended(error.refusal()),
+            "api_error" | "rate_limit_error" => {
+                let outcome =
+                    Outcome::unknown(format!("Stripe answered {status}: {}", error.told()));
+                Submitted::Ended(outcome.into())
+            }
+            _ => Submitted::Ended(error.refusal().into()),
         })
     }
 

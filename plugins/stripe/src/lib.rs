@@ -115,7 +115,7 @@ impl Gateway for Stripe {
             .submit("checkout/sessions", &form, &ask.reference)
             .await?
         {
-            Submitted::Ended(outcome) => return Ok(outcome),
+            Submitted::Ended(outcome) => return Ok(*outcome),
             Submitted::Taken(response) => response.json::<Session>()?,
             Submitted::Duplicate => {
                 match sessions::find(&api, &ask.reference, Some(since)).await? {

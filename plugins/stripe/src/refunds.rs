@@ -112,7 +112,7 @@ pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault
         (&metadata, &ask.reference),
     ];
     match api.submit("refunds", &form, &ask.reference).await? {
-        Submitted::Ended(outcome) => Ok(outcome),
+        Submitted::Ended(outcome) => Ok(*outcome),
         Submitted::Taken(response) => known(api, kept, response.json()?),
         Submitted::Duplicate => Ok(match find(api, &refund, &ask.reference).await? {
             Some(found) => known(api, kept, found)?,
