@@ -146,7 +146,7 @@ async fn a_payment_that_was_seen_is_not_asked_for_again() {
             "12.5",
             "0x71C7",
             "class=\"qrs\"",
-            "data-left",
+            "data-left=\"",
             "/give-up",
             "/cancel",
         ] {
