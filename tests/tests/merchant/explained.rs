@@ -20,7 +20,7 @@ fn first(reply: &Reply, name: &str) -> String {
 async fn a_currency_that_is_none_is_unknown_and_not_badly_written() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     for (code, words) in [
-        ("ZZZ", "is ZZZ, which is an unknown currency"),
+        ("ZZZ", "is ZZZ, an unknown currency"),
         ("usd", "must be a three-letter ISO 4217 code in capitals"),
         ("DOLLAR", "must be a three-letter ISO 4217 code in capitals"),
     ] {
