@@ -10,7 +10,7 @@ use crate::transaction::{Attempt, AttemptState, Conversion, State, Transaction};
 pub struct Charge<'a> {
     /// In the currency in which the money moves.
     pub amount: Amount,
-    /// What was to be paid, in the same currency as a rule. Providers may report another `amount`.
+    /// Amount that was due, in the same currency as a rule. Providers may report another `amount`.
     pub due: Amount,
     /// In the transaction's own currency.
     pub asked: Amount,

@@ -12,7 +12,7 @@ use super::scene::{Order, Row, Scene, initials};
 use super::wait::asks_for_payment;
 
 impl Scene {
-    /// What is certain about money that moved: nothing, so much of the amount, or that it is not known yet.
+    /// The sentence on money that moved: none, a part or all of the amount, or not known yet.
     pub fn about_money(&self) -> String {
         let written = self.visitor.language.written();
         if self.tx.surely_moved_no_money() {
@@ -46,7 +46,8 @@ impl Scene {
         Some(self.say_with("money-part-so-far", &values))
     }
 
-    /// The rows that name the money: the amount in the currency in which it moves, and how it came from the payment's.
+    /// The rows on money: the amount in the currency in which it moves, and its conversion from the
+    /// payment's currency.
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
         let written = self.visitor.language.written();

@@ -69,7 +69,7 @@ pub(super) fn page(scene: &Scene) -> Response {
             let text = scene.say_merchant("result-success-text");
             ("success", format!("{text} {}", open_cases(scene)))
         }
-        // Money came, or may have: what the provider said of a failure is not true any more.
+        // Money came, or may have come: the provider's reason of the failure is no longer true.
         State::Failed(_) if !scene.tx.surely_moved_no_money() => {
             ("review", scene.say("result-expired-held"))
         }

@@ -25,14 +25,14 @@ pub async fn run(open: Store, settings: StoreSettings, every: Duration, clock: C
                 metrics::gauge!("switchyard_store_last_check_timestamp_seconds")
                     .set(clock.now().as_seconds() as f64);
             }
-            Ok(Ok(report)) => tell(&open, &report),
+            Ok(Ok(report)) => report_damage(&open, &report),
             Ok(Err(error)) => tracing::error!(%error, "failed to check the store"),
             Err(error) => tracing::error!(%error, "failed to check the store"),
         }
     }
 }
 
-fn tell(open: &Store, report: &CheckReport) {
+fn report_damage(open: &Store, report: &CheckReport) {
     let faults = report.faults.join("; ");
     let damage = match report.damaged_rows {
         0 => format!("a check has found damage: {faults}"),

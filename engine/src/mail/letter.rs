@@ -31,7 +31,7 @@ pub struct Letter {
     pub status: Status,
     /// What was paid, or should have been, in the currency in which the money moves; as people read it.
     pub amount: String,
-    /// What was to be paid, when it is another amount, in the same currency as a rule.
+    /// Amount that was due, when it differs, in the same currency as a rule.
     #[serde(default)]
     pub due: Option<String>,
     /// The amount that was asked for, when it is in another currency, with the exchange rate and the merchant's mark-up.

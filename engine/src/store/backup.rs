@@ -64,7 +64,7 @@ pub struct BackupSource<'a> {
 /// Views for reports in a backup, with backend `sqlite`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Views {
-    /// Those of this version of the program.
+    /// Adds the views of this version of the program.
     Added,
     /// No page differs from the store's, so that its log can continue the backup.
     AsStored,

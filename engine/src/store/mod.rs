@@ -386,8 +386,8 @@ impl Store {
         }
     }
 
-    /// The damage that was found first since the store was opened, a sentence. The store goes on
-    /// with all that is whole.
+    /// The damage that was found first since the store was opened, a sentence. The store still
+    /// answers reads of undamaged rows.
     pub fn damage(&self) -> Option<Arc<String>> {
         self.0.shared.damage.load_full()
     }

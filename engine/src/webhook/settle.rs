@@ -144,7 +144,7 @@ async fn write(
         if shared.is_stopping() {
             return false;
         }
-        tracing::warn!(reason, delivery.id = %row.delivery, "The store takes no writes; a webhook's outcome waits for it.");
+        tracing::warn!(reason, delivery.id = %row.delivery, "failed to store the outcome of a webhook, will retry");
         tokio::time::sleep(STORE_PATIENCE).await;
     }
 }
@@ -201,9 +201,9 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     batch
 }
 
-/// The attempt at a row that was moved or taken meanwhile. A delivery that was given up while it was
-/// under way, because its webhook was disabled, and then acknowledged is delivered: a replay need
-/// not send it again. Fails with the reason while the store cannot be read.
+/// The changes for an attempt whose row another commit has moved or removed. A delivery that failed
+/// because its webhook was disabled during the request, and was acknowledged, is delivered: a replay
+/// does not send it again. Fails with the reason while the store cannot be read.
 async fn batch_without_row(
     shared: &Shared,
     row: &Row,
@@ -220,7 +220,7 @@ async fn batch_without_row(
         Ok(known) => known,
         Err(LogError::Store(StoreError::Unavailable { reason })) => return Err(reason),
         Err(error) => {
-            tracing::error!(%error, delivery.id = %row.delivery, "An acknowledged webhook could not be noted as delivered.");
+            tracing::error!(%error, delivery.id = %row.delivery, "failed to mark an acknowledged webhook as delivered");
             None
         }
     };

@@ -405,8 +405,7 @@ mod tests {
         assert_eq!(fs::metadata(&log).unwrap().len(), 0);
     }
 
-    /// Without its lock another process takes the database for one that nobody uses, and removes
-    /// the log when it closes it.
+    /// Without this lock another process that closes the database removes its log.
     #[test]
     fn a_database_stays_locked_however_often_it_is_opened() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Damage of any file of a store: what was acknowledged is answered as it was, or refused.
+//! Damage of any file of a store: an acknowledged row is answered as it was written, or refused.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ struct Sample {
     rows: Vec<(Table, KeyValues)>,
 }
 
-/// What happens to a file.
+/// Damage of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Harm {
     FlippedBit,
@@ -40,7 +40,7 @@ const HARMS: [Harm; 7] = [
     Harm::Older,
 ];
 
-/// How the process that wrote the store ended.
+/// End of the process that wrote the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Stopped,

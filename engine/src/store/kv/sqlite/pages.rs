@@ -6,7 +6,7 @@
 //! file, in bytes that SQLite leaves free when the header of the database says so. A read of a
 //! damaged page fails with `SQLITE_IOERR_DATA`.
 //!
-//! A page in the log is under the checksums of the log. It gets this one on its way into the
+//! A page in the log is under the checksums of the log. It gets this one when it is moved into the
 //! database. A page of zeros is let through: SQLite leaves one where a page was allocated and freed
 //! before it was written, and takes none for a page of a b-tree.
 
@@ -50,7 +50,7 @@ pub(super) fn reserve(connection: &Connection) -> Result<(), KvError> {
     }
 }
 
-/// The file interface that SQLite uses by itself.
+/// The default file interface of SQLite.
 static BELOW: AtomicPtr<ffi::sqlite3_vfs> = AtomicPtr::new(ptr::null_mut());
 /// The methods of its files and those of a database.
 static METHODS: OnceLock<Methods> = OnceLock::new();
@@ -65,7 +65,7 @@ struct Methods {
 fn register() -> Result<(), KvError> {
     static REGISTERED: OnceLock<c_int> = OnceLock::new();
     let code = *REGISTERED.get_or_init(|| {
-        // SAFETY: a null name asks for the interface that SQLite uses by itself.
+        // SAFETY: a null name asks for the default interface.
         let below = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
         // SAFETY: it is null or points to a registered interface, which is never freed.
         let Some(found) = (unsafe { below.as_ref() }) else {
