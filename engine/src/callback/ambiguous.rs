@@ -1,10 +1,12 @@
-//! A callback names only a provider id that several attempts have. It proves nothing about any of them:
-//! each is queried by our reference, and gets a case.
+//! Callbacks by a provider id that several attempts have, or by the reference of one attempt and the
+//! id of another. They prove nothing: each attempt is queried by our reference, and gets a case.
+
+use std::sync::Arc;
 
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, hint, matched};
 use crate::engine::{Engine, EngineError};
-use crate::transaction::{AttemptKey, Command};
+use crate::transaction::{AttemptKey, Command, Transaction};
 
 /// Queries `attempts`, each by our reference.
 pub(super) async fn query(
@@ -13,16 +15,9 @@ pub(super) async fn query(
     attempts: Vec<AttemptKey>,
 ) -> Result<Verdict, EngineError> {
     const WHY: &str = "Its provider id belongs to several attempts.";
-    let provider_id = callback.provider_id.clone().unwrap_or_default();
     for (id, attempt) in attempts {
-        let command = Command::AmbiguousId {
-            attempt,
-            provider_id: provider_id.clone(),
-        };
-        let tx = match engine.registry.tell(engine, id, command).await {
-            Ok(tx) => tx,
-            Err(EngineError::NotFound | EngineError::Refused(_)) => continue,
-            Err(error) => return Err(error),
+        let Some(tx) = report(engine, callback, (id, attempt)).await? else {
+            continue;
         };
         let Some(attempt) = tx.attempt(attempt) else {
             continue;
@@ -40,6 +35,24 @@ pub(super) async fn query(
         }
     }
     Ok(matched(format!("{WHY} Each was queried by our reference.")))
+}
+
+/// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:
+/// the transaction is gone or takes no case.
+pub(super) async fn report(
+    engine: &Engine,
+    callback: &Callback,
+    (id, attempt): AttemptKey,
+) -> Result<Option<Arc<Transaction>>, EngineError> {
+    let command = Command::AmbiguousId {
+        attempt,
+        provider_id: callback.provider_id.clone().unwrap_or_default(),
+    };
+    match engine.registry.tell(engine, id, command).await {
+        Ok(tx) => Ok(Some(tx)),
+        Err(EngineError::NotFound | EngineError::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// How soon a callback is dealt with again that met a call in flight.

@@ -85,7 +85,12 @@ pub(super) async fn reach(
             return Ok(nobody(callback));
         }
         Identity::Proven(one) => (one, true),
-        Identity::Disagree(one) => (one, false),
+        Identity::Disagree(one) => {
+            if said.is_trusted() {
+                ambiguous::report(engine, callback, one).await?;
+            }
+            (one, false)
+        }
         Identity::Ambiguous(several) => return ambiguous::query(engine, callback, several).await,
     };
     let found = Found {

@@ -349,12 +349,18 @@ fn says(
         },
         Names::ReferenceAndIdOf(other) => {
             let reference = (after.tx.id, attempt_id(at.into()));
-            let by_id = found_by_id(after, at, crate::steps::own_id(scope, other.into()));
+            let id = crate::steps::own_id(scope, other.into());
+            let by_id = found_by_id(after, at, id);
             match identify(Some(reference), &by_id) {
                 Identity::Proven((_, attempt)) => number_of(attempt),
-                Identity::Unknown | Identity::Disagree(_) | Identity::Ambiguous(_) => {
-                    return Some(Command::Hint);
+                // The hint that follows the case is a step of its own.
+                Identity::Disagree((_, attempt)) => {
+                    return Some(Command::AmbiguousId {
+                        attempt,
+                        provider_id: IDS[usize::from(id)].to_owned(),
+                    });
                 }
+                Identity::Unknown | Identity::Ambiguous(_) => return Some(Command::Hint),
             }
         }
     };
