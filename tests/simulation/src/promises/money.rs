@@ -98,9 +98,8 @@ pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) 
 
 /// A provider gives back what it took, and says so of an attempt that counts as succeeded: somebody has to look.
 ///
-/// When the engine heard that does not matter. A decline that it hears of before the success ends the attempt, so of one that counts as
-/// succeeded it heard later, or after the provider had told of too little money, which wants the same case. Only what it surely heard
-/// counts: a callback that it acknowledged, or the answer to a query, on which a gateway does not stumble any more.
+/// When the engine heard that does not matter. Only what it surely heard counts: a callback that it
+/// acknowledged, or the answer to a query, on which a gateway does not stumble any more.
 pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
     for taken_back in evidence.charges.iter().filter(|charge| charge.taken_back) {
         let reference = &taken_back.reference;
@@ -118,9 +117,13 @@ pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &m
         let Some((stored, attempt)) = about(evidence, reference) else {
             continue;
         };
-        let case = (reference.clone(), "success_contradicted".to_owned());
+        // Callbacks overtake each other: a late success follows the decline, and has a case as well.
+        let has_case = ["success_contradicted", "late_success"]
+            .map(|reason| (reference.clone(), reason.to_owned()))
+            .iter()
+            .any(|case| stored.cases.contains(case));
         let wants = attempt.state == "succeeded" && (called || answered);
-        if wants && !stored.cases.contains(&case) {
+        if wants && !has_case {
             broken.push(format!(
                 "{reference} of {} succeeded, its provider told that it took the money back, and there is no case",
                 stored.id
