@@ -66,6 +66,9 @@ pub struct Entry {
     pub names_reference: bool,
     /// Until then the provider says that it does not know the reference.
     pub hidden: bool,
+    /// Whether it arrived by a repetition, so late that nothing is left of the time in which a provider
+    /// may not know it yet.
+    pub repeated: bool,
     /// Whether it says which amount it took.
     pub names_amount: bool,
 }
@@ -202,6 +205,11 @@ impl Books {
 }
 
 impl Entry {
+    /// Whether a provider that is slow to know its references knows this one.
+    pub fn is_known_at(&self, now: i64) -> bool {
+        self.repeated || now - self.arrived_at > 20 * SECOND
+    }
+
     /// The money moves now.
     pub fn charge(&self, at: i64, lied: bool) -> Charge {
         Charge {

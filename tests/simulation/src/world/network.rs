@@ -279,7 +279,7 @@ impl World {
         let is_known = |entry: &Entry| {
             entry.host == letter.host
                 && !entry.hidden
-                && (letter.method == "POST" || !shy || now - entry.arrived_at > 20 * SECOND)
+                && (letter.method == "POST" || !shy || entry.is_known_at(now))
         };
         match entry.filter(is_known) {
             Some(entry) => {
@@ -324,6 +324,7 @@ impl World {
             id: format!("{}-{reference}", letter.host),
             names_reference: true,
             hidden: false,
+            repeated: letter.repeats,
             names_amount: true,
         };
         self.note(format_args!(
