@@ -188,7 +188,7 @@ async fn fresh_address(
         }
         let said = node.ask(&asks).await?;
         let amounts: Result<Vec<U256>, Fault> = said.iter().map(node::amount).collect();
-        if amounts?.into_iter().all(U256::is_zero) {
+        if amounts?.iter().all(U256::is_zero) {
             return Ok((index, address));
         }
         cx.log(

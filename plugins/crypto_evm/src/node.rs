@@ -7,7 +7,7 @@ use switchyard_gateway::{Context, Fault};
 
 use crate::address::Address;
 use crate::coins::Coin;
-use crate::u256::U256;
+use crate::u256::{self, U256};
 
 pub struct Node<'c> {
     cx: &'c Context,
@@ -132,7 +132,7 @@ pub fn amount(said: &Said) -> Result<U256, Fault> {
         .map_err(|error| Fault::provider(format!("the node says: {error}")))?;
     value
         .as_str()
-        .and_then(U256::from_hex)
+        .and_then(u256::from_hex)
         .ok_or_else(|| match value.as_str() {
             Some("0x") => Fault::provider("there is no such contract at this address"),
             _ => Fault::provider("the node answered something that is no number"),
@@ -140,9 +140,8 @@ pub fn amount(said: &Said) -> Result<U256, Fault> {
 }
 
 pub fn number(said: &Said) -> Result<u64, Fault> {
-    amount(said)?
-        .to_u64()
-        .ok_or_else(|| Fault::provider("the node answered a number that is too large"))
+    u64::try_from(amount(said)?)
+        .map_err(|_| Fault::provider("the node answered a number that is too large"))
 }
 
 pub fn read_block(said: &Said) -> Result<Block, Fault> {

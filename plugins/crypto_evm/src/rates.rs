@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use switchyard_gateway::Money;
 
 use crate::coins::{Coin, is_symbol};
-use crate::u256::U256;
+use crate::u256::{self, U256};
 
 /// Each rate as written: one of the first is so many of the second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,10 +54,10 @@ impl Rates {
         let Fraction(numerator, denominator) = self.between(&money.currency, coin)?;
         let minor = U256::from(u64::try_from(money.minor).ok()?);
         let over = minor
-            .times(U256::power_of_ten(coin.decimals.into())?)?
-            .times(numerator)?;
-        let under = denominator.times(U256::power_of_ten(money.decimals.into())?)?;
-        written_short(over.divided_up(under)?, coin.decimals)
+            .checked_mul(u256::power_of_ten(coin.decimals.into())?)?
+            .checked_mul(numerator)?;
+        let under = denominator.checked_mul(u256::power_of_ten(money.decimals.into())?)?;
+        written_short(u256::divided_up(over, under)?, coin.decimals)
     }
 
     /// The shortest way from the currency to the coin.
@@ -81,7 +81,7 @@ impl Rates {
                     continue;
                 };
                 if !known.contains_key(to) {
-                    let there = Fraction(over.times(times)?, under.times(by)?);
+                    let there = Fraction(over.checked_mul(times)?, under.checked_mul(by)?);
                     known.insert(to.clone(), there);
                     open.push_back(to.clone());
                 }
@@ -93,8 +93,8 @@ impl Rates {
 
 /// Rounds up so that a payer can type it: to eight decimals where a coin has more.
 pub fn written_short(units: U256, decimals: u8) -> Option<U256> {
-    let step = U256::power_of_ten(decimals.saturating_sub(TYPED_DECIMALS).into())?;
-    units.divided_up(step)?.times(step)
+    let step = u256::power_of_ten(decimals.saturating_sub(TYPED_DECIMALS).into())?;
+    u256::divided_up(units, step)?.checked_mul(step)
 }
 
 fn rate(entry: &str) -> Result<Rate, String> {
@@ -109,13 +109,13 @@ fn rate(entry: &str) -> Result<Rate, String> {
     let (whole, fraction) = price.trim().split_once('.').unwrap_or((price.trim(), ""));
     let digits = format!("{whole}{fraction}");
     let reads = is_symbol(&of) && is_symbol(&is) && of != is && digits.len() <= 15;
-    let numerator = U256::from_decimal(&digits).filter(|number| reads && !number.is_zero());
+    let numerator = u256::from_decimal(&digits).filter(|number| reads && !number.is_zero());
     let places = u32::try_from(fraction.len()).ok();
     Ok(Rate {
         of,
         is,
         numerator: numerator.filter(|_| !whole.is_empty()).ok_or_else(wrong)?,
-        denominator: places.and_then(U256::power_of_ten).ok_or_else(wrong)?,
+        denominator: places.and_then(u256::power_of_ten).ok_or_else(wrong)?,
     })
 }
 

@@ -13,7 +13,7 @@ use switchyard_gateway::{Amount, DeclineReason, Fault, Money, Outcome, PayerActi
 use crate::coins::Wanted;
 use crate::node::Block;
 use crate::rates::written_short;
-use crate::u256::U256;
+use crate::u256::{self, U256};
 
 /// What an attempt keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,8 +141,8 @@ impl Kept {
         let asked = U256::from(u64::try_from(asked).ok()?);
         let mut sum = 0_i64;
         for (coin, units) in self.coins.iter().zip(units) {
-            let (worth, _) = units.times(asked)?.divided_by(coin.units)?;
-            sum = sum.checked_add(i64::try_from(worth.to_u64()?).ok()?)?;
+            let worth = units.checked_mul(asked)?.checked_div(coin.units)?;
+            sum = sum.checked_add(i64::try_from(worth).ok()?)?;
         }
         Some(sum)
     }
@@ -160,8 +160,8 @@ impl Kept {
         let step = || {
             let coin = self.coins.iter().find(|coin| coin.symbol == self.coin)?;
             let step = written_short(U256::from(1), coin.decimals)?;
-            let worth = step.times(U256::from(u64::try_from(asked).ok()?))?;
-            i64::try_from(worth.divided_up(coin.units)?.to_u64()?).ok()
+            let worth = step.checked_mul(U256::from(u64::try_from(asked).ok()?))?;
+            i64::try_from(u256::divided_up(worth, coin.units)?).ok()
         };
         let is_rounding = several && step().is_some_and(|step| worth - asked <= step);
         Some(if is_rounding { asked } else { worth })
@@ -254,7 +254,7 @@ impl Kept {
             .filter(enough)
             .or_else(|| (0..self.coins.len()).find(enough))?;
         let mut over = units.to_vec();
-        over[payer] = units[payer].minus(self.coins[payer].units)?;
+        over[payer] = units[payer].checked_sub(self.coins[payer].units)?;
         let any = over.iter().any(|units| !units.is_zero());
         any.then(|| self.amounts(&over))
     }
@@ -296,11 +296,12 @@ impl Kept {
         let coin = &self.coins[at];
         let only = (0..units.len()).all(|other| other == at || units[other].is_zero());
         if only {
-            return coin.units.minus(units[at]);
+            return coin.units.checked_sub(units[at]);
         }
         let rest = U256::from(u64::try_from(asked.checked_sub(paid)?).ok()?);
         let all = U256::from(u64::try_from(asked).ok()?);
-        written_short(coin.units.times(rest)?.divided_up(all)?, coin.decimals)
+        let units = coin.units.checked_mul(rest)?;
+        written_short(u256::divided_up(units, all)?, coin.decimals)
     }
 
     fn nothing_came(&self, units: &[U256]) -> Outcome {
