@@ -17,6 +17,7 @@ pub mod descriptors;
 pub mod directory;
 pub mod dumps;
 pub mod egress;
+pub mod email;
 pub mod engine;
 pub mod environment;
 pub mod exchange;

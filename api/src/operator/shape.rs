@@ -3,6 +3,7 @@
 
 use regex::RegexBuilder;
 use serde_json::Value;
+use switchyard_engine::email;
 
 /// What is wrong with a value of the right type, to be read after its name. It never repeats the value, which may be a secret.
 pub fn wrong(property: &Value, value: &Value) -> Option<String> {
@@ -40,7 +41,7 @@ fn wrong_text(property: &Value, text: &str) -> Option<String> {
     match keyword("format")? {
         "uri" | "url" => (!is_web_address(text))
             .then(|| "has to be an address that begins with https:// or http://".to_owned()),
-        "email" => (!is_email(text)).then(|| "has to be an e-mail address".to_owned()),
+        "email" => (!email::is_valid(text)).then(|| "has to be an e-mail address".to_owned()),
         "uuid" => uuid(text)
             .then_some(())
             .is_none()
@@ -52,15 +53,6 @@ fn wrong_text(property: &Value, text: &str) -> Option<String> {
 fn is_web_address(text: &str) -> bool {
     url::Url::parse(text)
         .is_ok_and(|url| matches!(url.scheme(), "https" | "http") && url.has_host())
-}
-
-fn is_email(text: &str) -> bool {
-    let has_no_space = !text.contains(char::is_whitespace);
-    let sides = text.split_once('@');
-    has_no_space
-        && sides.is_some_and(|(local, domain)| {
-            !local.is_empty() && domain.contains('.') && !domain.contains('@')
-        })
 }
 
 fn uuid(text: &str) -> bool {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use switchyard_engine::directory::{country, phone};
+use switchyard_engine::email;
 use switchyard_engine::records::NewCustomer;
 
 use super::form::{Form, LINE, TextRule};
@@ -64,7 +65,7 @@ pub fn known_country(form: &mut Form<'_, '_>, name: &str, code: &str) -> Option<
 fn email(form: &mut Form<'_, '_>) -> Option<String> {
     let text = form.required_text("email", EMAIL)?;
     let email = text.trim();
-    if !is_email(email) {
+    if !email::is_valid(email) {
         form.refuse(
             "email",
             ErrorCode::EmailInvalid,
@@ -73,23 +74,6 @@ fn email(form: &mut Form<'_, '_>) -> Option<String> {
         return None;
     }
     Some(email.to_owned())
-}
-
-/// One `@`, something before it, and a host name with a dot behind it. Whether the mailbox exists only a mail can tell.
-fn is_email(text: &str) -> bool {
-    let Some((local, host)) = text.rsplit_once('@') else {
-        return false;
-    };
-    let is_odd =
-        |c: char| matches!(c, '@' | ',' | ';' | '<' | '>' | '"' | '\\') || c.is_whitespace();
-    let is_plain = |part: &str| !part.contains(is_odd);
-    let labels = || host.split('.');
-    (1..=64).contains(&local.len())
-        && is_plain(local)
-        && is_plain(host)
-        && labels().count() > 1
-        && labels()
-            .all(|label| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-'))
 }
 
 fn trimmed(text: Cow<'_, str>) -> String {
