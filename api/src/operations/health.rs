@@ -15,29 +15,53 @@ pub async fn live() -> Json<Value> {
 }
 
 pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Value>) {
-    let inner = &operations.0;
-    let store = match inner.engine.store.stats() {
-        store if !store.available => "cannot write",
-        store if store.damaged => "damaged: run `switchyard store check`, and restore a backup",
-        _ => OK,
+    let checks = Checks::of(&operations);
+    let (status, word) = match checks.are_passed() {
+        true => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    let stopping = inner.draining.has_begun();
-    let gateways = !inner.surroundings.requires_live_gateway || can_serve_live(&inner.engine);
-    let (status, word) = if store == OK && gateways && !stopping {
-        (StatusCode::OK, "ready")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready")
-    };
-    let checks = json!({
-        "store": store,
-        "gateways": if gateways { OK } else { "no gateway of a live connection can serve" },
-        "shutdown": if stopping { "has begun" } else { OK },
-    });
-    let held = inner.engine.hold.is_held();
+    let held = operations.0.engine.hold.is_held();
     (
         status,
         Json(json!({ "status": word, "held": held, "checks": checks })),
     )
+}
+
+/// Results of the checks of `/readyz`: [`OK`] or the reason.
+#[derive(serde::Serialize)]
+pub(super) struct Checks {
+    store: &'static str,
+    gateways: &'static str,
+    shutdown: &'static str,
+}
+
+impl Checks {
+    pub(super) fn of(operations: &Operations) -> Self {
+        let inner = &operations.0;
+        let store = match inner.engine.store.stats() {
+            store if !store.available => "cannot write",
+            store if store.damaged => "damaged: run `switchyard store check`, and restore a backup",
+            _ => OK,
+        };
+        let gateways = !inner.surroundings.requires_live_gateway || can_serve_live(&inner.engine);
+        Self {
+            store,
+            gateways: match gateways {
+                true => OK,
+                false => "no gateway of a live connection can serve",
+            },
+            shutdown: match inner.draining.has_begun() {
+                true => "has begun",
+                false => OK,
+            },
+        }
+    }
+
+    pub(super) fn are_passed(&self) -> bool {
+        [self.store, self.gateways, self.shutdown]
+            .iter()
+            .all(|check| *check == OK)
+    }
 }
 
 const OK: &str = "ok";

@@ -7,11 +7,11 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use metrics::{describe_counter, describe_gauge, describe_histogram};
+use metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::observed::observe;
-use super::{Operations, first_values};
+use super::{Operations, first_values, health};
 use crate::bearer::bearer;
 
 /// Starts collecting. Can be done once in a process.
@@ -54,6 +54,8 @@ pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> R
     };
     first_values::of_gateways(&inner.engine);
     observe(&inner.engine, &inner.surroundings.folders).await;
+    let is_ready = health::Checks::of(&operations).are_passed();
+    gauge!("switchyard_ready").set(if is_ready { 1.0 } else { 0.0 });
     (
         [(CONTENT_TYPE, "text/plain; version=0.0.4")],
         handle.render(),
@@ -121,6 +123,7 @@ fn describe() {
 }
 
 fn describe_process() {
+    describe_gauge!("switchyard_ready", "1 when /readyz answers 200");
     describe_gauge!("switchyard_build_info", "1, with the version as its label");
     describe_gauge!(
         "switchyard_process_open_files",

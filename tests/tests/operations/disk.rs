@@ -69,6 +69,10 @@ async fn refuses(server: &Server, promised: &Promised, key: &str) -> anyhow::Res
     keyed.expect(503)?;
     let ready = server.stranger().get("/readyz").await?.expect(503)?;
     assert_eq!(ready.body["checks"]["store"], "cannot write");
+    let metrics = server.operator().page("/metrics").await?;
+    for alerted in ["switchyard_ready 0", "switchyard_store_available 0"] {
+        assert!(metrics.lines().any(|line| line == alerted), "{metrics}");
+    }
     server.stranger().get("/healthz").await?.expect(200)?;
     // What is stored can be read all the while.
     for id in promised.payments.iter().take(3) {

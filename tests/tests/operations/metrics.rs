@@ -117,6 +117,7 @@ const WATCHED: &[Watched] = &[
         1.0,
     ),
     ("the store's queue", "switchyard_store_queue", &[], 0.0),
+    ("readiness", "switchyard_ready", &[], 1.0),
     (
         "whether the store writes",
         "switchyard_store_available",
