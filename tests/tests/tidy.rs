@@ -1,7 +1,8 @@
 //! The repository keeps the rules of the house. What each rule is, and a proof that it can fail: `tests/src/tidy/`.
 
+use serde_json::Value;
 use switchyard_tests::tidy::{
-    RULES, Source, dead_links, drift, named_paths_missing, repository_files, root,
+    RULES, Source, dead_links, drift, monitoring, named_paths_missing, repository_files, root,
 };
 
 #[test]
@@ -73,4 +74,32 @@ fn the_fuzzer_is_locked_to_the_versions_of_the_release() {
             .map(|one| format!("\n  {one}"))
             .collect::<String>()
     );
+}
+
+/// promtool parses and tests the rules: `cargo xtask test alerts`.
+#[test]
+fn alerts_dashboard_and_runbook_name_what_exists_and_nothing_is_missing() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect(path);
+    let rules = read("ops/prometheus/alerts.yml");
+    let tests = ["alerts", "alerts-of-days"]
+        .map(|name| read(&format!("ops/prometheus/{name}.test.yml")))
+        .concat();
+    let dashboard = read("ops/grafana/switchyard.json");
+    let runbook = read("docs/runbook.md");
+    let page = read("docs/metrics.md");
+    let documented = monitoring::documented_metrics(&page);
+    let alerts = monitoring::alerts(&rules);
+    assert!(documented.len() > 50 && alerts.len() > 30, "they are read");
+    for text in [&rules, &tests, &dashboard, &runbook] {
+        let unknown = monitoring::unknown_metrics(text, &documented);
+        assert!(unknown.is_empty(), "docs/metrics.md lacks {unknown:?}");
+    }
+    let parsed: Value = serde_json::from_str(&dashboard).expect("the dashboard is JSON");
+    let found = [
+        monitoring::incomplete_alerts(&alerts, &runbook, &tests),
+        monitoring::incomplete_sections(&runbook, &alerts),
+        monitoring::incomplete_panels(&parsed),
+    ];
+    assert_eq!(found.concat(), Vec::<String>::new());
+    assert_eq!(parsed["uid"], "switchyard");
 }

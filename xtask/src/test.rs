@@ -94,6 +94,11 @@ const STEPS: &[Step] = &[
         run: browser,
     },
     Step {
+        name: "alerts",
+        does: "promtool parses the alert rules, and each alert fires for its fault",
+        run: alerts,
+    },
+    Step {
         name: "licences",
         does: "licences and sources of what we depend on",
         run: licences,
@@ -301,6 +306,23 @@ fn browser() -> anyhow::Result<()> {
             .filter(|file| file.to_string_lossy().ends_with(".test.mjs")),
     );
     must(&mut node)
+}
+
+/// Names in the rules, the dashboard and the runbook are a matter of the tidy test.
+fn alerts() -> anyhow::Result<()> {
+    let promtool = tools::promtool()?;
+    let rules = run::root().join("ops/prometheus");
+    let mut check = program(&promtool);
+    check.args(["check", "rules", "alerts.yml"]);
+    must(check.current_dir(&rules))?;
+    let mut test = program(&promtool);
+    test.args([
+        "test",
+        "rules",
+        "alerts.test.yml",
+        "alerts-of-days.test.yml",
+    ]);
+    must(test.current_dir(&rules))
 }
 
 fn licences() -> anyhow::Result<()> {

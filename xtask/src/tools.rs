@@ -1,11 +1,12 @@
-//! What the tests need that cargo does not bring: a browser, a local chain, npm and Python packages, cargo-deny.
+//! What the tests need that cargo does not bring: a browser, a local chain, npm and Python packages, cargo-deny, promtool.
 //!
 //! Each is looked for first and installed where we can: Debian's packages into the system (as root), all else under `target/tools`,
 //! never into the tree. What cannot be had is an error that says what to install.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use crate::run::{self, must, program};
 
@@ -37,15 +38,55 @@ pub fn chromium() -> anyhow::Result<PathBuf> {
             "no Chromium: install it (Debian: `apt-get install chromium`) or set SWITCHYARD_CHROMIUM to its path"
         );
     }
-    let apt = || {
-        let mut apt = program("apt-get");
-        apt.env("DEBIAN_FRONTEND", "noninteractive")
-            .arg("--quiet=2");
-        apt
-    };
     must(apt().arg("update"))?;
     must(apt().args(["install", "--yes", "--no-install-recommends", "chromium"]))?;
     find().context("Debian's chromium is installed and /usr/bin/chromium is not there")
+}
+
+/// promtool, which checks and tests alert rules: the system's, or that of Debian's package. The
+/// package is unpacked and not installed, because the installation starts a server.
+pub fn promtool() -> anyhow::Result<PathBuf> {
+    if run::has("promtool", &["--version"]) {
+        return Ok("promtool".into());
+    }
+    let folder = tools().join("prometheus");
+    let unpacked = folder.join("usr/bin/promtool");
+    if unpacked.exists() {
+        return Ok(unpacked);
+    }
+    if !run::has("apt-get", &["--version"]) || !run::has("dpkg-deb", &["--version"]) {
+        bail!("no promtool: install Prometheus (Debian: `apt-get install prometheus`)");
+    }
+    std::fs::create_dir_all(&folder)?;
+    if is_root() {
+        must(apt().arg("update"))?;
+    }
+    must(apt().args(["download", "prometheus"]).current_dir(&folder))?;
+    for entry in std::fs::read_dir(&folder)? {
+        let package = entry?.path();
+        if package.extension().is_some_and(|end| end == "deb") {
+            must(
+                program("dpkg-deb")
+                    .arg("--extract")
+                    .arg(&package)
+                    .arg(&folder),
+            )?;
+            std::fs::remove_file(package)?;
+        }
+    }
+    ensure!(
+        unpacked.exists(),
+        "Debian's prometheus has no usr/bin/promtool"
+    );
+    Ok(unpacked)
+}
+
+/// apt-get, which asks no questions and prints errors only.
+fn apt() -> Command {
+    let mut apt = program("apt-get");
+    apt.env("DEBIAN_FRONTEND", "noninteractive")
+        .arg("--quiet=2");
+    apt
 }
 
 /// The folder of the npm packages of the tests that run in Node.js.

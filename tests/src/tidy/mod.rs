@@ -6,6 +6,7 @@
 mod arrows;
 mod documents;
 mod locks;
+pub mod monitoring;
 mod rules;
 mod script;
 mod source;
