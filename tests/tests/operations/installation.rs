@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use tokio::time::Instant;
 
 const PAGE: &str = include_str!("../../../docs/for-operators.md");
+const UNIT: &str = include_str!("../../../ops/systemd/switchyard.service");
 /// The user that runs the server when the test itself runs as root.
 const UNPRIVILEGED: &str = "nobody";
 
@@ -105,10 +106,9 @@ impl Installation {
         Ok(said)
     }
 
-    /// Starts what the page's systemd unit starts, as its user, and waits until it is ready.
+    /// Starts the program by the command of the systemd unit, as its user, and waits until it is ready.
     async fn up(&mut self) -> anyhow::Result<()> {
-        let unit = blocks("ini").next().context("the systemd unit")?;
-        let start = unit
+        let start = UNIT
             .lines()
             .find_map(|line| line.strip_prefix("ExecStart="));
         let start = self.moved(start.context("ExecStart")?);
