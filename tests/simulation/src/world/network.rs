@@ -210,7 +210,12 @@ impl World {
                 letter: letter.clone(),
                 reply: None,
             };
-            self.later(after * 2, again);
+            // "Not found" is final after 120 s, and a reference may be unknown for 20 s after it arrived.
+            let second = match lags {
+                true => after + SECOND,
+                false => (after * 2).min(98 * SECOND),
+            };
+            self.later(second, again);
         }
         let reply = Some(reply);
         self.later(after, Happening::Arrives { letter, reply });
