@@ -255,14 +255,10 @@ impl ApiError {
     pub fn disk_reserved() -> Self {
         let problem = Problem::new(
             ErrorCode::ServiceUnavailable,
-            "The service is short of disk space and takes no payments with public keys",
+            "The service is short of disk space and takes no new payments or payouts",
         );
-        Self::new(
-            problem.hint(
-                "Nothing was stored. Requests with a secret key still work; try again later.",
-            ),
-        )
-        .retry_after(DISK_RETRY_SECONDS)
+        Self::new(problem.hint("Nothing was stored. Send the same request again later."))
+            .retry_after(DISK_RETRY_SECONDS)
     }
 
     pub fn too_slow() -> Self {

@@ -1,15 +1,14 @@
 //! What every handler may use.
 
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
 use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
-use switchyard_engine::resources::free_disk_bytes;
 
 use crate::geoip::GeoIp;
+use crate::operations::DiskReserve;
 use crate::operations::meters::Meters;
 use crate::utils::MethodIcons;
 
@@ -49,25 +48,10 @@ pub struct HttpSettings {
     pub geoip: Option<GeoIp>,
     /// Icons of methods that the operator supplies.
     pub method_icons: Arc<MethodIcons>,
-    /// Disk space that payments with public keys leave free; `None`: the store uses no disk.
+    /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
     /// Countries (alpha-2) from which nobody can pay on the checkout page.
     pub excluded_countries: Vec<String>,
-}
-
-/// Free disk space below which payments with public keys are refused: everybody has these keys.
-#[derive(Clone, Debug)]
-pub struct DiskReserve {
-    /// A folder on the store's disk.
-    pub folder: PathBuf,
-    pub bytes: u64,
-}
-
-impl DiskReserve {
-    /// Whether less is free. A disk that does not tell counts as free: the store notices it.
-    pub fn is_touched(&self) -> bool {
-        free_disk_bytes(&self.folder).is_ok_and(|free| free < self.bytes)
-    }
 }
 
 /// How many event streams of checkout pages there may be at once; 0 for an address or a payment:

@@ -1,6 +1,7 @@
 //! Limits on prompts and payouts, and an app that was disabled: on the checkout page and in the API.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Body;
@@ -8,9 +9,9 @@ use axum::http::Request;
 use futures_util::future::try_join_all;
 use serde_json::json;
 use switchyard::checkout;
-use switchyard::operations::Draining;
+use switchyard::operations::{DiskReserve, Draining};
 use switchyard::routes;
-use switchyard::state::{ApiState, DiskReserve, HttpSettings};
+use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::NewPayout;
@@ -18,6 +19,7 @@ use switchyard_engine::quota::{LimitSettings, PayoutLimits};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::{amount, customer};
 use switchyard_engine::transaction::ClientContext;
+use switchyard_tests::eventually;
 use switchyard_tests::merchant::{Merchant, Reply, payout};
 
 const STAYS_PENDING: &str = "4149518162";
@@ -305,41 +307,84 @@ async fn a_disabled_app_takes_no_new_money_and_its_pages_say_so() -> anyhow::Res
         context: ClientContext::default(),
     };
     let queued = engine.initialize_payout(&caller, new).await?.id;
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
     let tx = engine.transaction(queued).await?.context("it")?;
     assert!(tx.attempts.is_empty(), "a payout was dispatched");
     assert!(!tx.state.is_final());
     Ok(())
 }
 
+/// The same merchant on a disk with these reserves.
+fn with_reserve(merchant: &mut Merchant, reserve: u64, public_key_reserve: u64) {
+    let folder = std::env::temp_dir();
+    let http = HttpSettings {
+        disk_reserve: Some(DiskReserve::new(folder, reserve, public_key_reserve)),
+        ..HttpSettings::default()
+    };
+    let state = ApiState::new(merchant.bench.engine.clone(), http);
+    let pages = checkout::router(state.clone(), Draining::default());
+    merchant.router = routes::router(state.clone()).merge(pages);
+    merchant.state = state;
+}
+
 #[tokio::test]
-async fn a_disk_that_is_nearly_full_is_kept_for_those_with_a_secret_key() -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
+async fn a_disk_that_is_nearly_full_takes_no_new_transactions_and_those_with_public_keys_first()
+-> anyhow::Result<()> {
     let mut merchant = Merchant::with(|_| {}).await?;
     let body = json!({
         "amount": 1000, "currency": "XOF", "description": "A teapot",
         "return_url": "https://shop.example/done",
         "customer": {"email": "awa@example.com", "first_name": "Awa", "last_name": "Diop"},
     });
-    for (reserved, with_public_key) in [(u64::MAX, 503), (0, 201)] {
-        let disk_reserve = Some(DiskReserve {
-            folder: folder.path().to_owned(),
-            bytes: reserved,
-        });
-        let http = HttpSettings {
-            disk_reserve,
-            ..HttpSettings::default()
-        };
-        let state = ApiState::new(merchant.bench.engine.clone(), http);
-        merchant.router = routes::router(state);
-        let public = format!("Bearer {}", merchant.public());
-        let public = [("authorization", public.as_str())];
-        let path = "/v1/payments/initialize";
-        let reply = merchant.post_with(path, &body, &public).await?;
-        assert_eq!(reply.status, with_public_key, "{}", reply.text);
-        let retry_after = reply.header("retry-after").is_some();
-        assert_eq!(retry_after, with_public_key == 503, "{}", reply.text);
-        assert_eq!(merchant.post(path, &body).await?.status, 201);
+    let public = format!("Bearer {}", merchant.public());
+    let public = [("authorization", public.as_str())];
+    for (reserve, public_key_reserve, secret_status, public_status) in [
+        (u64::MAX, u64::MAX, 503, 503),
+        (0, u64::MAX, 201, 503),
+        (0, 0, 201, 201),
+    ] {
+        with_reserve(&mut merchant, reserve, public_key_reserve);
+        let (payments, payouts) = ("/v1/payments/initialize", "/v1/payouts/initialize");
+        for (reply, status) in [
+            (merchant.post(payments, &body).await?, secret_status),
+            (merchant.post(payouts, &payout(PAYS)).await?, secret_status),
+            (
+                merchant.post_with(payments, &body, &public).await?,
+                public_status,
+            ),
+        ] {
+            assert_eq!(reply.status, status, "{}", reply.text);
+            assert_eq!(reply.header("retry-after").is_some(), status == 503);
+            let refusal = &reply.body["errors"][0];
+            if status == 503 {
+                assert_eq!(refusal["code"], "service_unavailable");
+                assert!(reply.text.contains("short of disk space"), "{}", reply.text);
+            }
+        }
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_disk_that_is_nearly_full_open_payments_go_on_and_answers_are_replayed()
+-> anyhow::Result<()> {
+    let mut merchant = merchant(&Store::memory(), None, |_| {}).await?;
+    let id = payment(&merchant).await?;
+    let key = [("idempotency-key", "order-1")];
+    let (path, order) = ("/v1/payouts/initialize", payout(PAYS));
+    let first = merchant.post_with(path, &order, &key).await?;
+    assert_eq!(first.status, 201, "{}", first.text);
+
+    with_reserve(&mut merchant, u64::MAX, u64::MAX);
+    let again = merchant.post_with(path, &order, &key).await?;
+    assert_eq!((again.status, again.text), (201, first.text));
+    let form = form(&merchant, &id, PAYS).await?;
+    let confirmed = send(&merchant, &format!("/checkout/{id}/confirm"), &form, None).await?;
+    assert_eq!(confirmed.status, 303, "{}", confirmed.text);
+    let engine = &merchant.bench.engine;
+    eventually("the payment ends", Duration::from_secs(30), async || {
+        let tx = engine.transaction(id.parse()?).await?.context("it")?;
+        Ok(tx.state.is_final().then_some(()))
+    })
+    .await
 }

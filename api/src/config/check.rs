@@ -239,6 +239,14 @@ fn storage(settings: &Settings, refusals: &mut Refusals) {
             settings.store.cache
         ));
     }
+    let (reserve, public) = (settings.store.reserve, settings.store.public_key_reserve);
+    if public < reserve {
+        refusals.push(format!(
+            "store.public_key_reserve is {public}, less than store.reserve ({reserve}): with a \
+             public key, everybody could use up the disk until requests with secret keys are \
+             refused, so set it to {reserve} or more"
+        ));
+    }
     if settings.sandbox.retention_days == 0 {
         refusals.push(
             "sandbox.retention_days is 0: sandbox payments would be deleted as soon as they are made, so set it to 1 or more (90 by \

@@ -110,6 +110,14 @@ const UNSAFE: &[(&str, &str)] = &[
         "[store]\nbackup_to = 'b'\nbackup_keep = 0",
         "store.backup_keep",
     ),
+    (
+        "[store]\nreserve = '2GiB'",
+        "store.public_key_reserve is 1GiB",
+    ),
+    (
+        "[store]\npublic_key_reserve = '0B'",
+        "less than store.reserve (512MiB)",
+    ),
     ("[store]\nbackup_every = '1s'", "store.backup_every"),
     ("[store]\ncheck_every = '1min'", "store.check_every"),
     (

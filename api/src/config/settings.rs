@@ -113,8 +113,10 @@ sections! {
         path: Option<PathBuf> = None,
         /// Memory for rows that were read from disk.
         cache: Bytes = Bytes(64 << 20),
-        /// While less is free on the store's disk, payments with a public key are refused (503).
-        public_key_reserve: Bytes = Bytes(512 << 20),
+        /// While less is free on the store's disk, new payments and payouts are refused (503).
+        reserve: Bytes = Bytes(512 << 20),
+        /// The same for requests with a public key.
+        public_key_reserve: Bytes = Bytes(1 << 30),
         /// Time between two checks of the whole store, with backend `sqlite`.
         check_every: Span = Span(Duration::from_secs(24 * 60 * 60)),
         /// Folder for scheduled backups. Without it there are none.

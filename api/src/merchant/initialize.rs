@@ -20,7 +20,7 @@ use switchyard_engine::transaction::ClientContext;
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::note_transaction;
-use crate::state::{ApiState, DiskReserve};
+use crate::state::ApiState;
 use crate::{client, envelope};
 
 /// A request that becomes a transaction: a payment's or a payout's.
@@ -59,7 +59,6 @@ pub async fn initialize<R: Initialization>(
     caller: &Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    refuse_on_a_full_disk(state, caller)?;
     let engine = &state.engine;
     let (parts, body) = request.into_parts();
     let body = body::read(&parts.headers, body).await?;
@@ -70,20 +69,23 @@ pub async fn initialize<R: Initialization>(
         // Few requests have one: its room is taken when it is needed, not with every request.
         return Box::pin(once(state, caller, new, key)).await;
     }
-    new.check(engine, caller)?;
+    check(state, caller, &new)?;
     let id = new.carry_out(engine, caller, None).await?;
     Ok(envelope::json(StatusCode::CREATED, answer::<R>(engine, id)))
 }
 
-/// Refuses requests with public keys, which strangers have, before they fill the disk for all others.
-fn refuse_on_a_full_disk(state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
+/// Whether a new transaction can be made now. A replayed response needs none of it.
+fn check<R: Initialization>(state: &ApiState, caller: &Caller, new: &R) -> Result<(), ApiError> {
     let reserve = state.settings.disk_reserve.as_ref();
-    let is_public = caller.kind == KeyKind::Public;
-    if is_public && reserve.is_some_and(DiskReserve::is_touched) {
-        counter!("switchyard_disk_reserve_refusals_total").increment(1);
+    if reserve.is_some_and(|reserve| reserve.refuses(caller.kind)) {
+        let key = match caller.kind {
+            KeyKind::Secret => "secret",
+            KeyKind::Public => "public",
+        };
+        counter!("switchyard_disk_reserve_refusals_total", "key" => key).increment(1);
         return Err(ApiError::disk_reserved());
     }
-    Ok(())
+    new.check(&state.engine, caller)
 }
 
 async fn once<R: Initialization>(
@@ -114,7 +116,7 @@ async fn once<R: Initialization>(
             Begin::Differs(field) => return Err(differs(caller.kind, field)),
             Begin::InFlight => return Err(in_flight()),
         };
-        new.check(engine, caller)?;
+        check(state, caller, &new)?;
         let once = Once {
             pending: &pending,
             answer: &kept,

@@ -40,7 +40,6 @@ pub fn of_gateways(engine: &Engine) {
 
 const PLAIN: &[&str] = &[
     "switchyard_breaker_probes_total",
-    "switchyard_disk_reserve_refusals_total",
     "switchyard_exchange_fetches_failed_total",
     "switchyard_exchange_rates_held_total",
     "switchyard_store_backups_failed_total",
@@ -69,6 +68,11 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
             "contradicting_success",
             "ambiguous_provider_id",
         ],
+    ),
+    (
+        "switchyard_disk_reserve_refusals_total",
+        "key",
+        &["secret", "public"],
     ),
     (
         "switchyard_keys_refused_total",

@@ -1,10 +1,15 @@
 //! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and no
 //! damage of it is known, a gateway can serve live, and it was not told to stop.
+//!
+//! A disk below its reserve is reported and leaves the server ready. No other machine has its
+//! transactions: without traffic, payers could not finish and callbacks would be lost, and the
+//! reserve is kept for them.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use switchyard_engine::access::KeyKind;
 use switchyard_engine::engine::Engine;
 use switchyard_engine::environment::Environment;
 
@@ -33,6 +38,8 @@ pub(super) struct Checks {
     store: &'static str,
     gateways: &'static str,
     shutdown: &'static str,
+    /// A reason here leaves the server ready: no other one could finish the open transactions.
+    disk: &'static str,
 }
 
 impl Checks {
@@ -44,6 +51,8 @@ impl Checks {
             _ => OK,
         };
         let gateways = !inner.surroundings.requires_live_gateway || can_serve_live(&inner.engine);
+        let reserve = inner.surroundings.disk_reserve.as_ref();
+        let is_short = reserve.is_some_and(|reserve| reserve.refuses(KeyKind::Secret));
         Self {
             store,
             gateways: match gateways {
@@ -52,6 +61,10 @@ impl Checks {
             },
             shutdown: match inner.draining.has_begun() {
                 true => "has begun",
+                false => OK,
+            },
+            disk: match is_short {
+                true => DISK_IS_SHORT,
                 false => OK,
             },
         }
@@ -65,6 +78,8 @@ impl Checks {
 }
 
 const OK: &str = "ok";
+const DISK_IS_SHORT: &str =
+    "less than store.reserve is free: new payments and payouts are refused, open ones go on";
 
 /// Whether the gateway of some live connection takes new attempts. A new installation has no live
 /// connection: nothing is missing then.

@@ -118,7 +118,7 @@ fn describe() {
     );
     describe_counter!(
         "switchyard_disk_reserve_refusals_total",
-        "Payments with public keys refused because the disk is nearly full"
+        "Payments and payouts refused because the disk is nearly full"
     );
 }
 

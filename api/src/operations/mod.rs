@@ -1,5 +1,6 @@
 //! What keeps the program running and seen: liveness and readiness, metrics, the log, and an orderly end.
 
+mod disk;
 mod first_values;
 mod forwarded;
 mod health;
@@ -21,6 +22,7 @@ use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use switchyard_engine::engine::Engine;
 
+pub use disk::DiskReserve;
 pub use forwarded::{CLIENT_ADDRESS, CLIENT_COUNTRY, Trust, identify};
 pub use request::note_transaction;
 pub use shutdown::{Draining, StopSignals};
@@ -44,6 +46,8 @@ pub struct Surroundings {
     pub folders: Vec<(&'static str, PathBuf)>,
     /// Not ready while there are live connections and no gateway of any of them takes new attempts.
     pub requires_live_gateway: bool,
+    /// Disk space that new transactions leave free; `None`: the store uses no disk.
+    pub disk_reserve: Option<DiskReserve>,
 }
 
 impl Operations {

@@ -20,7 +20,7 @@ use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
 use tower::ServiceExt as _;
 
-use super::{Draining, Operations, Surroundings};
+use super::{DiskReserve, Draining, Operations, Surroundings};
 
 async fn engine() -> Engine {
     let (clock, ids, store) = (Clock::wall(), Ids::seeded(31), Store::memory());
@@ -160,6 +160,27 @@ async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation
     };
     access.update_connection(live.id, disabled).await.unwrap();
     assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_disk_below_its_reserve_is_told_and_the_server_stays_ready() {
+    let engine = engine().await;
+    let folder = tempfile::tempdir().unwrap();
+    for (reserve, told) in [
+        (0, "\"disk\":\"ok\""),
+        (u64::MAX, "less than store.reserve"),
+    ] {
+        let disk = DiskReserve::new(folder.path().to_owned(), reserve, 0);
+        let surroundings = Surroundings {
+            disk_reserve: Some(disk),
+            ..Surroundings::default()
+        };
+        let draining = Draining::default();
+        let router = Operations::new(engine.clone(), None, false, draining, surroundings).router();
+        let (status, said) = ask(&router, "/readyz", "").await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(said.contains(told), "{said}");
+    }
 }
 
 #[tokio::test]

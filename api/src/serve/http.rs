@@ -1,18 +1,21 @@
 //! What the HTTP side takes from the settings.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::admission::Totals;
-use crate::config::{Settings, StoreBackend};
+use crate::config::Settings;
 use crate::geoip::GeoIp;
-use crate::operations;
-use crate::state::{DiskReserve, HttpSettings, StreamLimits};
+use crate::operations::{self, DiskReserve};
+use crate::state::{HttpSettings, StreamLimits};
 use crate::utils::MethodIcons;
 
 /// # Errors
 /// When a file or folder that the settings name cannot be read.
-pub fn settings(settings: &Settings, totals: Totals) -> anyhow::Result<HttpSettings> {
+pub fn settings(
+    settings: &Settings,
+    totals: Totals,
+    disk_reserve: Option<DiskReserve>,
+) -> anyhow::Result<HttpSettings> {
     let geoip = settings.server.geoip_file.as_deref().map(GeoIp::open);
     let icons = settings.service.icons.as_deref().map(MethodIcons::read);
     Ok(HttpSettings {
@@ -26,16 +29,7 @@ pub fn settings(settings: &Settings, totals: Totals) -> anyhow::Result<HttpSetti
         },
         geoip: geoip.transpose()?,
         method_icons: Arc::new(icons.transpose()?.unwrap_or_default()),
-        disk_reserve: disk_reserve(settings),
+        disk_reserve,
         excluded_countries: settings.payment.excluded_countries.clone(),
-    })
-}
-
-fn disk_reserve(settings: &Settings) -> Option<DiskReserve> {
-    let store = &settings.store;
-    let folder = store.path.as_deref().and_then(Path::parent);
-    (store.backend != StoreBackend::Memory).then(|| DiskReserve {
-        folder: folder.unwrap_or(&settings.data.dir).to_owned(),
-        bytes: store.public_key_reserve.0,
     })
 }

@@ -46,7 +46,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::config::{self, Settings, StoreBackend};
-use crate::operations::{self, Draining, Operations, StopSignals, Surroundings};
+use crate::operations::{self, DiskReserve, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
 use backups::{BackupContents, Schedule};
@@ -130,8 +130,9 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
     let around = surroundings(&settings);
+    let reserve = around.disk_reserve.clone();
     let parts = routes::Parts {
-        state: ApiState::new(engine.clone(), http::settings(&settings, totals)?),
+        state: ApiState::new(engine.clone(), http::settings(&settings, totals, reserve)?),
         operations: Operations::new(engine.clone(), metrics, open, draining.clone(), around),
         draining: draining.clone(),
         trust: routes::trust(&settings)?,
@@ -250,7 +251,15 @@ fn surroundings(settings: &Settings) -> Surroundings {
             ("store", settings.store_path()),
         ],
         requires_live_gateway: !settings.development,
+        disk_reserve: disk_reserve(settings),
     }
+}
+
+fn disk_reserve(settings: &Settings) -> Option<DiskReserve> {
+    let store = &settings.store;
+    let (reserve, public) = (store.reserve.0, store.public_key_reserve.0);
+    let uses_disk = store.backend != StoreBackend::Memory;
+    uses_disk.then(|| DiskReserve::new(settings.store_path(), reserve, public))
 }
 
 /// Serves until a signal comes, then finishes what is under way, in the time that the settings give.

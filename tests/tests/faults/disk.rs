@@ -31,6 +31,7 @@ async fn a_full_disk_in_the_middle_of_payments_loses_and_doubles_nothing() -> an
     let path: &'static str = disk.store().display().to_string().leak();
     let site = Site::open(&programmable_gateway(), |setup| {
         setup.settings.push(("SWITCHYARD_STORE__PATH", path));
+        setup.settings.push(("SWITCHYARD_STORE__RESERVE", "0B"));
     })
     .await?;
     let figures = through(site, 40, async |site, load| {

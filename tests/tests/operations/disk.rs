@@ -153,6 +153,48 @@ async fn nothing_is_half_done(server: &Server, promised: &Promised) -> anyhow::R
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn below_the_reserve_new_transactions_are_refused_and_the_server_stays_ready()
+-> anyhow::Result<()> {
+    let test = "disk::below_the_reserve_new_transactions_are_refused_and_the_server_stays_ready";
+    let Some(disk) = SmallDisk::mount(160, test) else {
+        return Ok(());
+    };
+    let path: &'static str = disk.store().display().to_string().leak();
+    let server = Server::start(Setup {
+        settings: vec![
+            ("SWITCHYARD_STORE__PATH", path),
+            ("SWITCHYARD_STORE__RESERVE", "64MiB"),
+            ("SWITCHYARD_STORE__PUBLIC_KEY_RESERVE", "64MiB"),
+        ],
+        ..Setup::default()
+    })
+    .await?;
+    let initialize = async |status: u16| {
+        let merchant = server.merchant();
+        eventually("the free space is read", RECOVERS_WITHIN, async || {
+            let path = "/v1/payouts/initialize";
+            let answer = merchant.post(path, &payout("Salary", PAYS)).await?;
+            Ok((answer.status == status).then_some(answer))
+        })
+        .await
+    };
+    let disk_check = async || {
+        let ready = server.stranger().get("/readyz").await?.expect(200)?;
+        anyhow::Ok(ready.body["checks"]["disk"].to_string())
+    };
+    initialize(201).await?;
+    assert_eq!(disk_check().await?, "\"ok\"");
+    disk.take(0, 110 << 20);
+    let refused = initialize(503).await?;
+    assert!(refused.headers.contains_key("retry-after"));
+    assert!(disk_check().await?.contains("less than store.reserve"));
+    disk.give_back(0);
+    initialize(201).await?;
+    assert_eq!(disk_check().await?, "\"ok\"");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_is_503_and_with_room_everything_goes_on() -> anyhow::Result<()> {
     let test = "disk::a_full_disk_is_503_and_with_room_everything_goes_on";
     let Some(disk) = SmallDisk::mount(160, test) else {
@@ -160,7 +202,10 @@ async fn a_full_disk_is_503_and_with_room_everything_goes_on() -> anyhow::Result
     };
     let path: &'static str = disk.store().display().to_string().leak();
     let mut server = Server::start(Setup {
-        settings: vec![("SWITCHYARD_STORE__PATH", path)],
+        settings: vec![
+            ("SWITCHYARD_STORE__PATH", path),
+            ("SWITCHYARD_STORE__RESERVE", "0B"),
+        ],
         ..Setup::default()
     })
     .await?;
