@@ -47,6 +47,9 @@ pub struct Letter {
     /// Why a person has to decide, of a mail about a case.
     #[serde(default)]
     pub case: Option<CaseReason>,
+    /// Difference of the reported amount, of a mail about a case `amount_differs`.
+    #[serde(default)]
+    pub difference: Option<Difference>,
     /// Whom the customer asks, one line.
     #[serde(default)]
     pub support: Option<String>,
@@ -93,6 +96,41 @@ impl Money {
                 amount: received.text(|amount| amount.written(language)),
                 asked: received.asked.written(language),
             })
+    }
+}
+
+/// Difference between the amount that a provider reported and the amount of its attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    Less,
+    More,
+    Currency,
+    /// The provider reported money without a readable amount.
+    Unreadable,
+}
+
+impl Difference {
+    /// Of the latest case `amount_differs`.
+    fn of(tx: &Transaction) -> Option<Self> {
+        let mut latest = tx.cases.iter().rev();
+        let case = latest.find(|case| case.reason == CaseReason::AmountDiffers)?;
+        let asked = tx.attempt_of(case)?.amount;
+        Some(match case.amount {
+            None => Self::Unreadable,
+            Some(amount) if amount.currency() != asked.currency() => Self::Currency,
+            Some(amount) if amount.minor() < asked.minor() => Self::Less,
+            Some(_) => Self::More,
+        })
+    }
+
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+            Self::Currency => "currency",
+            Self::Unreadable => "unreadable",
+        }
     }
 }
 
@@ -147,6 +185,9 @@ pub fn enqueue(
         markup: charge.markup(language),
         money: Money::of(tx, language),
         case,
+        difference: case
+            .filter(|case| *case == CaseReason::AmountDiffers)
+            .and_then(|_| Difference::of(tx)),
         support: settings.support(),
         description: tx.description.clone(),
         customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),

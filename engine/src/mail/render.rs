@@ -6,7 +6,7 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
-use super::letter::{Letter, Money, Recipient};
+use super::letter::{Difference, Letter, Money, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
@@ -220,6 +220,10 @@ impl Letter {
             ("app", &self.app_name),
             ("name", &self.customer_name),
             ("kind", self.kind()),
+            (
+                "difference",
+                self.difference.map_or("unreadable", Difference::word),
+            ),
         ];
         self.language.say(name, &values)
     }

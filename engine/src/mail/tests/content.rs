@@ -1,8 +1,9 @@
 //! What mails say of money, and who gets which.
 
 use super::*;
-use crate::ids::{AttemptId, ConnectionId};
-use crate::transaction::{Attempt, Decision};
+use crate::ids::{AttemptId, CaseId, ConnectionId};
+use crate::money::Amount;
+use crate::transaction::{Attempt, Case, CaseReason, Decision};
 
 /// A success of 16,321 XOF for 25.50 USD, at a rate with a mark-up of 2.5 %.
 fn converted_attempt() -> Attempt {
@@ -90,8 +91,6 @@ async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_n
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
-    use crate::transaction::CaseReason;
-
     let server = SmtpServer::start();
     let room = Room::through(&server);
     let mut expected = 0;
@@ -111,6 +110,63 @@ async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
             for word in wrong {
                 assert!(!text.contains(word), "{reason:?}, {word}: {text}");
             }
+        }
+    }
+}
+
+/// A case about the converted attempt, for which the provider reported `reported`.
+fn amount_differs(attempt: &Attempt, reported: Option<Amount>) -> Case {
+    Case {
+        id: CaseId::new(Ids::seeded(6).ulid(START)),
+        opened_at: START,
+        reason: CaseReason::AmountDiffers,
+        reference: attempt.reference,
+        detail: String::new(),
+        amount: reported,
+        provider_id: None,
+        closed: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_about_another_amount_says_how_it_differs() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut expected = 0;
+    for (reported, payment, payout) in [
+        (
+            Some(amount(16_320, "XOF")),
+            "Less was received than was asked.",
+            "Less was sent than was ordered.",
+        ),
+        (
+            Some(amount(16_322, "XOF")),
+            "More was received than was asked.",
+            "More was sent than was ordered.",
+        ),
+        (
+            Some(amount(16_321, "XAF")),
+            "Money was received in another currency than was asked.",
+            "Money was sent in another currency than was ordered.",
+        ),
+        (
+            None,
+            "The provider reported money without an amount that can be read.",
+            "The provider reported money without an amount that can be read.",
+        ),
+    ] {
+        for (is_payment, sentence) in [(true, payment), (false, payout)] {
+            let mut tx = succeeded(Environment::Live, is_payment);
+            let attempt = converted_attempt();
+            tx.cases.push(amount_differs(&attempt, reported));
+            tx.attempts.push(attempt);
+            let to = MailTo::MerchantAboutCase(CaseReason::AmountDiffers);
+            room.send(&app(AppSettings::default()), &tx, to).await;
+            expected += 1;
+            let mails = server.received(expected).await;
+            let mail = decoded(&mails.last().unwrap().content);
+            let text = mail["text"].as_str().unwrap();
+            assert!(text.contains(sentence), "{sentence}: {text}");
         }
     }
 }

@@ -85,9 +85,20 @@ case-surplus = { $kind ->
 case-contradicting_success = The provider reported two different successes for one attempt.
 case-ambiguous_provider_id = The provider used one id for two attempts.
 case-success_contradicted = The provider took back a success.
-case-amount_differs = { $kind ->
-    [payout] Less was sent than was ordered, another currency, or an amount that the provider does not name.
-   *[payment] Less was received than was asked, another currency, or an amount that the provider does not name.
+case-amount_differs = { $difference ->
+    [less] { $kind ->
+        [payout] Less was sent than was ordered.
+       *[payment] Less was received than was asked.
+    }
+    [more] { $kind ->
+        [payout] More was sent than was ordered.
+       *[payment] More was received than was asked.
+    }
+    [currency] { $kind ->
+        [payout] Money was sent in another currency than was ordered.
+       *[payment] Money was received in another currency than was asked.
+    }
+   *[unreadable] The provider reported money without an amount that can be read.
 }
 case-no_final_answer = The provider has given no final answer for three days.
 case-unknown_after_restore = The service was restored from a backup. This transaction may have been sent to the provider after the backup, and the provider cannot tell us.

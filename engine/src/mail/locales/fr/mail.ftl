@@ -84,9 +84,20 @@ case-surplus = { $kind ->
 case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
 case-success_contradicted = Le prestataire est revenu sur un succès.
-case-amount_differs = { $kind ->
-    [payout] Le montant envoyé est inférieur au montant demandé, dans une autre devise, ou n’est pas indiqué par le prestataire.
-   *[payment] Le montant reçu est inférieur au montant demandé, dans une autre devise, ou n’est pas indiqué par le prestataire.
+case-amount_differs = { $difference ->
+    [less] { $kind ->
+        [payout] Le montant envoyé est inférieur au montant demandé.
+       *[payment] Le montant reçu est inférieur au montant demandé.
+    }
+    [more] { $kind ->
+        [payout] Le montant envoyé est supérieur au montant demandé.
+       *[payment] Le montant reçu est supérieur au montant demandé.
+    }
+    [currency] { $kind ->
+        [payout] De l’argent a été envoyé dans une autre devise que celle demandée.
+       *[payment] De l’argent a été reçu dans une autre devise que celle demandée.
+    }
+   *[unreadable] Le prestataire a annoncé de l’argent sans indiquer de montant lisible.
 }
 case-no_final_answer = Le prestataire n’a pas donné de réponse définitive depuis trois jours.
 case-unknown_after_restore = Le service a été restauré depuis une sauvegarde. Cette transaction a pu être transmise au prestataire après la sauvegarde, et celui-ci ne peut pas nous le dire.
