@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use axum::http::StatusCode;
 use serde::{Serialize, Serializer};
+use switchyard_engine::access::{Rate, RateScope};
 
 /// The kind of a problem, as decisions 3 lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -259,6 +260,26 @@ impl ApiError {
         );
         Self::new(problem.hint("Nothing was stored. Send the same request again later."))
             .retry_after(DISK_RETRY_SECONDS)
+    }
+
+    /// A request that `rate` refuses.
+    pub fn too_many_requests(rate: Rate) -> Self {
+        let counted = match rate.scope {
+            RateScope::Key => "with one key",
+            RateScope::Address => "with a public key from one address",
+            RateScope::Site => "with a public key from one /48 network",
+            RateScope::PublicKeyTotal => "with one public key",
+            RateScope::NoKeyAddress => "without an API key from one address",
+            RateScope::NoKeySite => "without an API key from one /48 network",
+        };
+        let message = format!(
+            "Too many requests: at most {} in 60 seconds are allowed {counted}",
+            rate.limit
+        );
+        let seconds = rate.retry_after.unwrap_or(1);
+        let problem = Problem::new(ErrorCode::RateLimitExceeded, message);
+        Self::new(problem.hint(format!("Wait {seconds} seconds before the next request.")))
+            .retry_after(seconds)
     }
 
     pub fn too_slow() -> Self {

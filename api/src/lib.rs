@@ -25,3 +25,4 @@ pub mod serve;
 mod slashes;
 pub mod state;
 pub mod utils;
+mod without_key;

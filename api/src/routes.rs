@@ -9,7 +9,7 @@ use crate::frame::{frame, no_method, no_route};
 use crate::state::ApiState;
 use crate::{docs, merchant, openapi, slashes, utils};
 
-/// Routes to be merged with those of other rooms; [`framed`] goes around all of them.
+/// Routes to be merged with those of other modules, before [`complete`] and [`framed`].
 pub fn routes() -> Router<ApiState> {
     let (routes, document) = described().split_for_parts();
     let document = openapi::with_headers(document);
@@ -28,9 +28,10 @@ pub fn document() -> utoipa::openapi::OpenApi {
     openapi::with_headers(described().into_openapi())
 }
 
-/// Gives routes their answers to unknown paths and methods, and the one layer that is around every request.
-pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
-    // For paths that are found only without their needless slashes: it has no second frame.
+/// Gives routes their responses to unknown paths and methods. Layers that are added later go around
+/// these too.
+pub fn complete(routes: Router<ApiState>, state: &ApiState) -> Router<ApiState> {
+    // For paths that are found only without their needless slashes: it has no second layers.
     let exact: Router = routes
         .clone()
         .fallback(no_route)
@@ -39,13 +40,18 @@ pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
     routes
         .fallback(async move |request| slashes::answer(exact, request).await)
         .method_not_allowed_fallback(no_method)
+}
+
+/// Puts the outermost layer around every request.
+pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
+    routes
         .layer(from_fn_with_state(state.clone(), frame))
         .with_state(state)
 }
 
 /// The public side by itself.
 pub fn router(state: ApiState) -> Router {
-    framed(routes(), state)
+    framed(complete(routes(), &state), state)
 }
 
 fn described() -> OpenApiRouter<ApiState> {

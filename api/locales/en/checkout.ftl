@@ -288,6 +288,9 @@ too-many-advice = { $minutes ->
     [one] Try again in a minute. A payment that you already approved goes on.
    *[other] Try again in { $minutes } minutes. A payment that you already approved goes on.
 }
+busy-title = Too many requests
+busy-text = Your network has sent more requests than we accept in a minute. Many people can share one network.
+busy-advice = Try again in a minute. A payment that you already approved goes on.
 closed-title = Payments are closed for now
 closed-text = This merchant is not taking payments at the moment, so we started nothing.
 closed-advice = If you already approved a payment, do not pay again: we keep checking it with the provider. Please contact the merchant.

@@ -288,6 +288,9 @@ too-many-advice = { $minutes ->
     [one] Réessayez dans une minute. Un paiement que vous avez déjà approuvé se poursuit.
    *[other] Réessayez dans { $minutes } minutes. Un paiement que vous avez déjà approuvé se poursuit.
 }
+busy-title = Trop de requêtes
+busy-text = Votre réseau a envoyé plus de requêtes que nous n’en acceptons en une minute. Un même réseau peut servir à beaucoup de personnes.
+busy-advice = Réessayez dans une minute. Un paiement que vous avez déjà approuvé suit son cours.
 closed-title = Les paiements sont fermés pour le moment
 closed-text = Ce marchand n’accepte pas de paiements pour le moment : nous n’avons rien lancé.
 closed-advice = Si vous avez déjà approuvé un paiement, ne payez pas une seconde fois : nous continuons à le vérifier auprès de l’opérateur. Contactez le marchand.

@@ -22,10 +22,23 @@ struct Page {
 
 /// Whether a browser asks, for a page to show: programs get JSON.
 pub fn is_wanted(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD) && accepts_html(request)
+}
+
+/// Whether a browser sent the request to show the response: by a link or a form.
+pub fn accepts_html(request: &Request) -> bool {
     let accept = request.headers().get(ACCEPT);
     let accepts = accept.and_then(|accept| accept.to_str().ok());
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    is_read && accepts.is_some_and(|accepts| accepts.contains("text/html"))
+    accepts.is_some_and(|accepts| accepts.contains("text/html"))
+}
+
+/// The page for a client whose address has sent too many requests; it may send the next in
+/// `seconds`.
+pub fn busy(state: &ApiState, request: &Request, seconds: u32) -> Response {
+    let desk = Desk::new(state.clone(), Draining::default());
+    let language = request.headers().get(ACCEPT_LANGUAGE);
+    let visitor = visitor(&desk, request.uri(), language, None);
+    trouble::page(&visitor, Trouble::Busy(seconds), None)
 }
 
 /// The page at an address that no route has.

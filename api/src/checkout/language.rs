@@ -228,6 +228,7 @@ mod tests {
             "method-",
             "nowhere-",
             "too-many-",
+            "busy-",
             "closed-",
             "paused-",
         ];

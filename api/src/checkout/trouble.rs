@@ -27,6 +27,8 @@ pub enum Trouble {
     Nowhere,
     /// Too many confirmations or codes in a short time; seconds until the next is taken.
     TooMany(u64),
+    /// Too many requests from one address; seconds until the next is taken.
+    Busy(u32),
     /// The operator disabled the app.
     Closed,
     /// No attempt starts until an operator releases the app after a restore.
@@ -42,6 +44,7 @@ impl Trouble {
             Self::WrongMethod => "method",
             Self::Nowhere => "nowhere",
             Self::TooMany(_) => "too-many",
+            Self::Busy(_) => "busy",
             Self::Closed => "closed",
             Self::Paused => "paused",
         }
@@ -53,7 +56,7 @@ impl Trouble {
             Self::Unavailable | Self::Paused => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany(_) | Self::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Closed => StatusCode::FORBIDDEN,
         }
     }
@@ -83,6 +86,7 @@ pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Respon
         Trouble::Unavailable => Some(30),
         Trouble::Paused => Some(60),
         Trouble::TooMany(seconds) => Some(seconds),
+        Trouble::Busy(seconds) => Some(u64::from(seconds)),
         _ => None,
     };
     if let Some(seconds) = retry_after {

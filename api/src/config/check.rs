@@ -42,10 +42,16 @@ type Refusals = Vec<String>;
 fn rate_limit(settings: &Settings, refusals: &mut Refusals) {
     let limit = &settings.rate_limit;
     // The moments of a minute's requests are kept for each key: 8 bytes each.
-    if limit.per_minute > PER_MINUTE_MOST || limit.public_key_per_minute > PER_MINUTE_MOST {
-        refusals.push(format!(
-            "rate_limit.per_minute and rate_limit.public_key_per_minute are at most {PER_MINUTE_MOST}"
-        ));
+    for (name, value) in [
+        ("per_minute", limit.per_minute),
+        ("public_key_per_minute", limit.public_key_per_minute),
+        ("without_key_per_minute", limit.without_key_per_minute),
+    ] {
+        if value > PER_MINUTE_MOST {
+            refusals.push(format!(
+                "rate_limit.{name} is {value}: it has to be at most {PER_MINUTE_MOST}"
+            ));
+        }
     }
     if limit.public_key_per_minute < limit.per_minute.max(1) {
         refusals.push(

@@ -154,13 +154,15 @@ sections! {
         excluded_countries: Vec<String> = Vec::new(),
     }
 
-    /// Requests of one API key.
+    /// Requests of one API key, and of clients without one.
     RateLimit {
         /// Requests in any 60 s with a secret key, and with a public key from one client address.
         /// 0: no limit at all.
         per_minute: u32 = 120,
         /// Requests in any 60 s with a public key, from all addresses together.
         public_key_per_minute: u32 = 6_000,
+        /// Requests in any 60 s without a key from one client address. 0: no limit.
+        without_key_per_minute: u32 = 1_200,
     }
 
     /// Limits on prompts to payers and on payouts. They apply in live; 0: no limit.

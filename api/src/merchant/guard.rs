@@ -7,13 +7,14 @@ use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE, X_CONTE
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use switchyard_engine::access::{Caller, KeyKind, Rate, RateScope, Unauthorized};
+use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
 use switchyard_engine::engine::Engine;
 
 use crate::bearer::bearer;
 use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
+use crate::without_key;
 
 /// A caller with any key: may initialize payments, and nothing else.
 pub struct AnyKey(pub Guard);
@@ -86,20 +87,24 @@ impl FromRequestParts<ApiState> for PayoutKey {
 
 fn guard(state: &ApiState, parts: &Parts) -> Result<Guard, Box<Response>> {
     let engine = &state.engine;
+    let address = client::address(&state.settings, &parts.headers, &parts.extensions);
     let caller = authenticate(engine, &parts.headers).map_err(|error| {
+        if let Some(refusal) = without_key::refusal(state, address) {
+            return Box::new(refusal.into_response());
+        }
         let mut response = error.into_response();
         response
             .headers_mut()
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         Box::new(response)
     })?;
-    let address = client::address(&state.settings, &parts.headers, &parts.extensions);
     let rate = engine.access.allow(&caller, address);
     let guard = Guard { caller, rate };
-    match rate.retry_after.filter(|_| !rate.allowed) {
-        None => Ok(guard),
-        Some(seconds) => Err(Box::new(guard.answer(Err(too_many(rate, seconds))))),
+    if rate.allowed {
+        return Ok(guard);
     }
+    let refusal = ApiError::too_many_requests(rate);
+    Err(Box::new(guard.answer(Err(refusal))))
 }
 
 fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError> {
@@ -129,22 +134,6 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
         };
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })
-}
-
-fn too_many(rate: Rate, seconds: u32) -> ApiError {
-    let counted = match rate.scope {
-        RateScope::Key => "with one key",
-        RateScope::Address => "with a public key from one address",
-        RateScope::Site => "with a public key from one /48 network",
-        RateScope::PublicKeyTotal => "with one public key",
-    };
-    let message = format!(
-        "Too many requests: at most {} in 60 seconds are allowed {counted}",
-        rate.limit
-    );
-    let problem = Problem::new(ErrorCode::RateLimitExceeded, message);
-    ApiError::new(problem.hint(format!("Wait {seconds} seconds before the next request.")))
-        .retry_after(seconds)
 }
 
 fn rate_headers(headers: &mut HeaderMap, rate: Rate) {

@@ -104,7 +104,14 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
     (
         "switchyard_rate_limited_total",
         "scope",
-        &["key", "address", "site", "public_key_total"],
+        &[
+            "key",
+            "address",
+            "site",
+            "public_key_total",
+            "no_key_address",
+            "no_key_site",
+        ],
     ),
     (
         "switchyard_streams_refused_total",

@@ -430,6 +430,7 @@ fn access_options(settings: &Settings) -> Options {
         service_code: settings.service.code.clone(),
         requests_per_minute: settings.rate_limit.per_minute,
         public_key_requests_per_minute: settings.rate_limit.public_key_per_minute,
+        requests_without_key_per_minute: settings.rate_limit.without_key_per_minute,
         // What is not a hash was refused with the other settings.
         operator_tokens: hashes
             .filter_map(|text| SettingsToken::parse(text))

@@ -14,7 +14,7 @@ use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{callbacks, checkout, operator, routes};
+use crate::{callbacks, checkout, operator, routes, without_key};
 
 /// State that the routes share.
 pub struct Parts {
@@ -55,12 +55,13 @@ impl Parts {
             .merge(self.operations.router())
     }
 
-    /// Outermost first: the frame (id, log, metrics, panics), the client's address, the time limit,
-    /// the size limit, the routes.
+    /// Outermost first: the frame (id, log, metrics, panics), the client's address, the limit on
+    /// requests without a key, the time limit, the size limit, the routes.
     fn surrounded(&self, routes: Router<ApiState>) -> Router {
-        let routes = routes
+        let routes = routes::complete(routes, &self.state)
             .layer(DefaultBodyLimit::max(BODY_BYTES))
             .layer(from_fn_with_state(self.request_timeout, in_time))
+            .layer(from_fn_with_state(self.state.clone(), without_key::limit))
             .layer(from_fn_with_state(self.trust.clone(), identify));
         routes::framed(routes, self.state.clone())
     }
@@ -87,5 +88,115 @@ async fn in_time(State(limit): State<Duration>, request: Request, next: Next) ->
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => ApiError::too_slow().into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use axum::body::Body;
+    use axum::extract::ConnectInfo;
+    use axum::http::{HeaderMap, StatusCode};
+    use switchyard_engine::gateway::Gateways;
+    use switchyard_engine::testing::{Bench, Wanted};
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::operations::{CLIENT_ADDRESS, Surroundings};
+    use crate::state::HttpSettings;
+
+    async fn server() -> (Bench, Router) {
+        let wanted = Wanted {
+            requests_per_minute: 120,
+            ..Wanted::with(Gateways::default())
+        };
+        let bench = wanted.start().await;
+        let http = HttpSettings {
+            client_address_header: Some(CLIENT_ADDRESS.to_owned()),
+            ..HttpSettings::default()
+        };
+        let (engine, draining) = (bench.engine.clone(), Draining::default());
+        let around = Surroundings::default();
+        let proxies = TrustedProxies::parse(&["10.0.0.1".to_owned()]).unwrap();
+        let parts = Parts {
+            state: ApiState::new(engine.clone(), http),
+            operations: Operations::new(engine, None, false, draining.clone(), around),
+            draining,
+            trust: Trust {
+                proxies: Arc::new(proxies),
+                country_header: None,
+            },
+            request_timeout: Duration::from_secs(30),
+        };
+        (bench, parts.all())
+    }
+
+    /// A GET from `address`, through the proxy.
+    async fn get(
+        router: &Router,
+        address: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> (StatusCode, HeaderMap, String) {
+        let mut request = Request::get(path).header("x-forwarded-for", address);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(Body::empty()).unwrap();
+        let proxy = SocketAddr::from(([10, 0, 0, 1], 1));
+        request.extensions_mut().insert(ConnectInfo(proxy));
+        let response = router.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+        let text = String::from_utf8_lossy(&body).into_owned();
+        (head.status, head.headers, text)
+    }
+
+    #[tokio::test]
+    async fn requests_without_a_key_are_limited_for_each_address_and_others_are_not() {
+        let (bench, router) = server().await;
+        let secret = bench.keys.sandbox_secret_key.expose();
+        let key = format!("Bearer {secret}");
+        let key: &[_] = &[("authorization", key.as_str())];
+        let (busy, other) = ("192.0.2.1", "192.0.2.2");
+        for n in 0..1_200 {
+            // A path with a needless slash is one request.
+            let path = ["/nothing", "/utils/payment/methods/"][n % 2];
+            let (status, _, text) = get(&router, busy, path, &[]).await;
+            assert_ne!(status, StatusCode::TOO_MANY_REQUESTS, "{n}: {text}");
+        }
+        let wrong_key: &[_] = &[("authorization", "Bearer switchyard_sk_test_wrong")];
+        for (path, headers) in [
+            ("/", &[][..]),
+            ("/nothing", &[]),
+            ("/utils/payment/methods", &[]),
+            ("/checkout/py_1/status", &[]),
+            ("/v1/payments", &[]),
+            ("/v1/payments", wrong_key),
+        ] {
+            let (status, headers, text) = get(&router, busy, path, headers).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{path}: {text}");
+            assert!(headers.contains_key("retry-after"), "{path}");
+            assert!(text.contains("rate_limit_exceeded"), "{path}: {text}");
+            assert!(text.contains("1200 in 60 seconds"), "{path}: {text}");
+        }
+        let browser = [("accept", "text/html"), ("accept-language", "fr-BJ")];
+        let (status, headers, page) = get(&router, busy, "/checkout/py_1", &browser).await;
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(headers.contains_key("retry-after"));
+        assert!(page.contains("Trop de requêtes"), "{page}");
+        assert!(page.contains("lang=\"fr\""), "{page}");
+        for (address, path, headers, expected) in [
+            (busy, "/v1/payments", key, StatusCode::OK),
+            (busy, "/healthz", &[], StatusCode::OK),
+            (busy, "/readyz", &[], StatusCode::OK),
+            (busy, "/operator/v1/apps", &[], StatusCode::UNAUTHORIZED),
+            (other, "/utils/payment/methods", &[], StatusCode::OK),
+            (other, "/nothing", &[], StatusCode::NOT_FOUND),
+        ] {
+            let (status, _, text) = get(&router, address, path, headers).await;
+            assert_eq!(status, expected, "{path}: {text}");
+        }
     }
 }

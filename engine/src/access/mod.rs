@@ -97,6 +97,9 @@ pub struct Options {
     /// Requests in any 60 s for each public key, from all addresses together; not looked at when
     /// there is no limit.
     pub public_key_requests_per_minute: u32,
+    /// Requests in any 60 s without a key, for each client address; 0: any number, as when there is
+    /// no limit.
+    pub requests_without_key_per_minute: u32,
     /// Operator tokens that the settings name, besides those in the store.
     pub operator_tokens: Vec<SettingsToken>,
 }
@@ -107,6 +110,7 @@ impl Default for Options {
             service_code: "switchyard".to_owned(),
             requests_per_minute: 120,
             public_key_requests_per_minute: 6_000,
+            requests_without_key_per_minute: 1_200,
             operator_tokens: Vec::new(),
         }
     }
@@ -173,6 +177,7 @@ impl Access {
             limiter: RateLimiter::new(RateLimits {
                 per_key: options.requests_per_minute,
                 public_key_total: options.public_key_requests_per_minute,
+                without_key: options.requests_without_key_per_minute,
             }),
             store,
             vault,
@@ -233,6 +238,12 @@ impl Access {
     pub fn allow(&self, caller: &Caller, address: Option<IpAddr>) -> Rate {
         let now = self.0.clock.now();
         self.0.limiter.allow(caller.key, caller.kind, address, now)
+    }
+
+    /// Counts one request without a key, or with one that opens nothing, of a client at `address`.
+    pub fn allow_without_key(&self, address: IpAddr) -> Rate {
+        let now = self.0.clock.now();
+        self.0.limiter.allow_without_key(address, now)
     }
 
     /// The vault, for rooms that seal things of their own.

@@ -8,6 +8,10 @@
 //! A public key is used by many strangers at once. For it the limit holds for each client address,
 //! for each site of many addresses, and a higher one for all of them together, so that one visitor
 //! cannot use up what the others need.
+//!
+//! Requests without a key, of payers and of programs that know no key, have a limit for each client
+//! address and for each site. There is no limit on all of them together, since one visitor could
+//! then use up the requests of all others. The requests of the last two minutes bound the memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -49,6 +53,10 @@ pub enum Scope {
     Site,
     /// All of a public key.
     PublicKeyTotal,
+    /// Requests without a key from one client address.
+    NoKeyAddress,
+    /// Requests without a key from one /48 network of IPv6.
+    NoKeySite,
 }
 
 impl Scope {
@@ -59,6 +67,8 @@ impl Scope {
             Self::Address => "address",
             Self::Site => "site",
             Self::PublicKeyTotal => "public_key_total",
+            Self::NoKeyAddress => "no_key_address",
+            Self::NoKeySite => "no_key_site",
         }
     }
 }
@@ -70,6 +80,8 @@ pub(super) struct RateLimits {
     pub per_key: u32,
     /// Of a public key, from all addresses together.
     pub public_key_total: u32,
+    /// Without a key from one client address. 0: any number.
+    pub without_key: u32,
 }
 
 pub(super) struct RateLimiter {
@@ -80,13 +92,14 @@ pub(super) struct RateLimiter {
 #[derive(Default)]
 struct Shard {
     keys: HashMap<KeyId, Window>,
-    /// Of public keys. At most one for each request that the total of the last two minutes allowed.
-    clients: HashMap<(KeyId, Client), Window>,
+    /// Of public keys, and of requests without a key. At most two for each request that was allowed
+    /// in the last two minutes.
+    clients: HashMap<(Option<KeyId>, Client), Window>,
     /// When addresses without a recent request were last forgotten, in microseconds.
     swept_at: i64,
 }
 
-/// The client whose requests with a public key are counted together.
+/// The client whose requests with a public key, or without a key, are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Client {
     Unknown,
@@ -116,14 +129,7 @@ impl RateLimiter {
         now: Timestamp,
     ) -> Rate {
         if self.limits.per_key == 0 {
-            return Rate {
-                allowed: true,
-                scope: Scope::Key,
-                limit: 0,
-                remaining: 0,
-                reset_seconds: 0,
-                retry_after: None,
-            };
+            return UNLIMITED;
         }
         let mut shard = self.shard(key);
         let rate = match kind {
@@ -131,27 +137,53 @@ impl RateLimiter {
             KeyKind::Public => shard.public(self.limits, key, address, now),
         };
         drop(shard);
-        if !rate.allowed {
-            metrics::counter!("switchyard_rate_limited_total", "scope" => rate.scope.word())
-                .increment(1);
+        count_refusal(rate)
+    }
+
+    /// Counts a request without a key from `address`.
+    pub fn allow_without_key(&self, address: IpAddr, now: Timestamp) -> Rate {
+        if self.limits.per_key == 0 || self.limits.without_key == 0 {
+            return UNLIMITED;
         }
-        rate
+        // A site and its subscribers are in one shard.
+        let network = client_network::site(address).unwrap_or(address.to_canonical());
+        let place = match network {
+            IpAddr::V4(network) => network.to_bits() as usize,
+            IpAddr::V6(network) => (network.to_bits() >> 80) as usize,
+        };
+        let mut shard = self.shard_at(place);
+        let limit = self.limits.without_key;
+        let scopes = (Scope::NoKeyAddress, Scope::NoKeySite);
+        let rate = shard.of_client(None, scopes, limit, Some(address), now);
+        drop(shard);
+        count_refusal(rate)
     }
 
     /// Forgets a key that was deleted.
     pub fn forget(&self, key: KeyId) {
         let mut shard = self.shard(key);
         shard.keys.remove(&key);
-        shard.clients.retain(|(of, _), _| *of != key);
+        shard.clients.retain(|(of, _), _| *of != Some(key));
     }
 
     fn shard(&self, key: KeyId) -> std::sync::MutexGuard<'_, Shard> {
         // The low bits of a ULID are random.
-        let place = (key.ulid().0 as usize) % SHARDS;
-        self.shards[place]
+        self.shard_at(key.ulid().0 as usize)
+    }
+
+    fn shard_at(&self, place: usize) -> std::sync::MutexGuard<'_, Shard> {
+        self.shards[place % SHARDS]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn count_refusal(rate: Rate) -> Rate {
+    if !rate.allowed {
+        metrics::counter!("switchyard_rate_limited_total", "scope" => rate.scope.word())
+            .increment(1);
+    }
+    rate
 }
 
 impl Shard {
@@ -159,7 +191,7 @@ impl Shard {
         self.keys.entry(key).or_default()
     }
 
-    fn client(&mut self, key: KeyId, client: Client) -> &mut Window {
+    fn client(&mut self, key: Option<KeyId>, client: Client) -> &mut Window {
         self.clients.entry((key, client)).or_default()
     }
 
@@ -178,11 +210,29 @@ impl Shard {
         if !total.allowed {
             return total;
         }
+        let scopes = (Scope::Address, Scope::Site);
+        let rate = self.of_client(Some(key), scopes, limits.per_key, address, now);
+        if rate.allowed {
+            self.key(key).count(now);
+        }
+        rate
+    }
+
+    /// Counts a request of one client: `limit` for a subscriber, and [`SITE_SHARE`] times as much
+    /// for all of an IPv6 site.
+    fn of_client(
+        &mut self,
+        key: Option<KeyId>,
+        (of_subscriber, of_site): (Scope, Scope),
+        limit: u32,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Rate {
         self.sweep(now);
         let site = address.and_then(client_network::site).map(Client::Site);
         if let Some(site) = site {
-            let most = limits.per_key.saturating_mul(SITE_SHARE);
-            let rate = self.client(key, site).look(Scope::Site, most, now);
+            let most = limit.saturating_mul(SITE_SHARE);
+            let rate = self.client(key, site).look(of_site, most, now);
             if !rate.allowed {
                 return rate;
             }
@@ -190,13 +240,13 @@ impl Shard {
         let subscriber = address.map_or(Client::Unknown, |address| {
             Client::Subscriber(client_network::subscriber(address))
         });
-        let window = self.client(key, subscriber);
-        let rate = window.allow(Scope::Address, limits.per_key, now);
-        if rate.allowed {
-            self.key(key).count(now);
-            if let Some(site) = site {
-                self.client(key, site).count(now);
-            }
+        let rate = self
+            .client(key, subscriber)
+            .allow(of_subscriber, limit, now);
+        if rate.allowed
+            && let Some(site) = site
+        {
+            self.client(key, site).count(now);
         }
         rate
     }
@@ -273,6 +323,15 @@ fn seconds_up(micros: i64) -> u32 {
     u32::try_from((micros + 999_999) / 1_000_000).unwrap_or(0)
 }
 
+/// The rate of a request that no limit counts.
+const UNLIMITED: Rate = Rate {
+    allowed: true,
+    scope: Scope::Key,
+    limit: 0,
+    remaining: 0,
+    reset_seconds: 0,
+    retry_after: None,
+};
 const WINDOW_MICROS: i64 = 60_000_000;
 /// More shards than cores that will ever run this.
 const SHARDS: usize = 64;
@@ -297,6 +356,7 @@ mod tests {
         Keys(RateLimiter::new(RateLimits {
             per_key,
             public_key_total: per_key,
+            without_key: 0,
         }))
     }
 
@@ -305,6 +365,7 @@ mod tests {
         let limiter = RateLimiter::new(RateLimits {
             per_key: 2,
             public_key_total: 5,
+            without_key: 0,
         });
         let now = Timestamp::from_seconds(1_000);
         let ask = |address: &str, at| {
@@ -342,6 +403,7 @@ mod tests {
         let limiter = RateLimiter::new(RateLimits {
             per_key: 1,
             public_key_total: 1_000,
+            without_key: 0,
         });
         let now = Timestamp::from_seconds(1_000);
         let ask = |subscriber: u32| {
@@ -361,6 +423,7 @@ mod tests {
         let limiter = RateLimiter::new(RateLimits {
             per_key: 1,
             public_key_total: 50,
+            without_key: 0,
         });
         let ask = |n: u32, at| {
             let address = IpAddr::from(n.to_be_bytes());
@@ -374,6 +437,47 @@ mod tests {
         assert_eq!(limiter.shard(key()).clients.len(), 1);
         limiter.forget(key());
         assert_eq!(limiter.shard(key()).clients.len(), 0);
+    }
+
+    #[test]
+    fn requests_without_a_key_have_a_limit_for_each_address_and_site_and_none_in_all() {
+        let limiter = |per_key, without_key| {
+            RateLimiter::new(RateLimits {
+                per_key,
+                public_key_total: 1_000,
+                without_key,
+            })
+        };
+        let now = Timestamp::from_seconds(1_000);
+        let limited = limiter(1, 2);
+        let ask = |address: &str, at| limited.allow_without_key(address.parse().unwrap(), at);
+        assert_eq!(ask("203.0.113.1", now).remaining, 1);
+        assert_eq!(ask("::ffff:203.0.113.1", now).remaining, 0);
+        let refused = ask("203.0.113.1", now);
+        assert_eq!(
+            (refused.allowed, refused.scope, refused.retry_after),
+            (false, Scope::NoKeyAddress, Some(60))
+        );
+        assert!(ask("203.0.113.1", now.plus(WINDOW)).allowed);
+        for other in 0..1_000_u32 {
+            let address = IpAddr::from(other.to_be_bytes());
+            assert!(limited.allow_without_key(address, now).allowed);
+        }
+        // The limit of a site, of which a client can take any number of addresses.
+        for subscriber in 0..2 * SITE_SHARE {
+            assert!(ask(&format!("2001:db8:7:{subscriber:x}::1"), now).allowed);
+        }
+        let refused = ask("2001:db8:7:ffff::1", now);
+        assert_eq!((refused.allowed, refused.scope), (false, Scope::NoKeySite));
+        assert!(ask("2001:db8:8::1", now).allowed);
+        // Keys are counted by themselves, also from an address that is refused.
+        let address = Some("203.0.113.1".parse().unwrap());
+        let keyed = limited.allow(key(), KeyKind::Public, address, now);
+        assert!(keyed.allowed);
+        for unlimited in [limiter(1, 0), limiter(0, 2)] {
+            let address = "203.0.113.1".parse().unwrap();
+            assert!((0..9).all(|_| unlimited.allow_without_key(address, now).allowed));
+        }
     }
 
     fn key() -> KeyId {
