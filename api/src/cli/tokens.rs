@@ -14,6 +14,12 @@ pub enum Tokens {
     Create { name: String },
     /// Delete a token
     Delete { id: String },
+    /// Delete all tokens that a token created, and those that were created with them
+    Revoke {
+        /// Name of the token that created them, which need not exist any more
+        #[arg(long, value_name = "NAME")]
+        made_by: String,
+    },
 }
 
 impl Tokens {
@@ -25,6 +31,11 @@ impl Tokens {
                 out.fields(&client.post("/tokens", &json!({ "name": name })).await?)?;
                 out.note("The token is shown this once.");
             }
+            Self::Revoke { made_by } => {
+                let body = json!({ "made_by": made_by });
+                out.table(&client.post("/tokens/revoke", &body).await?, COLUMNS)?;
+                out.note("These tokens are deleted.");
+            }
             Self::Delete { id } => out.done(&client.delete(&format!("/tokens/{id}")).await?)?,
         }
         Ok(())
@@ -35,5 +46,7 @@ const COLUMNS: &[Column] = &[
     ("id", "id"),
     ("name", "name"),
     ("token", "shown_as"),
+    ("made by", "made_by"),
+    ("maker exists", "maker_exists"),
     ("created", "created_at"),
 ];

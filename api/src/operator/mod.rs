@@ -109,6 +109,7 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
         .route("/apps/{app}/events", get(events::stream))
         .route("/apps/{app}/trigger", post(trigger::trigger))
         .route("/tokens", get(tokens::list).post(tokens::create))
+        .route("/tokens/revoke", post(tokens::revoke))
         .route("/tokens/{token}", delete(tokens::remove))
         .layer(Extension(draining))
         .layer(from_fn_with_state(state, auth::require_operator))

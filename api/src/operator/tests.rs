@@ -409,6 +409,38 @@ async fn a_token_that_was_made_opens_the_api_until_it_is_deleted() {
 }
 
 #[tokio::test]
+async fn tokens_show_their_maker_and_are_revoked_by_its_name() {
+    let world = World::new().await;
+    let bo = world.done("POST", "/tokens", json!({ "name": "bo" })).await;
+    let token = bo["token"].as_str().unwrap();
+    let cy = json!({ "name": "cy" });
+    let cy = read(world.ask("POST", "/tokens", token, Some(&cy)).await).await;
+    world
+        .done("DELETE", &format!("/tokens/{}", id(&bo)), Value::Null)
+        .await;
+    let listed = world.get("/tokens").await;
+    let shown = listed.as_array().unwrap().iter();
+    let mut shown: Vec<_> = shown
+        .map(|token| (&token["name"], &token["made_by"], &token["maker_exists"]))
+        .collect();
+    shown.retain(|(name, ..)| *name != "development");
+    assert_eq!(shown, [(&json!("cy"), &json!("bo"), &json!(false))]);
+
+    let path = "/tokens/revoke";
+    let mistyped = world
+        .refused("POST", path, json!({ "made_by": "boo" }))
+        .await;
+    assert_eq!(mistyped, (404, "resource_not_found".to_owned()));
+    let revoked = world.done("POST", path, json!({ "made_by": "bo" })).await;
+    assert_eq!(revoked[0]["name"], "cy");
+    let token = cy["data"]["token"].as_str().unwrap();
+    assert_eq!(
+        world.ask("GET", "/tokens", token, None).await.status(),
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test]
 async fn a_triggered_event_is_a_real_transaction_with_a_timeline() {
     let world = World::new().await;
     let path = format!("/apps/{}/trigger", world.app());

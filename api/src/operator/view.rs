@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use switchyard_engine::access::{
-    Account, App, AppSettings, Connection, ConnectionLimits, ListedKey, OperatorToken,
+    Access, Account, App, AppSettings, Connection, ConnectionLimits, ListedKey, OperatorToken,
     RetryProfile, Webhook,
 };
 use switchyard_engine::clock::Timestamp;
@@ -108,17 +108,24 @@ pub struct TokenView<'a> {
     id: OperatorTokenId,
     name: &'a str,
     shown_as: String,
+    /// Name of the token that created it; null: the engine did, in development mode.
+    made_by: Option<&'a str>,
+    /// Whether that token still exists; null without one.
+    maker_exists: Option<bool>,
     created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
 }
 
 impl<'a> TokenView<'a> {
-    pub fn new(token: &'a OperatorToken, secret: Option<&'a str>) -> Self {
+    pub fn new(access: &Access, token: &'a OperatorToken, secret: Option<&'a str>) -> Self {
+        let maker = token.made_by.as_ref();
         Self {
             id: token.id,
             name: &token.name,
             shown_as: format!("{}…{}", token.prefix, token.last_four),
+            made_by: maker.map(|maker| maker.name.as_str()),
+            maker_exists: maker.map(|_| !access.has_lost_its_maker(token)),
             created_at: iso(token.created_at),
             token: secret,
         }

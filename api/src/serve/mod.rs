@@ -343,6 +343,7 @@ async fn start_engine(
     let hold = Hold::open(store.clone(), clock.clone(), reasons).await?;
     let options = access_options(settings);
     let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options).await?;
+    warn_of_tokens_without_maker(&access);
     let keys = match settings.development {
         true => Some(development::seed(&access, settings).await?),
         false => None,
@@ -361,6 +362,16 @@ async fn start_engine(
         settings: engine_settings(settings),
     })?;
     Ok((engine, keys, folder))
+}
+
+/// Tokens stay valid when the token that created them is deleted or leaves the settings.
+fn warn_of_tokens_without_maker(access: &Access) {
+    let mut tokens = access.operator_tokens();
+    tokens.retain(|token| access.has_lost_its_maker(token));
+    let names: Vec<_> = tokens.iter().map(|token| token.name.as_str()).collect();
+    if !names.is_empty() {
+        tracing::warn!(tokens = ?names, "operator tokens outlive the token that created them");
+    }
 }
 
 /// The exchange rates, and where they are fetched.

@@ -46,7 +46,7 @@ pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};
 pub use self::operator_token::{
-    NewOperatorToken, Operator, OperatorToken, SettingsToken, make_for_settings,
+    NewOperatorToken, Operator, OperatorToken, SettingsToken, TokenMaker, make_for_settings,
 };
 pub use self::rate_limit::{Rate, Scope as RateScope, WINDOW as RATE_LIMIT_WINDOW};
 pub use self::reseal::{Resealed, reseal};

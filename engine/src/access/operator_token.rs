@@ -24,7 +24,18 @@ pub struct OperatorToken {
     pub hash: Fingerprint,
     /// See [`Operator::origin`].
     pub origin: String,
+    /// `None`: the engine made it, in development mode.
+    #[serde(default)]
+    pub made_by: Option<TokenMaker>,
     pub created_at: Timestamp,
+}
+
+/// Token with which another one was created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenMaker {
+    pub name: String,
+    /// Tells it from a later token of the same name.
+    pub hash: Fingerprint,
 }
 
 /// An operator's token that was just made, with the one look at it that there is.
@@ -103,16 +114,34 @@ impl Access {
 
     /// An origin that was taken out of the settings, or deleted, proves nothing any more: empty.
     fn live_origin(&self, set: &Set, origin: &str) -> String {
-        let mut of_settings = self.0.options.operator_tokens.iter();
-        let is_live = of_settings.any(|token| token.hash.to_string() == origin)
-            || set
-                .tokens
-                .values()
-                .any(|token| token.hash.to_string() == origin);
+        let hash = Fingerprint::from_hex(origin);
+        let is_live = hash.is_some_and(|hash| self.is_token(set, hash));
         if is_live {
             origin.to_owned()
         } else {
             String::new()
+        }
+    }
+
+    /// Whether the settings name a token with this hash, or the store has one.
+    fn is_token(&self, set: &Set, hash: Fingerprint) -> bool {
+        let mut of_settings = self.0.options.operator_tokens.iter();
+        of_settings.any(|token| token.hash == hash)
+            || set.tokens.values().any(|token| token.hash == hash)
+    }
+
+    /// Whether the token that created this one was deleted, or taken out of the settings.
+    pub fn has_lost_its_maker(&self, token: &OperatorToken) -> bool {
+        let maker = token.made_by.as_ref();
+        maker.is_some_and(|maker| !self.is_token(&self.set(), maker.hash))
+    }
+
+    /// Hash of the token that `operator` showed.
+    fn hash_of(&self, operator: &Operator) -> Option<Fingerprint> {
+        match operator.token {
+            Some(id) => self.set().tokens.get(&id).map(|token| token.hash),
+            // A token of the settings is its own origin.
+            None => Fingerprint::from_hex(&operator.origin),
         }
     }
 
@@ -140,6 +169,7 @@ impl Access {
         text::name("name", name)?;
         let gate = self.gate().await;
         self.check_token_name(name)?;
+        let made_by = by.map(|by| self.maker(by)).transpose()?;
         let now = self.0.clock.now();
         let made = token::make(TokenForm::Operator, self.service_code(), &self.0.ids);
         let token = Arc::new(OperatorToken {
@@ -149,6 +179,7 @@ impl Access {
             last_four: made.last_four,
             origin: by.map_or_else(|| made.hash.to_string(), |by| by.origin.clone()),
             hash: made.hash,
+            made_by,
             created_at: now,
         });
         let mut batch = Batch::new();
@@ -161,6 +192,14 @@ impl Access {
         Ok(NewOperatorToken {
             token,
             secret: made.token,
+        })
+    }
+
+    fn maker(&self, operator: &Operator) -> Result<TokenMaker, AccessError> {
+        let gone = || AccessError::not_found("operator token", &operator.name);
+        Ok(TokenMaker {
+            name: operator.name.clone(),
+            hash: self.hash_of(operator).ok_or_else(gone)?,
         })
     }
 
@@ -198,6 +237,51 @@ impl Access {
         })
         .await
     }
+
+    /// Deletes the tokens that a token of this name created, and those that were created with them,
+    /// in one commit. Returns them.
+    ///
+    /// # Errors
+    /// When there are none: the name may be mistyped.
+    pub async fn revoke_tokens_made_by(
+        &self,
+        name: &str,
+    ) -> Result<Vec<Arc<OperatorToken>>, AccessError> {
+        let gate = self.gate().await;
+        let revoked = descendants(self.operator_tokens(), name);
+        if revoked.is_empty() {
+            return Err(AccessError::not_found("operator token made by", name));
+        }
+        let ids: Vec<_> = revoked.iter().map(|token| token.id).collect();
+        let mut batch = Batch::new();
+        for id in &ids {
+            rows::delete(&mut batch, Kind::OperatorToken, *id);
+        }
+        gate.commit(batch, move |set| {
+            for id in ids {
+                set.tokens.remove(&id);
+            }
+        })
+        .await?;
+        Ok(revoked)
+    }
+}
+
+/// The tokens that `maker` created, those that these created, and so on.
+fn descendants(mut tokens: Vec<Arc<OperatorToken>>, maker: &str) -> Vec<Arc<OperatorToken>> {
+    let mut makers = vec![maker.trim().to_lowercase()];
+    let mut found = Vec::new();
+    while let Some(maker) = makers.pop() {
+        let is_child = |token: &Arc<OperatorToken>| {
+            let by = token.made_by.as_ref();
+            by.is_some_and(|by| by.name.to_lowercase() == maker)
+        };
+        let (children, rest): (Vec<_>, Vec<_>) = tokens.into_iter().partition(is_child);
+        tokens = rest;
+        makers.extend(children.iter().map(|token| token.name.to_lowercase()));
+        found.extend(children);
+    }
+    found
 }
 
 /// The author of changes that the engine makes itself.

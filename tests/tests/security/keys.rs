@@ -2,6 +2,8 @@
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use switchyard_engine::access::make_for_settings;
+use switchyard_engine::ids::Ids;
 use switchyard_tests::{Client, Server, Setup};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -146,5 +148,43 @@ fn on_the_disk(server: &Server, secrets: &[String]) -> anyhow::Result<()> {
         }
     }
     ensure!(files > 0 && is_searched, "what is no secret is found");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_start_warns_of_tokens_whose_maker_left_the_settings() -> anyhow::Result<()> {
+    const TOKENS: &str = "SWITCHYARD_OPERATOR__TOKENS";
+    let mut server = Server::start(Setup::default()).await?;
+    server.stop().await?;
+    server.leave_development()?;
+    let (token, setting) = make_for_settings("switchyard", &Ids::system());
+    server.set(TOKENS, Box::leak(format!("[\"bo:{setting}\"]").into()));
+    server.up().await?;
+    let bo = Client::new(&server.admin_url(), Some(token.expose()));
+    let new = json!({ "name": "night shift" });
+    bo.post("/operator/v1/tokens", &new).await?.expect(201)?;
+    server.stop().await?;
+    let warnings = |server: &Server| {
+        let log = server.log();
+        let told = log
+            .lines()
+            .filter(|line| line.contains("operator tokens outlive"));
+        told.filter(|line| line.contains("night shift")).count()
+    };
+    assert_eq!(warnings(&server), 0);
+
+    server.set(TOKENS, "[]");
+    server.up().await?;
+    assert_eq!(warnings(&server), 1, "{}", server.log());
+    let revocation = json!({ "made_by": "bo" });
+    let path = "/operator/v1/tokens/revoke";
+    server
+        .operator()
+        .post(path, &revocation)
+        .await?
+        .expect(200)?;
+    server.stop().await?;
+    server.up().await?;
+    assert_eq!(warnings(&server), 1, "{}", server.log());
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::secret::Secret;
 
 #[tokio::test]
 async fn a_key_opens_its_app_in_its_environment_and_survives_a_restart() {
@@ -361,6 +362,67 @@ async fn each_operator_token_has_a_name_of_its_own_and_the_origin_of_the_one_tha
     later.operator_tokens[0].name = "cy".to_owned();
     let refused = load(later).await.err().unwrap().to_string();
     assert!(refused.contains("choose another name"), "{refused}");
+}
+
+#[tokio::test]
+async fn tokens_without_the_one_that_made_them_are_found_and_revoked_with_all_that_they_made() {
+    let world = World::new().await;
+    let load = async |tokens: &[&String]| {
+        let named = tokens
+            .iter()
+            .map(|text| SettingsToken::parse(text).unwrap());
+        let options = Options {
+            operator_tokens: named.collect(),
+            ..Options::default()
+        };
+        let vault = Vault::new(&world.master, Ids::system());
+        let (store, clock) = (world.store.clone(), world.clock.clone());
+        Access::load(store, vault, clock, Ids::system(), options)
+            .await
+            .unwrap()
+    };
+    let (secret, hash) = make_for_settings("switchyard", &Ids::system());
+    let ada_in_settings = format!("ada:{hash}");
+    let (other, hash) = make_for_settings("switchyard", &Ids::system());
+    let dee_in_settings = format!("dee:{hash}");
+    let access = load(&[&ada_in_settings, &dee_in_settings]).await;
+    let create = async |access: &Access, name: &str, by: &Secret<String>| {
+        let by = access.authenticate_operator(by.expose()).unwrap();
+        let made = access.create_operator_token(name, Some(&by)).await.unwrap();
+        assert_eq!(made.token.made_by.as_ref().unwrap().name, by.name);
+        made.secret
+    };
+    let bo = create(&access, "bo", &secret).await;
+    create(&access, "cy", &bo).await;
+    create(&access, "eve", &other).await;
+    let lost = |access: &Access| {
+        let tokens = access.operator_tokens();
+        let lost = tokens
+            .iter()
+            .filter(|token| access.has_lost_its_maker(token));
+        lost.map(|token| token.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(lost(&access), Vec::<String>::new());
+
+    // Another token of the same name is not the one that made them.
+    let (_, hash) = make_for_settings("switchyard", &Ids::system());
+    let access = load(&[&format!("ada:{hash}"), &dee_in_settings]).await;
+    assert_eq!(lost(&access), ["bo"]);
+    assert!(access.authenticate_operator(bo.expose()).is_ok());
+    let unknown = access.revoke_tokens_made_by("adda").await.unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "there is no operator token made by adda"
+    );
+    let revoked = access.revoke_tokens_made_by(" Ada ").await.unwrap();
+    let names: Vec<_> = revoked.iter().map(|token| token.name.as_str()).collect();
+    assert_eq!(names, ["bo", "cy"]);
+    for access in [access, load(&[&dee_in_settings]).await] {
+        assert!(access.authenticate_operator(bo.expose()).is_err());
+        let left = access.operator_tokens();
+        let left: Vec<_> = left.iter().map(|token| token.name.as_str()).collect();
+        assert_eq!(left, ["eve"]);
+    }
 }
 
 #[test]
