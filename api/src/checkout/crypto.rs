@@ -2,6 +2,7 @@
 //! the time that is left, and a QR code of each form that wallets read.
 
 use switchyard_engine::clock::Timestamp;
+use switchyard_engine::language::Language as Written;
 use switchyard_engine::transaction::PayerAction;
 
 use super::action::{Link, Qr, drawn, is_late, is_wallet_address, sends_until};
@@ -11,7 +12,8 @@ pub struct CryptoView {
     pub address: String,
     /// The network, as the gateway names it.
     pub chain: String,
-    /// A decimal, without its unit.
+    /// A decimal with a point, without its unit: wallets take no other form, so every language has
+    /// the same. Sentences have it as their language writes it.
     pub amount: String,
     /// The coin's symbol; empty when the gateway names none.
     pub unit: String,
@@ -49,7 +51,8 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     let (unit, contract) = coin(token.as_deref().unwrap_or_default());
     let ends_at = sends_until(action);
     let is_late = is_late(scene, action);
-    let whole = format!("{amount} {unit}");
+    let language = scene.visitor.language.written();
+    let whole = format!("{}\u{a0}{unit}", written(amount, language));
     let values = [("amount", whole.trim_end()), ("chain", chain.as_str())];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
     let qrs = codes.into_iter().filter(|(name, text)| {
@@ -83,6 +86,31 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         unit: unit.to_owned(),
         contract: contract.map(str::to_owned),
     })
+}
+
+/// The amount of a coin as `language` writes it. Text that is no decimal stays as it is.
+fn written(amount: &str, language: Written) -> String {
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(fraction) {
+        return amount.to_owned();
+    }
+    let (between, point) = match language {
+        Written::En => (",", "."),
+        Written::Fr => ("\u{202f}", ","),
+    };
+    let mut text = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            text += between;
+        }
+        text.push(digit);
+    }
+    if !fraction.is_empty() {
+        text += point;
+        text += fraction;
+    }
+    text
 }
 
 /// Symbol and contract of `USDC (0x…)`.
@@ -121,13 +149,41 @@ mod tests {
     }
 
     #[test]
+    fn sentences_write_the_amount_as_their_language_does_and_the_field_as_wallets_do() {
+        for (language, sentence) in [
+            (Language::English, "12.5\u{a0}USDC"),
+            (Language::French, "12,5\u{a0}USDC"),
+        ] {
+            let scene = samples::scene(samples::waiting(None), language);
+            let view = view(&scene, &samples::crypto(None)).unwrap();
+            assert!(view.warnings[1].contains(sentence), "{:?}", view.warnings);
+            assert_eq!(view.amount, "12.5");
+        }
+        for (amount, english, french) in [
+            ("0.000012", "0.000012", "0,000012"),
+            ("1234567.5", "1,234,567.5", "1\u{202f}234\u{202f}567,5"),
+            ("123", "123", "123"),
+            ("1000", "1,000", "1\u{202f}000"),
+            ("12.", "12", "12"),
+            ("about 3.5", "about 3.5", "about 3.5"),
+            (".5", ".5", ".5"),
+            ("", "", ""),
+        ] {
+            assert_eq!(written(amount, Written::En), english);
+            assert_eq!(written(amount, Written::Fr), french);
+        }
+    }
+
+    #[test]
     fn the_plain_address_has_a_code_of_its_own_beside_the_wallet_link() {
         let view = sent_by(None);
         assert_eq!(view.qrs.len(), 2);
         assert_eq!(view.qrs[0].caption, "Address only");
         let drawn = crate::checkout::qr::svg(&view.address, "Address only").unwrap();
         assert_eq!(view.qrs[0].svg, drawn);
-        assert!(view.warnings[1].contains("12.5 USDC") && view.warnings[1].contains("Ethereum"));
+        assert!(
+            view.warnings[1].contains("12.5\u{a0}USDC") && view.warnings[1].contains("Ethereum")
+        );
     }
 
     #[test]
