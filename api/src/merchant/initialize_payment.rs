@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use super::guard::AnyKey;
 use super::initialize::{Initialization, initialize};
+use super::missing::{self, Missing};
 use super::render::payment::checkout_url;
 use super::schema::{InitializePayment, InitializePaymentRefusals};
 use super::{fields, request};
@@ -227,17 +228,18 @@ fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
             .at("amount")
             .into();
     }
-    let enabled = engine.enabled_currencies(caller.app.id, caller.environment, Kind::Payment);
-    let codes: Vec<&str> = enabled.into_iter().map(Currency::code).collect();
-    let hint = if codes.is_empty() {
-        "No payment method is enabled for this app in this environment.".to_owned()
-    } else {
-        format!("Enabled currencies: {}.", codes.join(", "))
-    };
     let currency = new.amount.currency();
     let message = format!("No payment methods enabled for this currency ({currency})");
-    Problem::new(ErrorCode::NoMethodEnabled, message)
-        .at("currency")
-        .hint(hint)
-        .into()
+    let problem = match missing::find(engine, caller, Kind::Payment) {
+        Some(Missing { reason, hint }) => {
+            Problem::new(ErrorCode::NoMethodEnabled, format!("{message}: {reason}")).hint(hint)
+        }
+        None => {
+            let enabled = engine.enabled_currencies(app, environment, Kind::Payment);
+            let codes: Vec<&str> = enabled.into_iter().map(Currency::code).collect();
+            let hint = format!("Enabled currencies: {}.", codes.join(", "));
+            Problem::new(ErrorCode::NoMethodEnabled, message).hint(hint)
+        }
+    };
+    problem.at("currency").into()
 }

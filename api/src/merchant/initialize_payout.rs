@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::guard::PayoutKey;
 use super::initialize::{Initialization, initialize};
 use super::initialize_payment::method_unavailable;
+use super::missing::{self, Missing};
 use super::schema::{InitializePayout, InitializePayoutRefusals};
 use super::{fields, request};
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -89,10 +90,14 @@ impl Initialization for NewPayout {
                 .into());
         }
         let message = format!("No gateway serves the payout method {} now", self.method);
-        let problem = Problem::new(ErrorCode::MethodNotEnabled, message).at("method");
-        Err(problem
-            .hint("Add a connection that serves it to this app, or use another method.")
-            .into())
+        let problem = match missing::find(engine, caller, Kind::Payout) {
+            Some(Missing { reason, hint }) => {
+                Problem::new(ErrorCode::MethodNotEnabled, format!("{message}: {reason}")).hint(hint)
+            }
+            None => Problem::new(ErrorCode::MethodNotEnabled, message)
+                .hint("Add a connection that serves it to this app, or use another method."),
+        };
+        Err(problem.at("method").into())
     }
 
     fn fields(&self) -> Vec<(String, String)> {

@@ -13,6 +13,7 @@ mod list;
 mod list_payments;
 mod list_payouts;
 mod lookup;
+mod missing;
 mod process_payment;
 pub mod render;
 mod request;

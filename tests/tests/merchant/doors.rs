@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
-use switchyard_engine::access::{KeyKind, NewApp};
+use switchyard_engine::access::{ConnectionChange, KeyKind, NewApp, NewConnection};
 use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
 
@@ -241,9 +241,10 @@ async fn live_takes_nothing_that_no_gateway_of_its_own_serves() -> anyhow::Resul
     );
     assert_eq!(
         reply.body["message"],
-        "No payment methods enabled for this currency (USD)"
+        "No payment methods enabled for this currency (USD): this app has no connection in live"
     );
-    assert!(reply.body["errors"][0]["hint"].is_string());
+    let hint = reply.body["errors"][0]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("switchyard connections create"), "{hint}");
     let body = switchyard_tests::merchant::payout(switchyard_tests::PAYS);
     let reply = merchant
         .post_with("/v1/payouts/initialize", &body, &[("authorization", &live)])
@@ -252,5 +253,50 @@ async fn live_takes_nothing_that_no_gateway_of_its_own_serves() -> anyhow::Resul
         reply.refusal(),
         (422, vec!["method_not_enabled method".to_owned()])
     );
+    let message = reply.body["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("this app has no connection in live"),
+        "{message}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_without_a_method_is_told_whether_connections_are_missing_or_disabled()
+-> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let access = &merchant.bench.engine.access;
+    let live = format!("Bearer {}", merchant.live());
+    let message = async || {
+        let headers = [("authorization", live.as_str())];
+        let (path, body) = ("/v1/payments/initialize", payment());
+        let reply = merchant.post_with(path, &body, &headers).await?;
+        anyhow::Ok(
+            reply.body["message"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    };
+    let connection = NewConnection {
+        app: merchant.bench.keys.app,
+        environment: Environment::Live,
+        gateway: "gone".to_owned(),
+        account_name: "Main".to_owned(),
+        methods: None,
+        config: json!({}),
+    };
+    let connection = access.create_connection(connection).await?;
+    let not_loaded = message().await?;
+    let reason = "no gateway of this app's connections in live is loaded";
+    assert!(not_loaded.ends_with(reason), "{not_loaded}");
+    let disabled = ConnectionChange {
+        is_enabled: Some(false),
+        ..ConnectionChange::default()
+    };
+    access.update_connection(connection.id, disabled).await?;
+    let disabled = message().await?;
+    let reason = "all connections of this app in live are disabled";
+    assert!(disabled.ends_with(reason), "{disabled}");
     Ok(())
 }
