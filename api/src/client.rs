@@ -88,6 +88,7 @@ const USER_AGENT_BYTES: usize = 512;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geoip::{self, GeoIp};
 
     fn request(headers: &[(&'static str, &'static str)]) -> (HeaderMap, Extensions) {
         let mut extensions = Extensions::new();
@@ -115,6 +116,43 @@ mod tests {
             (unknown.ip.as_deref(), unknown.country),
             (Some("9.9.9.9"), None)
         );
+    }
+
+    #[test]
+    fn without_a_header_the_country_is_that_of_the_address_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("countries.mmdb");
+        let networks = [
+            ("::41.85.0.0/112", Some("BJ")),
+            ("::9.0.0.0/104", Some("US")),
+            ("::203.0.113.0/120", Some("T1")),
+        ];
+        geoip::tests::write(&path, &networks);
+        let settings = HttpSettings {
+            client_address_header: Some("x-address".to_owned()),
+            client_country_header: Some("x-country".to_owned()),
+            geoip: Some(GeoIp::open(&path).unwrap()),
+            ..HttpSettings::default()
+        };
+        for (headers, country) in [
+            (&[][..], Some("US")),
+            (&[("x-address", "41.85.1.2")], Some("BJ")),
+            (
+                &[("x-address", "41.85.1.2"), ("x-country", "CI")],
+                Some("CI"),
+            ),
+            // A header or a file that names no country leaves the question open.
+            (
+                &[("x-address", "41.85.1.2"), ("x-country", "XX")],
+                Some("BJ"),
+            ),
+            (&[("x-address", "203.0.113.7")], None),
+            (&[("x-address", "198.51.100.7")], None),
+        ] {
+            let (headers, extensions) = request(headers);
+            let known = context(&settings, &headers, &extensions);
+            assert_eq!(known.country.as_deref(), country);
+        }
     }
 
     #[test]
