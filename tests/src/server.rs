@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -190,6 +191,28 @@ impl Server {
             self.log()
         );
         Ok(())
+    }
+
+    /// Runs a command of the program as the operator of this installation; answers its JSON.
+    ///
+    /// # Errors
+    /// When it fails, with what it printed.
+    pub async fn command(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        let mut command = Command::new(stage()?.join("switchyard"));
+        let settings = self.setup.settings.iter();
+        let done = command
+            .args(arguments)
+            .arg("--json")
+            .envs(settings.map(|(name, value)| (name, value)))
+            .env("SWITCHYARD_DATA__DIR", self.data())
+            .env("SWITCHYARD_URL", self.admin_url())
+            .env("SWITCHYARD_TOKEN", &self.dev.operator_token)
+            .stdin(Stdio::null())
+            .output()
+            .await?;
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        ensure!(done.status.success(), "{arguments:?}: {said}");
+        serde_json::from_slice(&done.stdout).context(said)
     }
 
     /// The process, as long as it runs.

@@ -6,21 +6,11 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use switchyard_tests::client::{Client, payment};
-use switchyard_tests::server::{Server, Setup, stage};
-use tokio::process::Command;
+use switchyard_tests::server::{Server, Setup};
 
 /// Runs `switchyard store` on the data folder of a server; answers its JSON.
 async fn store(server: &Server, arguments: &[&str]) -> anyhow::Result<Value> {
-    let done = Command::new(stage()?.join("switchyard"))
-        .arg("store")
-        .args(arguments)
-        .args(["--json", "--data"])
-        .arg(server.data())
-        .output()
-        .await?;
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    ensure!(done.status.success(), "store {arguments:?}: {said}");
-    serde_json::from_slice(&done.stdout).context(said)
+    server.command(&[&["store"], arguments].concat()).await
 }
 
 /// Makes payments one after the other until `ends` is there; answers their ids.

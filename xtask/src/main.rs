@@ -6,7 +6,7 @@
 //! - `model` explores every history of one payment or payout, up to a bound;
 //! - `mutants` changes the core's rules one at a time, and counts what the tests find;
 //! - `bench` measures speed and size;
-//! - `sweep` kills the real program under load, and counts what is lost and doubled;
+//! - `sweep` kills the real program under load, or restores backups of it, and counts the losses;
 //! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
 //! - `sbom` writes the bill of materials;
 //! - `gateway` begins a new gateway, and checks one that is built;

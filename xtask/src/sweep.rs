@@ -1,16 +1,21 @@
-//! `cargo xtask sweep`: kills the real program under load, and prints what the provider's books say.
+//! `cargo xtask sweep`: kills the real program under load, or restores backups of it, and prints
+//! the figures by the provider's books.
 
 use clap::Args;
 
 use crate::run::{cargo, must, program, target};
 use crate::stage::Stage;
 
-/// Kill the real program again and again under load; fails when anything is lost or doubled, by the books
+/// Kill the real program again and again under load, or restore backups of it; fails when anything
+/// is lost or doubled, by the books
 #[derive(Args)]
 pub struct Sweep {
     /// How often
     #[arg(long, default_value_t = 200)]
     kills: u32,
+    /// Kill once after each of so many backups, restore the backup and release the hold, instead
+    #[arg(long, conflicts_with = "kills")]
+    restores: Option<u32>,
     /// Orders a second: payments through the page and payouts, half and half
     #[arg(long, default_value_t = 200)]
     rate: u32,
@@ -29,7 +34,11 @@ impl Sweep {
         must(cargo().args(["build", "--workspace"]))?;
         let mut sweep = program(target().join("debug/sweep"));
         sweep.env("SWITCHYARD_STAGE", staged.folder);
-        sweep.args([self.kills.to_string(), self.rate.to_string()]);
+        let (what, times) = match self.restores {
+            Some(restores) => ("restores", restores),
+            None => ("kills", self.kills),
+        };
+        sweep.args([what, &times.to_string(), &self.rate.to_string()]);
         must(&mut sweep)
     }
 }

@@ -87,18 +87,26 @@ impl Order<'_> {
             return Ok(Outcome::unknown("the provider failed"));
         }
         let answer: Answer = answer.json()?;
-        Ok(match answer.status.as_str() {
-            "paid" => Outcome::succeeded(self.amount),
-            "waits" => Outcome::pending(),
-            "busy" => {
-                Outcome::declined(DeclineReason::LimitExceeded, "Too much today.").and_retryable()
-            }
-            "sick" => Outcome::declined(DeclineReason::ProviderUnavailable, "Out of order.")
-                .and_retryable(),
-            "no" => Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money."),
-            other => return Err(Fault::provider(format!("it says {other}"))),
-        })
+        match answer.status.as_str() {
+            "paid" => Ok(Outcome::succeeded(self.amount)),
+            "waits" => Ok(Outcome::pending()),
+            other => declined(other),
+        }
     }
+}
+
+/// The outcome of a charge that the provider declined with this word.
+fn declined(word: &str) -> Result<Outcome, Fault> {
+    Ok(match word {
+        "busy" => {
+            Outcome::declined(DeclineReason::LimitExceeded, "Too much today.").and_retryable()
+        }
+        "sick" => {
+            Outcome::declined(DeclineReason::ProviderUnavailable, "Out of order.").and_retryable()
+        }
+        "no" => Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money."),
+        other => return Err(Fault::provider(format!("it says {other}"))),
+    })
 }
 
 impl Gateway for Programmable {
@@ -129,6 +137,7 @@ impl Gateway for Programmable {
         Ok(match answer.status {
             200 => Outcome::succeeded(&ask.amount),
             TOO_EARLY => Outcome::pending(),
+            DECLINED => declined(&answer.json::<Answer>()?.status)?,
             _ => Outcome::NotFound {
                 why: "there is no such charge".into(),
             },
@@ -166,6 +175,8 @@ fn signed(key: Option<String>, body: &[u8]) -> Option<String> {
 
 gateway!(Programmable);
 
+/// Status of the provider about a charge that it declined.
+const DECLINED: u16 = 402;
 /// What the provider answers about a charge that has not ended.
 const TOO_EARLY: u16 = 425;
 /// Unless the connection says otherwise.

@@ -1,27 +1,29 @@
-//! `cargo xtask sweep`: kills the real program under load as often as told, and prints what the books say.
+//! `cargo xtask sweep`: kills the real program under load, or restores backups of it, and prints
+//! the figures by the provider's books.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use switchyard_tests::sweep::{Broken, Figures, Sweep, run};
+use switchyard_tests::sweep::restores::{self, Restores};
+use switchyard_tests::sweep::{Broken, Sweep, run};
 
 /// How soon after a start the program has to be at work on what was open when it died.
 const RESUMES_WITHIN: Duration = Duration::from_secs(10);
 
+/// How much longer than without a backup 99 of 100 answers may take during one.
+const SLOWDOWN_LIMIT: f64 = 3.0;
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
+    let what = arguments.next();
     let mut number = || arguments.next().and_then(|given| given.parse().ok());
-    let (Some(kills), Some(rate)) = (number(), number()) else {
-        eprintln!("usage: sweep <kills> <orders a second>");
+    let (Some(what), Some(times), Some(rate)) = (what, number(), number()) else {
+        eprintln!("usage: sweep kills|restores <how often> <orders a second>");
         return ExitCode::FAILURE;
     };
-    let sweep = Sweep {
-        kills,
-        rate,
-        resumes_within: RESUMES_WITHIN,
-    };
-    match sweep_with_its_gateway(sweep).await {
+    match sweep(&what, times, rate).await {
         Ok(figures) => {
             println!("{figures}");
             ExitCode::SUCCESS
@@ -38,8 +40,22 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The gateway was built beside this program.
-async fn sweep_with_its_gateway(sweep: Sweep) -> anyhow::Result<Figures> {
+async fn sweep(what: &str, times: u32, rate: u32) -> anyhow::Result<Box<dyn Display>> {
+    // The gateway was built beside this program.
     let programmable = std::env::current_exe()?.with_file_name("libgateway_programmable.so");
-    run(sweep, &programmable).await
+    let kills = Sweep {
+        kills: times,
+        rate,
+        resumes_within: RESUMES_WITHIN,
+    };
+    let restores = Restores {
+        restores: times,
+        rate,
+        slowdown_limit: Some(SLOWDOWN_LIMIT),
+    };
+    Ok(match what {
+        "kills" => Box::new(run(kills, &programmable).await?),
+        "restores" => Box::new(restores::run(restores, &programmable).await?),
+        other => anyhow::bail!("no sweep of {other}"),
+    })
 }

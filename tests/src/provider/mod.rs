@@ -71,6 +71,8 @@ struct Desk {
     doubles: bool,
     /// References that were taken and have not ended.
     waiting: BTreeSet<String>,
+    /// References that were declined, with the word for it.
+    declined: BTreeMap<String, String>,
     /// Answers that are held may go.
     is_let_go: watch::Sender<bool>,
     /// Where callbacks go; none: there are none.
@@ -189,6 +191,9 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
         if word == "waits" || is_called_about(&word) {
             desk.waiting.insert(text("reference"));
         }
+        if matches!(&*word, "busy" | "sick" | "no") {
+            desk.declined.insert(text("reference"), word.clone());
+        }
         let times = 1 + u32::from(word == "ok" && std::mem::take(&mut desk.doubles));
         let entry = desk.books.entry(text("reference"));
         let entry = entry.or_insert_with(|| Entry {
@@ -230,31 +235,35 @@ fn said(status: &str) -> Response {
     Json(json!({ "status": status })).into_response()
 }
 
-async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> StatusCode {
+async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> Response {
     let answer = {
         let mut desk = lock(&desk);
         let (hangs, waits) = (desk.hangs, desk.waiting.contains(&reference));
+        let declined = desk.declined.get(&reference).cloned();
         match desk.books.get_mut(&reference) {
             None => {
                 desk.in_vain.insert(reference);
-                Some(StatusCode::NOT_FOUND)
+                Some(StatusCode::NOT_FOUND.into_response())
             }
             Some(entry) => {
                 entry.queries += 1;
                 let (slot, moved) = (entry.slot, entry.charges > 0);
                 let transaction = entry.transaction.clone();
                 desk.heard.push((Instant::now(), transaction));
-                let known = match (moved, waits) {
-                    (true, _) => StatusCode::OK,
-                    (false, true) => StatusCode::TOO_EARLY,
-                    (false, false) => StatusCode::NOT_FOUND,
+                let known = match (moved, waits, declined) {
+                    (true, ..) => StatusCode::OK.into_response(),
+                    (false, true, _) => StatusCode::TOO_EARLY.into_response(),
+                    (false, false, Some(word)) => {
+                        (StatusCode::PAYMENT_REQUIRED, said(&word)).into_response()
+                    }
+                    (false, false, None) => StatusCode::NOT_FOUND.into_response(),
                 };
                 (hangs != Some(slot)).then_some(known)
             }
         }
     };
     match answer {
-        Some(status) => status,
+        Some(answer) => answer,
         None => std::future::pending().await,
     }
 }

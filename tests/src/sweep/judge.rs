@@ -160,7 +160,7 @@ fn has_waited(first: &Told, last: &Told) -> bool {
     is_done || followed >= tried.plus(WAITS_FOR_THE_FIRST)
 }
 
-fn panics(site: &Site) -> Vec<String> {
+pub(super) fn panics(site: &Site) -> Vec<String> {
     let log = site.server.log();
     let lines = log.lines().filter(|line| line.contains("panicked at"));
     lines.map(str::to_owned).collect()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::client::{Answer, Client, HttpError, payment, payout};
 use crate::{PAYS, eventually};
@@ -65,6 +65,8 @@ pub struct Told {
     /// Orders that nobody answered, or that were put off: they are sent again with the same key.
     pub again: VecDeque<Order>,
     pub counts: Counts,
+    /// When each order was sent that was answered 201, and how long its answer took.
+    pub answered: Vec<(Instant, Duration)>,
     /// What no client should ever see.
     pub broken: Vec<String>,
 }
@@ -128,6 +130,8 @@ impl Order {
 pub struct Load {
     merchant: Client,
     payer: Client,
+    /// The number before that of the first order.
+    before_first: u64,
     told: Arc<Mutex<Told>>,
     stop: Arc<AtomicBool>,
 }
@@ -137,8 +141,17 @@ impl Load {
         Self {
             merchant,
             payer,
+            before_first: 0,
             told: Arc::default(),
             stop: Arc::default(),
+        }
+    }
+
+    /// The numbers of its orders begin after this one, so that another load has used other keys.
+    pub(super) fn numbered_after(self, before_first: u64) -> Self {
+        Self {
+            before_first,
+            ..self
         }
     }
 
@@ -156,7 +169,7 @@ impl Load {
         let mut turns = JoinSet::new();
         let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
         tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        let mut next = 0;
+        let mut next = self.before_first;
         loop {
             tick.tick().await;
             while let Some(ended) = turns.try_join_next() {
@@ -237,12 +250,28 @@ impl Load {
     async fn place(&self, order: Order) {
         let (path, body) = order.path_and_body();
         let key = format!("order-{}", order.number);
+        let sent = Instant::now();
         let answer = self.merchant.post_keyed(path, &body, &key).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status == 201) {
+            self.told().answered.push((sent, sent.elapsed()));
+        }
         let id = match self.read(order, answer) {
             Some(id) if order.fate() != Fate::Initiated && !order.is_payout() => id,
             _ => return,
         };
         self.come_to_pay(id).await;
+    }
+
+    /// Sends the order of a promise again, with the same key: the id in its answer.
+    pub(super) async fn repeats(&self, promise: Promise) -> anyhow::Result<String> {
+        let order = Order {
+            number: promise.order,
+            may_be_known: true,
+        };
+        let (path, body) = order.path_and_body();
+        let key = format!("order-{}", order.number);
+        let answer = self.merchant.post_keyed(path, &body, &key).await?;
+        Ok(answer.expect(201)?.data("id")?.to_owned())
     }
 
     /// The transaction's id, when there is one.

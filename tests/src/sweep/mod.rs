@@ -1,4 +1,5 @@
-//! The real program under load, killed again and again, and what the books of its provider say afterwards.
+//! The real program under load, killed again and again, and what the books of its provider say
+//! afterwards. [`restores`] does the same with backups.
 //!
 //! Merchants order payments and payouts at a steady rate, whatever becomes of the program; payers go through the page's forms. The
 //! provider, the merchants' inbox and the load live in this process, which nobody kills. What has to hold in the end is in
@@ -15,6 +16,7 @@ mod load;
 mod operator;
 mod promises;
 mod rest;
+pub mod restores;
 pub mod site;
 
 pub use faults::through;

@@ -60,6 +60,14 @@ pub enum Rule {
     EndAsWithoutFaults,
     /// Everything ends that somebody goes on with.
     NothingStuck,
+    /// No submission between a restore and its release.
+    HeldSendsNothing,
+    /// The report after a restore names the span of every lost transaction.
+    LostSpanIsNamed,
+    /// An idempotency key from before a backup is known after its restore.
+    KeyIsKnown,
+    /// Answers take at most a few times as long during a backup.
+    BackupIsQuiet,
     /// What was open is at work again soon after a start.
     ResumedInTime,
     /// No event is missing.
@@ -110,15 +118,9 @@ impl std::error::Error for Broken {}
 /// Every promise that this evidence shows broken.
 pub fn broken(evidence: &Evidence) -> Vec<Break> {
     let mut breaks = Vec::new();
-    for (rule, found) in [
-        (Rule::AnswersRight, &evidence.wrong_answers),
-        (Rule::ResumedInTime, &evidence.late),
-        (Rule::NothingStuck, &evidence.stuck),
-        (Rule::NoPanic, &evidence.panics),
-    ] {
-        breaks.extend(found.iter().map(|what| found_broken(rule, what.clone())));
-    }
-    books(evidence, &mut breaks);
+    listed_breaks(evidence, &mut breaks);
+    submitted_once(evidence, &mut breaks);
+    ordered(evidence, &mut breaks);
     lists(evidence, &mut breaks);
     let moved = moved(&evidence.books);
     for (id, promise) in &evidence.made {
@@ -148,7 +150,7 @@ pub(super) fn found_broken(rule: Rule, what: String) -> Break {
 }
 
 /// By transaction, how often money moved.
-fn moved(books: &Books) -> BTreeMap<&str, u32> {
+pub(super) fn moved(books: &Books) -> BTreeMap<&str, u32> {
     let mut moved = BTreeMap::new();
     for entry in books.values() {
         *moved.entry(entry.transaction.as_str()).or_default() += entry.charges;
@@ -156,12 +158,29 @@ fn moved(books: &Books) -> BTreeMap<&str, u32> {
     moved
 }
 
-fn books(evidence: &Evidence, breaks: &mut Vec<Break>) {
+/// Breaks that were noted when they were observed.
+pub(super) fn listed_breaks(evidence: &Evidence, breaks: &mut Vec<Break>) {
+    for (rule, found) in [
+        (Rule::AnswersRight, &evidence.wrong_answers),
+        (Rule::ResumedInTime, &evidence.late),
+        (Rule::NothingStuck, &evidence.stuck),
+        (Rule::NoPanic, &evidence.panics),
+    ] {
+        breaks.extend(found.iter().map(|what| found_broken(rule, what.clone())));
+    }
+}
+
+pub(super) fn submitted_once(evidence: &Evidence, breaks: &mut Vec<Break>) {
     for (reference, entry) in &evidence.books {
         if entry.requests > 1 {
             let what = format!("{reference} was submitted more than once: {entry:?}");
             breaks.push(found_broken(Rule::NothingDoubled, what));
         }
+    }
+}
+
+fn ordered(evidence: &Evidence, breaks: &mut Vec<Break>) {
+    for (reference, entry) in &evidence.books {
         if !evidence.made.contains_key(&entry.transaction) {
             let what = format!("nobody ordered what {reference} is about: {entry:?}");
             breaks.push(found_broken(Rule::NothingDoubled, what));
@@ -185,7 +204,7 @@ fn lists(evidence: &Evidence, breaks: &mut Vec<Break>) {
     }
 }
 
-fn end(
+pub(super) fn end(
     evidence: &Evidence,
     (id, promise): (&String, Promise),
     (status, moved): (&str, u32),
@@ -213,7 +232,7 @@ fn end(
 }
 
 /// Of what is at rest the first event and the end came, each under one id, in this order, and no other.
-fn webhooks(evidence: &Evidence, id: &str, status: &str, breaks: &mut Vec<Break>) {
+pub(super) fn webhooks(evidence: &Evidence, id: &str, status: &str, breaks: &mut Vec<Break>) {
     let mut found = |rule, what| breaks.push(found_broken(rule, what));
     let kind = kind(id);
     let letter = |end: &str| {

@@ -32,7 +32,7 @@ pub(super) struct Rested {
 }
 
 /// Where a transaction stands of which the merchant has not heard everything.
-enum Stands {
+pub(super) enum Stands {
     /// Nobody knows it.
     Gone,
     /// Only the news of it is under way.
@@ -184,7 +184,7 @@ async fn stand(site: &Site, made: &Made, open: &[String]) -> anyhow::Result<Vec<
     Ok(stand.collect())
 }
 
-fn stands(shown: &Value, unpaid: bool, soon: Timestamp) -> Stands {
+pub(super) fn stands(shown: &Value, unpaid: bool, soon: Timestamp) -> Stands {
     let next = shown["next_action_at"].as_str().and_then(Timestamp::parse);
     match (shown["state"].as_str().unwrap_or_default(), next) {
         ("succeeded" | "failed" | "cancelled", _) => Stands::Told,

@@ -1,0 +1,77 @@
+//! Backups of the real program under load: after each one the program is killed, the backup is
+//! restored in place of the store, and the held program is checked and released, by the steps of
+//! `docs/restore.md`.
+//!
+//! The merchant of the load repeats no order of the lost span, and repeats some from before it. The
+//! promises are in [`verdict`].
+
+mod ends;
+mod hold;
+mod lists;
+mod report;
+mod round;
+mod table;
+mod verdict;
+
+use std::path::Path;
+
+use anyhow::Context;
+use tokio::time::Instant;
+
+pub use self::table::RestoreFigures;
+use super::promises::{Broken, Rule, found_broken};
+use super::{Site, callbacks};
+
+/// How many backups are restored, and under how much load.
+#[derive(Clone, Copy, Debug)]
+pub struct Restores {
+    pub restores: u32,
+    /// Orders a second.
+    pub rate: u32,
+    /// Largest ratio of the 99th percentile of answer times during a backup to that without one;
+    /// `None`: it is printed only.
+    pub slowdown_limit: Option<f64>,
+}
+
+/// Restores of one store before the next one begins empty. Each backup has the rows of the restores
+/// before it.
+const RESTORES_OF_A_STORE: u32 = 5;
+
+/// Backs up, kills, restores and releases the program again and again. `programmable`: the library
+/// of that gateway.
+///
+/// # Errors
+/// [`Broken`], when a promise was broken. Any other error: it could not be found out.
+pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<RestoreFigures> {
+    let began = Instant::now();
+    let mut site = None;
+    let (mut rounds, mut breaks) = (Vec::new(), Vec::new());
+    for number in 0..restores.restores {
+        if number % RESTORES_OF_A_STORE == 0 {
+            site = Some(Site::open(programmable, |_| ()).await?);
+        }
+        let site = site.as_mut().context("a server")?;
+        let began = Instant::now();
+        let round = round::run(site, number, restores.rate)
+            .await
+            .with_context(|| format!("restore {}", number + 1))?;
+        eprintln!("restore {}: {round} ({:.0?})", number + 1, began.elapsed());
+        for found in &round.breaks {
+            eprintln!("broken: {:?}: {}", found.rule, found.what);
+        }
+        breaks.extend(round.breaks.iter().cloned());
+        rounds.push(round);
+    }
+    let figures = RestoreFigures::of(rounds, restores.rate, began.elapsed());
+    if let (Some(limit), Some(ratio)) = (restores.slowdown_limit, figures.slowdown())
+        && ratio > limit
+    {
+        let what = format!("p99 of answers grows {ratio:.1}-fold during a backup, at most {limit}");
+        breaks.push(found_broken(Rule::BackupIsQuiet, what));
+    }
+    if !breaks.is_empty() {
+        eprintln!("{figures}");
+        return Err(Broken(breaks).into());
+    }
+    Ok(figures)
+}
