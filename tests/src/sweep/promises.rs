@@ -308,17 +308,17 @@ const ENDS: [&str; 4] = ["initiated", "success", "failed", "cancelled"];
 const SHOWN: usize = 5;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::provider::Entry;
     use crate::sweep::inbox::Letter;
 
-    const PAID: &str = "py_paid";
+    pub(in crate::sweep) const PAID: &str = "py_paid";
     const DECLINED: &str = "po_declined";
-    const UNPAID: &str = "py_unpaid";
+    pub(in crate::sweep) const UNPAID: &str = "py_unpaid";
 
     /// One that was paid, one that was declined at both connections, one that nobody paid.
-    fn sound() -> Evidence {
+    pub(in crate::sweep) fn sound() -> Evidence {
         let mut evidence = Evidence {
             listed: (2, 1),
             ..Evidence::default()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
+use switchyard_engine::clock::Timestamp;
 use ulid::Ulid;
 
 use super::Site;
@@ -75,20 +76,30 @@ fn hold_against(evidence: &Evidence) -> Vec<Break> {
 /// Checks that the backup has everything that was answered before it, and that the report's lost
 /// span covers the rest.
 pub(super) fn lost(killed: &Killed, restored: &Restored) -> Vec<Break> {
-    let is_gone = |id: &&String| !restored.statuses.contains_key(*id);
-    let early = killed.before.iter().filter(is_gone).map(|id| {
-        let what = format!("{id} was answered before the backup, which does not have it");
-        found_broken(Rule::NothingLost, what)
-    });
-    let (from, to) = restored.lost;
-    let unnamed = killed.made.keys().filter(is_gone).filter_map(|id| {
+    let made = killed.made.keys();
+    outside_the_span(&killed.before, made, &restored.statuses, restored.lost)
+}
+
+fn outside_the_span<'m>(
+    before: &BTreeSet<String>,
+    made: impl IntoIterator<Item = &'m String>,
+    known: &Statuses,
+    (from, to): (Timestamp, Timestamp),
+) -> Vec<Break> {
+    let span = millis(from.as_millis()) - BEFORE_ITS_COMMIT..=millis(to.as_millis());
+    let mut breaks = Vec::new();
+    for id in made.into_iter().filter(|id| !known.contains_key(*id)) {
+        if before.contains(id) {
+            let what = format!("{id} was answered before the backup, which does not have it");
+            breaks.push(found_broken(Rule::NothingLost, what));
+        }
         let made_at = made_at(id).unwrap_or_default();
-        let is_named = (millis(from.as_millis()) - BEFORE_ITS_COMMIT..=millis(to.as_millis()))
-            .contains(&made_at);
-        let what = format!("{id}, made at {made_at:?}, is not of the span from {from} to {to}");
-        (!is_named).then(|| found_broken(Rule::LostSpanIsNamed, what))
-    });
-    early.chain(unnamed).collect()
+        if !span.contains(&made_at) {
+            let what = format!("{id}, of {made_at:?}, is not in the span from {from} to {to}");
+            breaks.push(found_broken(Rule::LostSpanIsNamed, what));
+        }
+    }
+    breaks
 }
 
 /// Creation time of a transaction since 1970, by its id.
@@ -125,3 +136,97 @@ async fn never_sent(site: &Site, judged: &Judged<'_>) -> anyhow::Result<BTreeSet
 
 /// Longest time between the id of a transaction and its commit.
 const BEFORE_ITS_COMMIT: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::promises::tests::{PAID, UNPAID, sound};
+
+    type Plant = fn(&mut Evidence);
+
+    #[test]
+    fn each_broken_promise_is_found_and_a_webhook_that_comes_again_is_none() {
+        let planted: [(&str, Plant, &[Rule]); 7] = [
+            ("nothing", |_| (), &[]),
+            (
+                "a webhook of the lost span",
+                |evidence| {
+                    let key = (PAID.to_owned(), "payment.success".to_owned());
+                    let letter = evidence.letters.get_mut(&key).unwrap();
+                    letter.ids.insert("evt_again".to_owned());
+                },
+                &[],
+            ),
+            (
+                "a payment of the lost span that was made twice",
+                |evidence| {
+                    let mut entry = evidence.books["a"].clone();
+                    "py_lost".clone_into(&mut entry.transaction);
+                    entry.charges = 2;
+                    evidence.books.insert("lost".to_owned(), entry);
+                },
+                &[Rule::NothingDoubled],
+            ),
+            (
+                "an attempt that was submitted again",
+                |evidence| evidence.books.get_mut("b").unwrap().requests = 2,
+                &[Rule::NothingDoubled],
+            ),
+            (
+                "a payment under a second reference",
+                |evidence| {
+                    let entry = evidence.books["a"].clone();
+                    evidence.books.insert("again".to_owned(), entry);
+                },
+                &[Rule::NothingDoubled],
+            ),
+            (
+                "a payment that does not end",
+                |evidence| {
+                    let pending = Some("pending".to_owned());
+                    evidence.statuses.insert(PAID.to_owned(), pending);
+                },
+                &[Rule::NothingStuck, Rule::WebhookTrue],
+            ),
+            (
+                "a transaction that is lost after the restore",
+                |evidence| drop(evidence.statuses.remove(UNPAID)),
+                &[Rule::NothingLost],
+            ),
+        ];
+        for (what, plant, rules) in planted {
+            let mut evidence = sound();
+            plant(&mut evidence);
+            let found: BTreeSet<Rule> = hold_against(&evidence)
+                .iter()
+                .map(|found| found.rule)
+                .collect();
+            let rules: BTreeSet<Rule> = rules.iter().copied().collect();
+            assert_eq!(found, rules, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_loss_from_before_the_backup_and_one_outside_the_lost_span_are_found() {
+        let at = |seconds: u64| {
+            let id = Ulid::from_parts(seconds * 1_000, 1);
+            format!("py_{id}")
+        };
+        let (from, to) = (
+            Timestamp::from_seconds(1_000),
+            Timestamp::from_seconds(1_010),
+        );
+        for (made_at, before, rules) in [
+            (1_005, false, &[][..]),
+            (1_005, true, &[Rule::NothingLost][..]),
+            (980, false, &[Rule::LostSpanIsNamed]),
+            (1_011, false, &[Rule::LostSpanIsNamed]),
+        ] {
+            let id = at(made_at);
+            let before = before.then(|| id.clone()).into_iter().collect();
+            let breaks = outside_the_span(&before, [&id], &Statuses::new(), (from, to));
+            let found: Vec<Rule> = breaks.iter().map(|found| found.rule).collect();
+            assert_eq!(found, rules, "{made_at}");
+        }
+    }
+}
