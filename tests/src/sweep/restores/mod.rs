@@ -56,8 +56,8 @@ pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<Rest
             .await
             .with_context(|| format!("restore {}", number + 1))?;
         eprintln!("restore {}: {round} ({:.0?})", number + 1, began.elapsed());
-        for found in &round.breaks {
-            eprintln!("broken: {:?}: {}", found.rule, found.what);
+        if !round.breaks.is_empty() {
+            eprintln!("{}", Broken(round.breaks.clone()));
         }
         breaks.extend(round.breaks.iter().cloned());
         rounds.push(round);
