@@ -32,6 +32,8 @@ pub(super) struct Round {
     pub made_held: usize,
     /// Movements in the provider's books since the round began.
     pub movements: u64,
+    /// Time of the load until the kill.
+    pub loaded: Duration,
     pub backup: Duration,
     /// From the start of the restored program until it was ready.
     pub ready: Duration,
@@ -54,6 +56,7 @@ pub(super) struct Killed {
     pub made: Made,
     /// Answered before the backup began.
     pub before: BTreeSet<String>,
+    loaded: Duration,
     backup: Duration,
     answers: Answers,
 }
@@ -89,6 +92,7 @@ pub(super) async fn run(site: &mut Site, number: u32, rate: u32) -> anyhow::Resu
         paid_unknown: restored.paid_unknown(&killed.made),
         made_held: held.made_held,
         movements: charges(site) - movements,
+        loaded: killed.loaded,
         backup: killed.backup,
         ready,
         in_cases: ended.in_cases.len(),
@@ -147,6 +151,7 @@ async fn backup_and_kill(
         load,
         made,
         before,
+        loaded: killed_at - quiet_from + WARM_UP,
         backup: ended - began,
         answers,
     })

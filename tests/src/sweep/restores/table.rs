@@ -21,6 +21,8 @@ pub struct RestoreFigures {
     pub paid_unknown: usize,
     pub made_held: usize,
     movements: u64,
+    /// Time of the loads until their kills.
+    loaded: Duration,
     in_cases: usize,
     backups: Vec<Duration>,
     ready: Vec<Duration>,
@@ -70,6 +72,7 @@ impl RestoreFigures {
             paid_unknown: sum(&|round| round.paid_unknown),
             made_held: sum(&|round| round.made_held),
             movements: rounds.iter().map(|round| round.movements).sum(),
+            loaded: rounds.iter().map(|round| round.loaded).sum(),
             in_cases: sum(&|round| round.in_cases),
             backups: sorted(&|round| vec![round.backup]),
             ready: sorted(&|round| vec![round.ready]),
@@ -87,6 +90,7 @@ impl RestoreFigures {
 
     fn rows(&self) -> Vec<(&'static str, String)> {
         let slowdown = self.slowdown().unwrap_or_default();
+        let reached = self.made as f64 / self.loaded.as_secs_f64();
         let of = |rule| self.broken.get(&rule).copied().unwrap_or(0).to_string();
         vec![
             (
@@ -98,7 +102,10 @@ impl RestoreFigures {
             ),
             (
                 "orders answered",
-                format!("{}, {} in a hold", self.made, self.made_held),
+                format!(
+                    "{}, {reached:.0} a second; {} more in a hold",
+                    self.made, self.made_held
+                ),
             ),
             ("lost, all in the named span", self.lost.to_string()),
             (
