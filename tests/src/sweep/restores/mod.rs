@@ -21,6 +21,7 @@ use tokio::time::Instant;
 pub use self::table::RestoreFigures;
 use super::promises::{Broken, Rule, found_broken};
 use super::{Site, callbacks};
+use crate::server::Setup;
 
 /// How many backups are restored, and under how much load.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,12 @@ pub struct Restores {
     /// Largest ratio of the 99th percentile of answer times during a backup to that without one;
     /// `None`: it is printed only.
     pub slowdown_limit: Option<f64>,
+}
+
+/// All clients of the load have one address: its limit is raised.
+fn one_address(setup: &mut Setup) {
+    let limit = ("SWITCHYARD_SERVER__MAX_CONNECTIONS_PER_ADDRESS", "2048");
+    setup.settings.push(limit);
 }
 
 /// Restores of one store before the next one begins empty. Each backup has the rows of the restores
@@ -48,7 +55,7 @@ pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<Rest
     let (mut rounds, mut breaks) = (Vec::new(), Vec::new());
     for number in 0..restores.restores {
         if number % RESTORES_OF_A_STORE == 0 {
-            site = Some(Site::open(programmable, |_| ()).await?);
+            site = Some(Site::open(programmable, one_address).await?);
         }
         let site = site.as_mut().context("a server")?;
         let began = Instant::now();
