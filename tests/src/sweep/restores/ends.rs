@@ -120,7 +120,7 @@ fn open(made: &Made, statuses: &Statuses) -> Vec<String> {
     made.keys().filter(is_open).cloned().collect()
 }
 
-const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE: Duration = Duration::from_millis(500);
 /// Longest time to a query that needs no suspension.
 const SOON: Duration = Duration::from_secs(2);
 const A_WHILE: Duration = Duration::from_secs(30);

@@ -64,7 +64,7 @@ impl Restored {
 
 /// The report at the start.
 pub(super) async fn reported(site: &Site) -> anyhow::Result<Restored> {
-    let report = Report::fetch(site).await?;
+    let report = Report::by_command(site).await?;
     Ok(Restored {
         open: report.open(),
         lost: report.lost()?,

@@ -1,4 +1,4 @@
-//! The report of `switchyard release --report`.
+//! The report on the hold, by the command `switchyard release --report` or by the operator API.
 
 use anyhow::Context;
 use serde_json::Value;
@@ -10,6 +10,16 @@ pub(super) struct Report(Value);
 
 impl Report {
     pub async fn fetch(site: &Site) -> anyhow::Result<Self> {
+        let mut shown = site
+            .server
+            .operator()
+            .get("/operator/v1/hold")
+            .await?
+            .expect(200)?;
+        Ok(Self(shown.body["data"].take()))
+    }
+
+    pub async fn by_command(site: &Site) -> anyhow::Result<Self> {
         let mut shown = site.server.command(&["release", "--report"]).await?;
         Ok(Self(shown["data"].take()))
     }
