@@ -23,6 +23,7 @@ pub struct Wanted {
     pub contract: Option<String>,
     pub decimals: u8,
     /// In the coin's smallest unit.
+    #[serde(with = "crate::u256::decimal")]
     pub units: U256,
 }
 

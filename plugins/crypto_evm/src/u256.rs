@@ -1,6 +1,7 @@
 //! Integers of the chain: 256 bits without a sign.
 
 pub use ruint::aliases::U256;
+use serde::{Deserialize, Deserializer, Serializer};
 
 /// Ten to this power. `None`: above 77.
 pub fn power_of_ten(exponent: u32) -> Option<U256> {
@@ -30,6 +31,37 @@ fn read(digits: &str, radix: u32, most: usize) -> Option<U256> {
         return None;
     }
     U256::from_str_radix(digits, radix.into()).ok()
+}
+
+/// Decimal text in JSON, for `#[serde(with = …)]`.
+pub mod decimal {
+    use super::{Deserialize, Deserializer, Serializer, U256, number};
+
+    pub fn serialize<S: Serializer>(units: &U256, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(units)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U256, D::Error> {
+        number(&String::deserialize(deserializer)?)
+    }
+}
+
+/// The same for a list.
+pub mod decimals {
+    use super::{Deserialize, Deserializer, Serializer, U256, number};
+
+    pub fn serialize<S: Serializer>(units: &[U256], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(units.iter().map(U256::to_string))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<U256>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| number(text)).collect()
+    }
+}
+
+fn number<E: serde::de::Error>(text: &str) -> Result<U256, E> {
+    from_decimal(text).ok_or_else(|| E::custom("no whole number of 256 bits"))
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub struct Sighting {
     pub block: u64,
     pub hash: String,
     /// In the order of [`Kept::coins`].
+    #[serde(with = "crate::u256::decimals")]
     pub units: Vec<U256>,
 }
 
