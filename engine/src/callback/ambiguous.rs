@@ -39,7 +39,7 @@ pub(super) async fn query(
 
 /// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:
 /// the transaction is gone or takes no case.
-pub(super) async fn report(
+async fn report(
     engine: &Engine,
     callback: &Callback,
     (id, attempt): AttemptKey,

@@ -18,7 +18,8 @@ use crate::limits::{
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
 use crate::transaction::{
-    Attempt, Command, Identity, Outcome, State, Transaction, identify, is_unmistakable,
+    Attempt, AttemptKey, AttemptState, Command, Identity, Outcome, State, Transaction, identify,
+    is_unmistakable,
 };
 
 /// What was decided.
@@ -85,11 +86,17 @@ pub(super) async fn reach(
             return Ok(nobody(callback));
         }
         Identity::Proven(one) => (one, true),
+        Identity::Disagree(one) if !said.is_trusted() => (one, false),
+        // Another charge under the reference of one that has succeeded: it is paid already.
+        Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
         Identity::Disagree(one) => {
-            if said.is_trusted() {
-                ambiguous::report(engine, callback, one).await?;
-            }
-            (one, false)
+            (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
+            return ambiguous::query(
+                engine,
+                callback,
+                named_by_both(engine, callback, one).await?,
+            )
+            .await;
         }
         Identity::Ambiguous(several) => return ambiguous::query(engine, callback, several).await,
     };
@@ -112,6 +119,28 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
         None => Vec::new(),
     };
     Ok(identify(by_reference, &by_id))
+}
+
+/// The attempt that a callback's reference names, and those that have its provider id.
+async fn named_by_both(
+    engine: &Engine,
+    callback: &Callback,
+    by_reference: AttemptKey,
+) -> Result<Vec<AttemptKey>, EngineError> {
+    let mut several = vec![by_reference];
+    if let Some(name) = callback.id_name() {
+        several.extend(attempts_with_id(&engine.store, &name).await?);
+    }
+    Ok(several)
+}
+
+async fn has_succeeded(
+    engine: &Engine,
+    (transaction, attempt): AttemptKey,
+) -> Result<bool, EngineError> {
+    let tx = engine.transaction(transaction).await?;
+    let attempt = tx.as_ref().and_then(|tx| tx.attempt(attempt));
+    Ok(attempt.is_some_and(|attempt| attempt.state == AttemptState::Succeeded))
 }
 
 /// Goes on with a callback whose gateway was asked before, after our own call has come back.

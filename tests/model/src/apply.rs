@@ -9,10 +9,10 @@ use crate::key::{decoded_action, refused_field};
 use crate::secret::Secret;
 use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_lie, is_unsent};
 use crate::transaction::{
-    Action, AttemptKey, ByOperator, ClientContext, Command, Confirm, Context, Decline,
-    DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome, Permit, Price,
-    Refusal, Resolution, Route, State, Transaction, Verdict, actions, decide, due, evolve,
-    identify, is_unmistakable, may_recover, next_candidates, recovery,
+    Action, AttemptKey, AttemptState, ByOperator, ClientContext, Command, Confirm, Context,
+    Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome,
+    Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, decide, due,
+    evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
 use crate::world::{Scope, Side, Submission, Truth, World};
 
@@ -316,13 +316,18 @@ fn hear(
     *news = Some((to, said));
 }
 
+fn has_succeeded(after: &World, attempt: AttemptId) -> bool {
+    let attempt = after.tx.attempt(attempt);
+    attempt.is_some_and(|attempt| attempt.state == AttemptState::Succeeded)
+}
+
 /// A query's answer or a callback. `None`: it waits for our own call, or names no attempt.
 fn says(
     after: &mut World,
     scope: &Scope,
     at: u8,
     names: Names,
-    said: Said,
+    mut said: Said,
     news: &mut Option<(usize, Said)>,
 ) -> Option<Command> {
     let to = match names {
@@ -353,6 +358,13 @@ fn says(
             let by_id = found_by_id(after, at, id);
             match identify(Some(reference), &by_id) {
                 Identity::Proven((_, attempt)) => number_of(attempt),
+                Identity::Disagree((_, attempt)) if has_succeeded(after, attempt) => {
+                    if !matches!(said.what, What::Succeeded(_)) {
+                        return Some(Command::Hint);
+                    }
+                    said.id = Some(id);
+                    number_of(attempt)
+                }
                 // The hint that follows the case is a step of its own.
                 Identity::Disagree((_, attempt)) => {
                     return Some(Command::AmbiguousId {

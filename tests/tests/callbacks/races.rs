@@ -221,36 +221,46 @@ async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_
     Ok(())
 }
 
-/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens a case.
+/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens cases,
+/// and about a succeeded attempt one with the amount of the second charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_case()
 -> anyhow::Result<()> {
-    for is_signed in [true, false] {
+    for (is_signed, number, about_it, about_other) in [
+        (
+            true,
+            STAYS_PENDING,
+            Some(CaseReason::AmbiguousProviderId),
+            1,
+        ),
+        (true, PAYS, Some(CaseReason::ContradictingSuccess), 0),
+        (false, STAYS_PENDING, None, 0),
+        (false, PAYS, None, 0),
+    ] {
         let bench = match is_signed {
             true => Bench::signed().await?,
             false => Bench::unsigned().await?,
         };
         let other = bench.paying(STAYS_PENDING).await?;
-        for (count, number) in [(1, STAYS_PENDING), (3, PAYS)] {
-            let id = bench.paying(number).await?;
-            let before = bench.transaction(id).await?.status();
-            let mut news = bench.news(id, "success").await?;
-            news["id"] = bench.news(other, "success").await?["id"].clone();
-            bench.send(&news).await?;
-            bench.send(&news).await?;
-            bench.dealt_with(count + 1).await?;
-            let after = bench.transaction(id).await?;
-            assert_eq!(after.status(), before);
-            let reasons: Vec<_> = after.cases.iter().map(|case| case.reason).collect();
-            let expected: &[CaseReason] = match is_signed {
-                true => &[CaseReason::AmbiguousProviderId],
-                false => &[],
-            };
-            assert_eq!(reasons, expected);
+        let id = bench.paying(number).await?;
+        let before = bench.transaction(id).await?;
+        let mut news = bench.news(id, "success").await?;
+        news["id"] = bench.news(other, "success").await?["id"].clone();
+        bench.send(&news).await?;
+        bench.send(&news).await?;
+        bench.dealt_with(2).await?;
+        let after = bench.transaction(id).await?;
+        assert_eq!(after.status(), before.status());
+        let reasons: Vec<_> = after.cases.iter().map(|case| case.reason).collect();
+        assert_eq!(reasons, Vec::from_iter(about_it), "{number} {is_signed}");
+        if let Some(case) = after.cases.first()
+            && case.reason == CaseReason::ContradictingSuccess
+        {
+            assert_eq!(case.amount, Some(after.amount));
         }
         let other = bench.transaction(other).await?;
         assert_eq!(other.status(), Status::Pending);
-        assert!(other.cases.is_empty());
+        assert_eq!(other.cases.len(), about_other);
     }
     Ok(())
 }
