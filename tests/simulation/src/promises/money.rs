@@ -117,11 +117,15 @@ pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &m
         let Some((stored, attempt)) = about(evidence, reference) else {
             continue;
         };
-        // Callbacks overtake each other: a late success follows the decline, and has a case as well.
-        let has_case = ["success_contradicted", "late_success"]
-            .map(|reason| (reference.clone(), reason.to_owned()))
-            .iter()
-            .any(|case| stored.cases.contains(case));
+        // Callbacks overtake each other: the decline may come first, and the late success has a case.
+        let place = |event: &str| stored.history.iter().position(|line| line.ends_with(event));
+        let declined_first = place("AttemptDeclined")
+            .is_some_and(|declined| Some(declined) < place("AttemptSucceeded"));
+        let has = |reason: &str| {
+            let case = (reference.clone(), reason.to_owned());
+            stored.cases.contains(&case)
+        };
+        let has_case = has("success_contradicted") || (declined_first && has("late_success"));
         let wants = attempt.state == "succeeded" && (called || answered);
         if wants && !has_case {
             broken.push(format!(
