@@ -5,6 +5,8 @@
 //! delivery  m <environment> <mail 16>      the letter and what became of it, as JSON, once that is decided
 //! ```
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::access::App;
@@ -104,6 +106,8 @@ impl Money {
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     Less,
+    /// The full amount, without a final result.
+    Same,
     More,
     Currency,
     /// The provider reported money without a readable amount.
@@ -119,14 +123,18 @@ impl Difference {
         Some(match case.amount {
             None => Self::Unreadable,
             Some(amount) if amount.currency() != asked.currency() => Self::Currency,
-            Some(amount) if amount.minor() < asked.minor() => Self::Less,
-            Some(_) => Self::More,
+            Some(amount) => match amount.minor().cmp(&asked.minor()) {
+                Ordering::Less => Self::Less,
+                Ordering::Equal => Self::Same,
+                Ordering::Greater => Self::More,
+            },
         })
     }
 
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Less => "less",
+            Self::Same => "same",
             Self::More => "more",
             Self::Currency => "currency",
             Self::Unreadable => "unreadable",

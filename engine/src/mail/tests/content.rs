@@ -140,6 +140,11 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
             "Less was sent than was ordered.",
         ),
         (
+            Some(amount(16_321, "XOF")),
+            "The provider reported the full amount, but did not confirm it as final.",
+            "The provider reported the full amount, but did not confirm it as final.",
+        ),
+        (
             Some(amount(16_322, "XOF")),
             "More was received than was asked.",
             "More was sent than was ordered.",

@@ -71,8 +71,8 @@ case-money_after_the_end = { $kind ->
 }
 case-found_after_not_sent = The provider has an attempt that had counted as not sent, and may move money for it. No other attempt starts.
 case-late_success = { $kind ->
-    [payout] The provider paid an attempt that had counted as failed. This settles the payout.
-   *[payment] Money was received for an attempt that had counted as failed. It settles the payment.
+    [payout] The provider reported an attempt as paid that had counted as failed. This settles the payout: check it in the provider’s records.
+   *[payment] The provider reported money for an attempt that had counted as failed. It settles the payment: check it in the provider’s records before you deliver.
 }
 case-paid_twice = { $kind ->
     [payout] The recipient was paid twice: ask for the second amount back.
@@ -94,6 +94,7 @@ case-amount_differs = { $difference ->
         [payout] More was sent than was ordered.
        *[payment] More was received than was asked.
     }
+    [same] The provider reported the full amount, but did not confirm it as final.
     [currency] { $kind ->
         [payout] Money was sent in another currency than was ordered.
        *[payment] Money was received in another currency than was asked.

@@ -70,8 +70,8 @@ case-money_after_the_end = { $kind ->
 }
 case-found_after_not_sent = Le prestataire connaît une tentative considérée comme non envoyée, et de l’argent peut encore circuler. Aucune autre tentative ne commence.
 case-late_success = { $kind ->
-    [payout] Le prestataire a payé une tentative considérée comme échouée. Cela règle le versement.
-   *[payment] De l’argent a été reçu pour une tentative considérée comme échouée. Il règle le paiement.
+    [payout] Le prestataire a annoncé comme payée une tentative considérée comme échouée. Cela règle le versement : vérifiez-le auprès du prestataire.
+   *[payment] Le prestataire a annoncé de l’argent pour une tentative considérée comme échouée. Cela règle le paiement : vérifiez-le auprès du prestataire avant de livrer.
 }
 case-paid_twice = { $kind ->
     [payout] Le bénéficiaire a été payé deux fois : demandez la restitution du second montant.
@@ -93,6 +93,7 @@ case-amount_differs = { $difference ->
         [payout] Le montant envoyé est supérieur au montant demandé.
        *[payment] Le montant reçu est supérieur au montant demandé.
     }
+    [same] Le prestataire a annoncé le montant complet, sans le confirmer comme définitif.
     [currency] { $kind ->
         [payout] De l’argent a été envoyé dans une autre devise que celle demandée.
        *[payment] De l’argent a été reçu dans une autre devise que celle demandée.
