@@ -1,4 +1,5 @@
-//! What the tests need that cargo does not bring: a browser, a local chain, npm and Python packages, cargo-deny, promtool.
+//! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages, cargo-deny,
+//! promtool.
 //!
 //! Each is looked for first and installed where we can: Debian's packages into the system (as root), all else under `target/tools`,
 //! never into the tree. What cannot be had is an error that says what to install.

@@ -1,5 +1,6 @@
-//! Callbacks by a provider id that several attempts have, or by the reference of one attempt and the
-//! id of another. They prove nothing: each attempt is queried by our reference, and gets a case.
+//! Callbacks by a provider id that several attempts have, or by the reference of an attempt that has
+//! not succeeded and the id of another one. They settle nothing: each attempt is queried by our
+//! reference, and a case is opened.
 
 use std::sync::Arc;
 

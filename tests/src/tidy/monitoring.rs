@@ -1,5 +1,5 @@
-//! Alert rules, their tests, the dashboard and the runbook: what they name exists, and each alert
-//! has a section and a test.
+//! Alert rules, their tests, the dashboard and the runbook: each metric that they name exists, and
+//! each alert has a section and a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 

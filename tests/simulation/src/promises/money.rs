@@ -98,8 +98,8 @@ pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) 
 
 /// A provider gives back what it took, and says so of an attempt that counts as succeeded: somebody has to look.
 ///
-/// When the engine heard that does not matter. Only what it surely heard counts: a callback that it
-/// acknowledged, or the answer to a query, on which a gateway does not stumble any more.
+/// The time of the message does not matter. Only certain messages count: an acknowledged callback, or
+/// the answer to a query that its gateway can process.
 pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
     for taken_back in evidence.charges.iter().filter(|charge| charge.taken_back) {
         let reference = &taken_back.reference;
@@ -117,7 +117,7 @@ pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &m
         let Some((stored, attempt)) = about(evidence, reference) else {
             continue;
         };
-        // Callbacks overtake each other: the decline may come first, and the late success has a case.
+        // Callbacks arrive in any order: after a decline, the late success has a case.
         let place = |event: &str| stored.history.iter().position(|line| line.ends_with(event));
         let declined_first = place("AttemptDeclined")
             .is_some_and(|declined| Some(declined) < place("AttemptSucceeded"));

@@ -66,8 +66,7 @@ pub struct Entry {
     pub names_reference: bool,
     /// Until then the provider says that it does not know the reference.
     pub hidden: bool,
-    /// Whether it arrived by a repetition, so late that nothing is left of the time in which a provider
-    /// may not know it yet.
+    /// Whether it arrived by a repeated request, so late that the provider knows it at once.
     pub repeated: bool,
     /// Whether it says which amount it took.
     pub names_amount: bool,
