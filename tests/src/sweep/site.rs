@@ -104,6 +104,8 @@ fn setup(folder: &Path, programmable: &Path) -> anyhow::Result<Setup> {
             ("SWITCHYARD_PAYMENT__EXPIRES_AFTER", "1d"),
             ("SWITCHYARD_GATEWAYS__ISOLATION", "in_process"),
             ("SWITCHYARD_LOG__REQUESTS", "false"),
+            // All clients of the load have one address.
+            ("SWITCHYARD_SERVER__MAX_CONNECTIONS_PER_ADDRESS", "0"),
         ],
         ..Setup::default()
     })

@@ -71,6 +71,7 @@ pub(super) async fn run(site: &mut Site, number: u32, rate: u32) -> anyhow::Resu
     let (restored, ready) = restore(site, &killed, &backup).await?;
     let mut held = hold::hold(site, number, rate, &killed, &restored).await?;
     let mut made = restored.survivors(&killed.made);
+    let in_hold = held.made.keys().cloned().collect();
     made.append(&mut held.made);
     let ended = ends(site, &killed.load, &made).await?;
     callbacks::all_sent(site).await?;
@@ -78,8 +79,10 @@ pub(super) async fn run(site: &mut Site, number: u32, rate: u32) -> anyhow::Resu
     let mut breaks = std::mem::take(&mut held.breaks);
     let wrong_answers = killed.load.told().broken.clone();
     breaks.extend(verdict::lost(&killed, &restored));
+    breaks.extend(verdict::unexplained(&ended.in_cases, &restored));
     let judged = Judged {
         made: &made,
+        in_hold: &in_hold,
         statuses: statuses(site, &made).await?,
         ended: &ended,
         wrong_answers: [wrong_answers, held.wrong_answers].concat(),

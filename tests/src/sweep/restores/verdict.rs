@@ -24,6 +24,8 @@ use crate::sweep::rest::Made;
 pub(super) struct Judged<'r> {
     /// Transactions of the restored store, and those that were made since.
     pub made: &'r Made,
+    /// Transactions that were made after the restore. No webhook of theirs was lost.
+    pub in_hold: &'r BTreeSet<String>,
     pub statuses: Statuses,
     pub ended: &'r Ended,
     pub wrong_answers: Vec<String>,
@@ -45,12 +47,12 @@ pub(super) async fn broken(site: &Site, judged: Judged<'_>) -> anyhow::Result<Ve
         panics: panics(site),
         ..Evidence::default()
     };
-    Ok(hold_against(&evidence))
+    Ok(hold_against(&evidence, judged.in_hold))
 }
 
-/// Holds the promises of the sweep against the evidence, except one: a webhook of the lost span
-/// comes again under another id.
-fn hold_against(evidence: &Evidence) -> Vec<Break> {
+/// Holds the promises of the sweep against the evidence. Those from before the restore have one
+/// exception: a webhook of the lost span comes again under another id.
+fn hold_against(evidence: &Evidence, in_hold: &BTreeSet<String>) -> Vec<Break> {
     let mut breaks = Vec::new();
     listed_breaks(evidence, &mut breaks);
     submitted_once(evidence, &mut breaks);
@@ -67,10 +69,35 @@ fn hold_against(evidence: &Evidence) -> Vec<Break> {
         };
         let times = moved.get(id.as_str()).copied().unwrap_or(0);
         end(evidence, (id, *promise), (status, times), &mut breaks);
-        webhooks(evidence, id, status, &mut breaks);
+        let mut of_webhooks = Vec::new();
+        webhooks(evidence, id, status, &mut of_webhooks);
+        if !in_hold.contains(id) {
+            of_webhooks
+                .retain(|found| !matches!(found.rule, Rule::WebhookOnce | Rule::WebhookInOrder));
+        }
+        breaks.append(&mut of_webhooks);
     }
-    breaks.retain(|found| !matches!(found.rule, Rule::WebhookOnce | Rule::WebhookInOrder));
     breaks
+}
+
+/// Finds cases without a reason. A transaction may wait for a person only if the restored store has
+/// it open and the provider has a request of it.
+pub(super) fn unexplained(in_cases: &BTreeSet<String>, restored: &Restored) -> Vec<Break> {
+    let requested = restored.books.values().filter(|entry| entry.requests > 0);
+    let requested: BTreeSet<&str> = requested.map(|entry| entry.transaction.as_str()).collect();
+    let is_open = |id: &str| {
+        let status = restored.statuses.get(id).and_then(Option::as_deref);
+        matches!(status, Some("initiated" | "pending"))
+    };
+    let in_cases = in_cases.iter().map(String::as_str);
+    let odd = in_cases.filter(|id| !is_open(id) || !requested.contains(id));
+    odd.map(|id| {
+        found_broken(
+            Rule::NothingStuck,
+            format!("{id} has a case without a reason"),
+        )
+    })
+    .collect()
 }
 
 /// Checks that the backup has everything that was answered before it, and that the report's lost
@@ -197,12 +224,46 @@ mod tests {
         for (what, plant, rules) in planted {
             let mut evidence = sound();
             plant(&mut evidence);
-            let found: BTreeSet<Rule> = hold_against(&evidence)
+            let found: BTreeSet<Rule> = hold_against(&evidence, &BTreeSet::new())
                 .iter()
                 .map(|found| found.rule)
                 .collect();
             let rules: BTreeSet<Rule> = rules.iter().copied().collect();
             assert_eq!(found, rules, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_comes_again_is_found_for_a_transaction_of_the_hold() {
+        let mut evidence = sound();
+        let key = (PAID.to_owned(), "payment.success".to_owned());
+        let letter = evidence.letters.get_mut(&key).unwrap();
+        letter.ids.insert("evt_again".to_owned());
+        letter.first = 0;
+        let in_hold = BTreeSet::from([PAID.to_owned()]);
+        let found = hold_against(&evidence, &in_hold);
+        let found: Vec<Rule> = found.iter().map(|found| found.rule).collect();
+        assert_eq!(found, [Rule::WebhookOnce, Rule::WebhookInOrder]);
+    }
+
+    #[test]
+    fn a_case_needs_an_open_transaction_and_a_request() {
+        let sound = sound();
+        let status = |status: &str| Some(status.to_owned());
+        let statuses = [
+            (PAID.to_owned(), status("pending")),
+            (UNPAID.to_owned(), status("initiated")),
+            ("po_ended".to_owned(), status("success")),
+        ];
+        let mut restored = Restored {
+            books: sound.books,
+            statuses: statuses.into_iter().collect(),
+            ..Restored::default()
+        };
+        restored.books.get_mut("b").unwrap().transaction = "po_ended".to_owned();
+        for (id, expected) in [(PAID, 0), (UNPAID, 1), ("po_ended", 1), ("py_held", 1)] {
+            let breaks = unexplained(&BTreeSet::from([id.to_owned()]), &restored);
+            assert_eq!(breaks.len(), expected, "{id}: {breaks:?}");
         }
     }
 
