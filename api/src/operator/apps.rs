@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
-use switchyard_engine::access::{AppChange, AppSettings, NewApp};
+use switchyard_engine::access::{App, AppChange, AppSettings, NewApp};
 use switchyard_engine::ids::{AccountId, AppId};
 use switchyard_engine::money::Correction;
 use switchyard_engine::quota::PayoutLimits;
@@ -116,15 +116,13 @@ pub async fn update(
     Id(id): Id<AppId>,
     Body(change): Body<Change>,
 ) -> Answer {
-    let access = &state.engine.access;
-    let app = access.app(id).ok_or_else(|| not_found("app"))?;
-    let change = AppChange {
+    let change = |app: &App| AppChange {
         name: change.name,
         icon_url: change.icon_url,
         website_url: change.website_url,
         is_enabled: change.is_enabled,
         settings: change.settings.map(|settings| settings.of(&app.settings)),
     };
-    let app = access.update_app(id, change).await?;
+    let app = state.engine.access.update_app_as(id, change).await?;
     ok("App changed successfully", &AppView::from(&*app))
 }

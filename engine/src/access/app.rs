@@ -224,11 +224,21 @@ impl Access {
     }
 
     pub async fn update_app(&self, id: AppId, change: AppChange) -> Result<Arc<App>, AccessError> {
+        self.update_app_as(id, |_| change).await
+    }
+
+    /// The same for a change of a part of the settings. `change` sees the app as it is stored, after
+    /// all changes before this one.
+    pub async fn update_app_as(
+        &self,
+        id: AppId,
+        change: impl FnOnce(&App) -> AppChange,
+    ) -> Result<Arc<App>, AccessError> {
         let gate = self.gate().await;
         let app = self
             .app(id)
             .ok_or_else(|| AccessError::not_found("app", id))?;
-        put(gate, change.of(&app, self.0.clock.now())?).await
+        put(gate, change(&app).of(&app, self.0.clock.now())?).await
     }
 }
 

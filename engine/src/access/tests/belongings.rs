@@ -252,6 +252,32 @@ async fn settings_out_of_their_bounds_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
+async fn two_changes_of_settings_at_once_are_both_kept() {
+    let world = World::new().await;
+    let account = world.access.create_account("Acme").await.unwrap();
+    let app = world.access.create_app(new_app(account.id)).await.unwrap();
+    let change = |change: fn(&mut AppSettings)| {
+        world.access.update_app_as(app.id, move |app| {
+            let mut settings = app.settings.clone();
+            change(&mut settings);
+            AppChange {
+                settings: Some(settings),
+                ..AppChange::default()
+            }
+        })
+    };
+    let (one, other) = tokio::join!(
+        change(|settings| settings.unsafe_payouts_with_public_key = true),
+        change(|settings| settings.checkout_attempts = 5),
+    );
+    one.unwrap();
+    other.unwrap();
+    let settings = world.access.app(app.id).unwrap().settings.clone();
+    assert!(settings.unsafe_payouts_with_public_key);
+    assert_eq!(settings.checkout_attempts, 5);
+}
+
+#[tokio::test]
 async fn a_caller_that_goes_away_in_the_middle_of_a_change_leaves_memory_and_store_alike() {
     let world = World::new().await;
     let account = world.access.create_account("Acme").await.unwrap();
