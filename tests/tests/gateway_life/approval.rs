@@ -151,6 +151,32 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
     let version = &approved.body["data"]["versions"][0];
     assert_eq!(version["consent"]["approved_by"], "bo");
     assert_eq!(world.state().await?, serving("1.0.1"));
+    after_a_way_back(&world).await
+}
+
+/// A version that was added beside a wide one waits while the narrow one is in use again.
+async fn after_a_way_back(world: &World) -> anyhow::Result<()> {
+    let ada = world.ada();
+    let next = world.stripe(EVIL, 3)?;
+    let waits = add(&ada, &next).await?.expect(202)?;
+    let hosts = "/data/awaiting_approval/widens/hosts/live";
+    assert_eq!(waits.body.pointer(hosts), Some(&json!([])));
+    ada.post(&format!("{STRIPE}/rollback"), &json!({}))
+        .await?
+        .expect(200)?;
+    assert_eq!(world.state().await?, (json!("1.0.0"), json!("1.0.3")));
+    let shown = world.bo.get(STRIPE).await?.expect(200)?;
+    assert_eq!(shown.body.pointer(hosts), Some(&json!([EVIL])));
+    // Approved by what it widened before, then by what it widens now.
+    let hash = sha256(&world.bo, &next).await?;
+    is_refused(
+        &approve(&world.bo, &hash).await?,
+        409,
+        "gateway_needs_approval",
+    )?;
+    assert_eq!(world.state().await?, (json!("1.0.0"), json!("1.0.3")));
+    approve(&world.bo, &hash).await?.expect(200)?;
+    assert_eq!(world.state().await?, serving("1.0.3"));
     Ok(())
 }
 

@@ -117,9 +117,9 @@ impl From<LifeError> for Refused {
             LifeError::NoConsent { .. } | LifeError::OtherFile { .. } => {
                 problem(ErrorCode::GatewayNeedsConsent).into()
             }
-            LifeError::AwaitsApproval { .. } | LifeError::WiderThanCurrent { .. } => {
-                problem(ErrorCode::GatewayNeedsApproval).into()
-            }
+            LifeError::AwaitsApproval { .. }
+            | LifeError::WidensMore { .. }
+            | LifeError::WiderThanCurrent { .. } => problem(ErrorCode::GatewayNeedsApproval).into(),
             LifeError::NotIndependent { .. } => problem(ErrorCode::GatewayApprovalRefused).into(),
             LifeError::NotAHash(_) => problem(ErrorCode::FieldInvalid).at("sha256").into(),
             LifeError::HostNotListed { .. } => problem(ErrorCode::FieldInvalid).at("hosts").into(),

@@ -126,6 +126,12 @@ pub(super) fn is_within(next: &Hosts, used: &Hosts) -> bool {
     beyond.sandbox.is_empty() && beyond.live.is_empty()
 }
 
+fn is_more(now: &Widening, stored: &Widening) -> bool {
+    !is_within(&now.hosts, &stored.hosts)
+        || (now.source.is_some() && now.source != stored.source)
+        || (now.in_process && !stored.in_process)
+}
+
 /// Development mode and programs that embed the engine take every file as it is.
 fn is_exempt(next: &Kept) -> bool {
     matches!(next.consent.as_str(), "development" | "trusted")
@@ -191,10 +197,18 @@ impl Gateways {
         }
     }
 
+    /// Rights of a waiting version beside the version that is in use now, if they are more than
+    /// those that were stored when it was added.
+    fn widens_more(&self, record: &Record, awaiting: &Awaiting) -> Option<Widening> {
+        let now = self.to_approve(record, &awaiting.version)?;
+        is_more(&now, &awaiting.widens).then_some(now)
+    }
+
     /// Makes the version with this hash, which waits for approval, the current one.
     ///
     /// # Errors
-    /// When the operator's token has the origin of one that uploaded it or consented to it.
+    /// When the operator's token has the origin of one that uploaded it or consented to it, and once
+    /// when the version in use has changed since so that this one widens more.
     pub async fn approve(
         &self,
         name: &str,
@@ -206,7 +220,14 @@ impl Gateways {
             let life = &self.0.life;
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
-            let mut version = record.approved(sha256, &by)?.version;
+            let approved = record.approved(sha256, &by)?;
+            if let Some(widens) = self.widens_more(&record, &approved) {
+                let (name, sha256) = (record.name.clone(), approved.version.sha256.clone());
+                record.awaiting = Some(Awaiting { widens, ..approved });
+                life.keep(record).await?;
+                return Err(LifeError::WidensMore { name, sha256 });
+            }
+            let mut version = approved.version;
             version.approved_by = Some(by.who.to_owned());
             let loaded = self.loaded(&record, &version.sha256).await?;
             self.adopt(record, &loaded, version, &by).await?;

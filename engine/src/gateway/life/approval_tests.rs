@@ -187,6 +187,29 @@ fn awaiting(origins: &[&str]) -> Awaiting {
 }
 
 #[test]
+fn a_version_that_waits_is_measured_by_the_one_that_is_in_use_now() {
+    let hosts = |live: &[&str]| Hosts {
+        sandbox: Vec::new(),
+        live: owned(live),
+    };
+    let widening = |live: &[&str], source, in_process| Widening {
+        hosts: hosts(live),
+        source,
+        in_process,
+    };
+    let stored = widening(&["b.example"], Some(Source::Upload), false);
+    for (now, expected) in [
+        (widening(&["b.example"], Some(Source::Upload), false), false),
+        (widening(&[], None, false), false),
+        (widening(&["b.example", "c.example"], None, false), true),
+        (widening(&[], Some(Source::Folder), false), true),
+        (widening(&[], None, true), true),
+    ] {
+        assert_eq!(is_more(&now, &stored), expected, "{now:?}");
+    }
+}
+
+#[test]
 fn only_a_token_of_another_origin_approves() {
     let mut record = serving(&[version('1', &["api.acme.example"], Source::Folder)]);
     record.put_aside(awaiting(&["ada"]), &by("ada"), NOW);

@@ -63,6 +63,12 @@ pub enum LifeError {
         sha256: String,
     },
     #[error(
+        "another version of {name} is in use since {sha256} was added, and beside it this one would \
+         widen more: nothing was approved, so look again with `switchyard gateway show {name}` and \
+         approve once more if you agree"
+    )]
+    WidensMore { name: String, sha256: String },
+    #[error(
         "{name} has no version {sha256} that waits for approval: give its whole SHA-256, as \
          `switchyard gateway show {name}` shows it"
     )]

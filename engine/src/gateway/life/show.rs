@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::approval::Awaiting;
 use super::record::{Kept, Record};
 use super::{Life, LifeError};
 use crate::gateway::Gateways;
@@ -108,7 +109,13 @@ impl Gateways {
         Ok(all)
     }
 
-    async fn look(&self, record: Record) -> Result<Overview, LifeError> {
+    async fn look(&self, mut record: Record) -> Result<Overview, LifeError> {
+        // Measured by the version that is in use now.
+        if let Some(waiting) = record.awaiting.clone()
+            && let Some(widens) = self.to_approve(&record, &waiting.version)
+        {
+            record.awaiting = Some(Awaiting { widens, ..waiting });
+        }
         let mut versions = Vec::with_capacity(record.versions.len());
         for kept in record.versions.iter().rev() {
             let loaded = self.0.registry.version(&record.name, &kept.sha256);
