@@ -3,16 +3,21 @@
 use email_address::{EmailAddress, Options};
 
 /// Whether mails can be sent to `text`: a local part and a host name with a dot, at most 254 bytes,
-/// no quotes and no display name. It does not tell whether the mailbox exists.
+/// no quotes and no display name, of ASCII and of letters and digits of other scripts, so that no
+/// invisible character reverses or hides a part of it. It does not tell whether the mailbox exists.
 pub fn is_valid(text: &str) -> bool {
     let options = Options::default()
         .with_required_tld()
         .without_domain_literal()
         .without_display_text();
-    let is_plain = text.len() <= EMAIL_BYTES && !text.contains('"');
+    let is_visible = |c: char| c.is_ascii() || (c.is_alphanumeric() && !BLANK.contains(&c));
+    let is_visible = text.chars().all(is_visible);
+    let is_plain = text.len() <= EMAIL_BYTES && !text.contains('"') && is_visible;
     is_plain && EmailAddress::parse_with_options(text, options).is_ok()
 }
 
+/// Letters that show nothing: the fillers of Hangul.
+const BLANK: [char; 4] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
 /// Longest address between angle brackets (RFC 5321, 4.5.3.1.3).
 const EMAIL_BYTES: usize = 254;
 
@@ -31,6 +36,11 @@ mod tests {
             ("o'brien@example.com", true),
             ("josé@example.fr", true),
             ("ada@münchen.example", true),
+            ("आदा@example.com", true),
+            ("ada\u{202e}@example.com", false),
+            ("ada\u{a0}b@example.com", false),
+            ("ada\u{3164}@example.com", false),
+            ("ada\u{200b}@example.com", false),
             ("", false),
             ("ada", false),
             ("ada@", false),

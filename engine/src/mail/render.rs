@@ -87,6 +87,7 @@ pub fn plain(letter: &Letter, from: &Installation) -> String {
         Language::Fr => "\u{a0}:",
     };
     for (label, value) in letter.rows() {
+        let value = one_line(&value);
         text.push_str(&format!("{label}{colon} {value}\n"));
     }
     if let Some(address) = letter.receipt(&from.public_url) {
