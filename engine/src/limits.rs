@@ -32,6 +32,9 @@ pub const CONNECTIONS_PER_STREAM: usize = 4;
 /// How long a connection may be silent before its next request has come in whole (its head). Long enough for a client that keeps its
 /// connection between two payments, short enough that a client that drips bytes holds no place.
 pub const CONNECTION_SILENCE: Duration = Duration::from_secs(60);
+/// Bytes of the head of a request to the HTTP server: a browser sends 1 to 4 KiB, cookies of other
+/// services on the same host some more. An unfinished head holds them for [`CONNECTION_SILENCE`].
+pub const REQUEST_HEAD_BYTES: usize = 32 * 1024;
 /// Messages that may wait for one transaction; the sender of the next waits until there is room. A person and a provider send a handful;
 /// a thousand is an attack, and it waits in its own connections.
 pub const TRANSACTION_MAILBOX: usize = 32;
@@ -42,6 +45,15 @@ pub const LIVE_ACTORS: usize = 400_000;
 pub const SCHEDULER_MAILBOX: usize = 16;
 /// Transactions that the scheduler wakes at the same time. The next timer waits for one of them.
 pub const SCHEDULER_WAKES: usize = 256;
+/// Requests in 60 s for the checkout pages of one payment when their client address is over its limit.
+/// A page that polls asks 12 to 20 times a minute; the rest is for its parts and for the payer.
+pub const CHECKOUT_REQUESTS: u32 = 60;
+/// Requests for such pages from one client address, in multiples of its limit: 200 payers at once,
+/// with the 1,200 of the default.
+pub const CHECKOUT_SHARE: u32 = 10;
+/// Tokens from which an operator token may descend, each named in its row. People hand on a token once
+/// or twice; more is a program that multiplies them.
+pub const TOKEN_ANCESTORS: usize = 8;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
 /// Valid keys of one app: four kinds, a few servers, and those whose grace period runs. All are in memory.
@@ -259,6 +271,8 @@ pub const CALLBACKS_A_SECOND: u32 = 500;
 pub const CALLBACKS_AT_ONCE: u32 = 2_000;
 /// Bytes of one connection's callbacks that may wait to be dealt with: tens of thousands of ordinary ones.
 pub const CALLBACKS_WAITING_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes that a stored callback takes besides those of its request, counted with them.
+pub const CALLBACK_ROW_BYTES: usize = 1024;
 /// Callbacks of one connection that are given to its gateway at the same time, so that a slow one holds up only itself.
 pub const CALLBACKS_UNDER_WAY: usize = 8;
 /// Callbacks that wait in memory for the end of our own call about their attempt. What goes beyond is read once more after that call

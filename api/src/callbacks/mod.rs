@@ -37,6 +37,9 @@ async fn receive(State(state): State<ApiState>, request: Request) -> Result<Resp
     let connection = parts.uri.path().split('/').nth(2).unwrap_or_default();
     let connection: ConnectionId = connection.parse().map_err(|_| nobody())?;
     let from = context(&state.settings, &parts.headers, &parts.extensions).ip;
+    if !state.engine.takes_callbacks(connection) {
+        return Err(nobody());
+    }
     let request = CallbackRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),

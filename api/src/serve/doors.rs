@@ -25,7 +25,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchyard_engine::limits::CONNECTION_SILENCE;
+use switchyard_engine::limits::{CONNECTION_SILENCE, REQUEST_HEAD_BYTES};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;
@@ -139,6 +139,7 @@ async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Plac
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(hall.silence)
+        .max_buf_size(REQUEST_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let to_leave = async {

@@ -14,7 +14,9 @@ pub(super) struct Home {
     pub gateway: String,
 }
 
-/// `None`: there is no such connection. One that is switched off still hears of what it began.
+/// `None`: there is no such connection. One that is switched off still hears of what it began. The
+/// address of an app's test connection is no secret, so without a test gateway it belongs to nobody:
+/// callbacks that no gateway can read would wait.
 pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
     let access = &engine.access;
     if let Some(connection) = access.connection(id) {
@@ -27,6 +29,7 @@ pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
         });
     }
     let app = access.app(AppId::new(id.ulid()))?;
+    engine.gateways.reader(&engine.settings.sandbox_gateway)?;
     Some(Home {
         app: app.id,
         account: app.account,

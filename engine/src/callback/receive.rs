@@ -1,5 +1,7 @@
 //! The door: a provider's request is stored, and then answered as its gateway's manifest says.
 
+use std::sync::Arc;
+
 use switchyard_gateway::Callback as RawRequest;
 use switchyard_gateway::manifest::CallbackAnswer;
 use switchyard_gateway::wire::Body;
@@ -8,9 +10,9 @@ use super::home;
 use super::row::{self, Callback, CallbackState};
 use crate::access::Sealed;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::Operation;
+use crate::gateway::{Operation, Version};
 use crate::ids::{CallbackId, ConnectionId};
-use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES};
+use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES, CALLBACK_ROW_BYTES};
 use crate::planted::{Fault, is_planted};
 use crate::store::Batch;
 
@@ -51,15 +53,9 @@ impl Engine {
         connection: ConnectionId,
         request: CallbackRequest,
     ) -> Result<CallbackAnswer, NotReceived> {
-        let home = home::find(self, connection).ok_or(NotReceived::NoSuchConnection)?;
-        let version = self.gateways.reader(&home.gateway);
-        // One whose gateway is not loaded just now waits for it.
-        if version
-            .as_ref()
-            .is_some_and(|version| !version.has(Operation::Callback))
-        {
-            return Err(NotReceived::NoSuchConnection);
-        }
+        let (home, version) = self
+            .home_of(connection)
+            .ok_or(NotReceived::NoSuchConnection)?;
         let answer = version
             .and_then(|version| Some(version.manifest.callback.as_ref()?.answer.clone()))
             .unwrap_or_default();
@@ -73,6 +69,22 @@ impl Engine {
         metrics::counter!("switchyard_callbacks_received_total", "gateway" => home.gateway, "result" => result)
             .increment(1);
         stored.map(|()| answer)
+    }
+
+    /// Whether there is such a connection, and its gateway takes callbacks.
+    pub fn takes_callbacks(&self, connection: ConnectionId) -> bool {
+        self.home_of(connection).is_some()
+    }
+
+    /// A callback whose gateway is not loaded just now waits for it.
+    fn home_of(&self, connection: ConnectionId) -> Option<(home::Home, Option<Arc<Version>>)> {
+        let home = home::find(self, connection)?;
+        let version = self.gateways.reader(&home.gateway);
+        let takes = |version: &Arc<Version>| version.has(Operation::Callback);
+        version
+            .as_ref()
+            .is_none_or(takes)
+            .then_some((home, version))
     }
 
     async fn store_callback(
@@ -90,7 +102,8 @@ impl Engine {
         if head > CALLBACK_HEAD_BYTES || request.body.len() > CALLBACK_BODY_BYTES {
             return Err(NotReceived::TooLarge);
         }
-        let bytes = u32::try_from(head + request.body.len()).unwrap_or(u32::MAX);
+        let bytes = CALLBACK_ROW_BYTES + head + request.body.len();
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let now = self.clock.now();
         let full = |_| NotReceived::TooMany;
         self.callbacks.enter(connection, bytes, now).map_err(full)?;

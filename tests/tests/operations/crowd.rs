@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use switchyard_engine::limits::REQUEST_HEAD_BYTES;
 use switchyard_tests::client::payment;
 use switchyard_tests::{Client, Server, Setup, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -196,5 +197,23 @@ async fn each_listener_serves_its_own() -> anyhow::Result<()> {
         .await?;
     let said = String::from_utf8_lossy(&said.stderr);
     assert!(said.contains("server.admin_listen"), "{said}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_is_bounded() -> anyhow::Result<()> {
+    let server = server().await?;
+    let padding = |bytes: usize| format!("/nothing HTTP/1.1\r\nx-padding: {}", "a".repeat(bytes));
+    let said = ask(&mut connect(&server, 4).await?, &padding(30_000)).await?;
+    assert!(said.starts_with("HTTP/1.1 404"), "{said}");
+    let mut large = connect(&server, 4).await?;
+    match ask(&mut large, &padding(REQUEST_HEAD_BYTES)).await {
+        Ok(said) => ensure!(
+            said.is_empty() || said.starts_with("HTTP/1.1 431"),
+            "{said}"
+        ),
+        // The other end may be gone before its answer is read.
+        Err(error) => ensure!(error.is::<std::io::Error>(), "{error}"),
+    }
     Ok(())
 }
