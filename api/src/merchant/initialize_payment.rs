@@ -237,8 +237,11 @@ fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
         None => {
             let enabled = engine.enabled_currencies(app, environment, Kind::Payment);
             let codes: Vec<&str> = enabled.into_iter().map(Currency::code).collect();
-            let hint = format!("Enabled currencies: {}.", codes.join(", "));
-            Problem::new(ErrorCode::NoMethodEnabled, message).hint(hint)
+            let problem = Problem::new(ErrorCode::NoMethodEnabled, message);
+            match codes.is_empty() {
+                true => problem,
+                false => problem.hint(format!("Enabled currencies: {}.", codes.join(", "))),
+            }
         }
     };
     problem.at("currency").into()

@@ -1,8 +1,8 @@
 //! Reasons why an app has no method at all. Many newcomers see one in their first response.
 //!
-//! They name no gateway: with a public key, everybody can read them.
+//! They name no gateway, and only a secret key is told: everybody can read a public one.
 
-use switchyard_engine::access::Caller;
+use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::records::Kind;
 
@@ -14,8 +14,12 @@ pub struct Missing {
     pub hint: &'static str,
 }
 
-/// Finds the missing thing. `None`: some method of this kind works for the app.
+/// Finds the missing thing. `None`: some method of this kind works for the app, or the caller has a
+/// public key.
 pub fn find(engine: &Engine, caller: &Caller, kind: Kind) -> Option<Missing> {
+    if caller.kind == KeyKind::Public {
+        return None;
+    }
     let (app, environment) = (caller.app.id, caller.environment);
     if !engine.enabled_currencies(app, environment, kind).is_empty() {
         return None;
@@ -62,12 +66,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_without_a_gateway_says_so_whoever_asks() {
+    async fn a_server_without_a_gateway_says_so_to_a_secret_key() {
         let bench = Wanted::with(Gateways::default()).start().await;
         let engine = &bench.engine;
         for (key, kind) in [
             (&bench.keys.sandbox_secret_key, Kind::Payment),
-            (&bench.keys.live_public_key, Kind::Payment),
             (&bench.keys.live_secret_key, Kind::Payout),
         ] {
             let caller = engine.access.authenticate(key.expose()).unwrap();
@@ -75,5 +78,10 @@ mod tests {
             assert_eq!(missing.reason, "no gateway is loaded on this server");
             assert!(missing.hint.contains("switchyard gateway add"));
         }
+        let public = engine
+            .access
+            .authenticate(bench.keys.live_public_key.expose())
+            .unwrap();
+        assert_eq!(find(engine, &public, Kind::Payment), None);
     }
 }
