@@ -271,6 +271,7 @@ impl ApiError {
             RateScope::PublicKeyTotal => "with one public key",
             RateScope::NoKeyAddress => "without an API key from one address",
             RateScope::NoKeySite => "without an API key from one /48 network",
+            RateScope::Payment => "for the pages of one payment",
         };
         let message = format!(
             "Too many requests: at most {} in 60 seconds are allowed {counted}",

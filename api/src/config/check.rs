@@ -77,32 +77,42 @@ fn service(settings: &Settings, refusals: &mut Refusals) {
     if name.trim().is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
         refusals.push("service.name has to be a text of 1 to 60 characters on one line".to_owned());
     }
-    operator_tokens(settings, refusals);
+    tokens(settings, refusals);
 }
 
-fn operator_tokens(settings: &Settings, refusals: &mut Refusals) {
+fn tokens(settings: &Settings, refusals: &mut Refusals) {
     let mut names = BTreeSet::new();
-    for text in &settings.operator.tokens {
+    let of_operators = settings.operator.tokens.iter();
+    let of_metrics = settings.metrics.tokens.iter();
+    let of_operators = of_operators.map(|text| ("operator.tokens", text));
+    let all = of_operators.chain(of_metrics.map(|text| ("metrics.tokens", text)));
+    let mut hashes = BTreeSet::new();
+    for (setting, text) in all {
         let Some(token) = SettingsToken::parse(text) else {
-            refusals.push(
-                "operator.tokens holds something other than a name, `:sha256:` and 64 hexadecimal \
+            refusals.push(format!(
+                "{setting} holds something other than a name, `:sha256:` and 64 hexadecimal \
                  characters: `switchyard operator-token --name ada` makes a token and prints the \
                  entry for this setting"
-                    .to_owned(),
-            );
+            ));
             continue;
         };
-        if weak_tokens().any(|weak| token.hash.to_string() == weak) {
-            refusals.push(
-                "operator.tokens holds the hash of a word that anybody would try: `switchyard \
+        let hash = token.hash.to_string();
+        if weak_tokens().any(|weak| hash == weak) {
+            refusals.push(format!(
+                "{setting} holds the hash of a word that anybody would try: `switchyard \
                  operator-token` makes a token that nobody can guess"
-                    .to_owned(),
-            );
+            ));
+        }
+        if !hashes.insert(hash) {
+            refusals.push(format!(
+                "{setting} has the token `{}` a second time: each entry needs a token of its own",
+                token.name
+            ));
         }
         let name = token.name.to_lowercase();
         if name == "engine" || !names.insert(name) {
             refusals.push(format!(
-                "operator.tokens names `{}` twice, or as the engine is named: each token needs a \
+                "{setting} names `{}` twice, or as the engine is named: each token needs a \
                  name of its own, which the audit log shows",
                 token.name
             ));

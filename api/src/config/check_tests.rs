@@ -75,6 +75,15 @@ const UNSAFE: &[(&str, &str)] = &[
         "[operator]\ntokens = ['sha256:8c6976e5b5410415bde908bd4dee15dfb167a9c873fc4bb8a81f6f2ab448a918']",
         "operator.tokens",
     ),
+    ("[metrics]\ntokens = ['switchyard_op_x']", "metrics.tokens"),
+    (
+        // A token for metrics is no operator's.
+        "[operator]\ntokens = [\
+         'ada:sha256:1111111111111111111111111111111111111111111111111111111111111111']\n\
+         [metrics]\ntokens = [\
+         'prometheus:sha256:1111111111111111111111111111111111111111111111111111111111111111']",
+        "metrics.tokens has the token `prometheus` a second time",
+    ),
     (
         "[metrics]\nopen = true\n[server]\nadmin_listen = '0.0.0.0:8081'",
         "metrics.open",

@@ -276,8 +276,11 @@ sections! {
     Metrics {
         /// Whether there is a `/metrics`.
         enabled: bool = true,
-        /// Whether it answers without an operator token. Development mode always does.
+        /// Whether it answers without a token. Development mode always does.
         open: bool = false,
+        /// `name:sha256:<hash>` of tokens that read `/metrics` and do nothing else, as `switchyard
+        /// operator-token` prints them.
+        tokens: Vec<String> = Vec::new(),
     }
 }
 

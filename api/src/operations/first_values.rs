@@ -111,6 +111,7 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
             "public_key_total",
             "no_key_address",
             "no_key_site",
+            "payment",
         ],
     ),
     (

@@ -39,13 +39,12 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
 pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> Response {
     let inner = &operations.0;
     let access = &inner.engine.access;
-    let operator =
-        bearer(&headers).is_some_and(|token| access.authenticate_operator(token).is_ok());
-    if !inner.metrics_open && !operator {
+    let is_allowed = bearer(&headers).is_some_and(|token| access.may_read_metrics(token));
+    if !inner.metrics_open && !is_allowed {
         return (
             StatusCode::UNAUTHORIZED,
             [(WWW_AUTHENTICATE, "Bearer")],
-            "give an operator token, or set metrics.open\n",
+            "send a token of metrics.tokens or an operator token, or set metrics.open\n",
         )
             .into_response();
     }

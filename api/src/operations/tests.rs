@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use switchyard_engine::access::{
-    Access, ConnectionChange, MasterKey, NewConnection, Options, Vault,
+    Access, ConnectionChange, MasterKey, NewConnection, Options, SettingsToken, Vault,
+    make_for_settings,
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
@@ -23,17 +24,15 @@ use tower::ServiceExt as _;
 use super::{DiskReserve, Draining, Operations, Surroundings};
 
 async fn engine() -> Engine {
+    engine_with(Options::default()).await
+}
+
+async fn engine_with(options: Options) -> Engine {
     let (clock, ids, store) = (Clock::wall(), Ids::seeded(31), Store::memory());
     let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
-    let access = Access::load(
-        store.clone(),
-        vault,
-        clock.clone(),
-        ids.clone(),
-        Options::default(),
-    )
-    .await
-    .unwrap();
+    let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options)
+        .await
+        .unwrap();
     let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
         .await
         .unwrap();
@@ -129,6 +128,28 @@ async fn metrics_need_an_operator_token_unless_they_are_open() {
         ask(&off, "/metrics", token.expose()).await.0,
         StatusCode::NOT_FOUND
     );
+}
+
+#[tokio::test]
+async fn a_token_for_metrics_opens_metrics_and_nothing_else() {
+    let (token, hash) = make_for_settings("switchyard", &Ids::seeded(32));
+    let named = SettingsToken::parse(&format!("prometheus:{hash}")).unwrap();
+    let engine = engine_with(Options {
+        metrics_tokens: vec![named],
+        ..Options::default()
+    })
+    .await;
+    let closed = operations(&engine, false, &Draining::default());
+    assert_eq!(
+        ask(&closed, "/metrics", token.expose()).await.0,
+        StatusCode::OK
+    );
+    let (other, _) = make_for_settings("switchyard", &Ids::seeded(33));
+    assert_eq!(
+        ask(&closed, "/metrics", other.expose()).await.0,
+        StatusCode::UNAUTHORIZED
+    );
+    assert!(engine.access.authenticate_operator(token.expose()).is_err());
 }
 
 #[tokio::test]

@@ -436,16 +436,18 @@ pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
 }
 
 fn access_options(settings: &Settings) -> Options {
-    let hashes = settings.operator.tokens.iter();
+    // What is not a hash was refused with the other settings.
+    let read = |texts: &[String]| -> Vec<SettingsToken> {
+        let read = texts.iter().filter_map(|text| SettingsToken::parse(text));
+        read.collect()
+    };
     Options {
         service_code: settings.service.code.clone(),
         requests_per_minute: settings.rate_limit.per_minute,
         public_key_requests_per_minute: settings.rate_limit.public_key_per_minute,
         requests_without_key_per_minute: settings.rate_limit.without_key_per_minute,
-        // What is not a hash was refused with the other settings.
-        operator_tokens: hashes
-            .filter_map(|text| SettingsToken::parse(text))
-            .collect(),
+        operator_tokens: read(&settings.operator.tokens),
+        metrics_tokens: read(&settings.metrics.tokens),
     }
 }
 

@@ -55,13 +55,13 @@ impl Parts {
             .merge(self.operations.router())
     }
 
-    /// Outermost first: the frame (id, log, metrics, panics), the client's address, the limit on
-    /// requests without a key, the time limit, the size limit, the routes.
+    /// Outermost first: the frame (id, log, metrics, panics), the client's address, the time limit,
+    /// the limit on requests without a key, the size limit, the routes.
     fn surrounded(&self, routes: Router<ApiState>) -> Router {
         let routes = routes::complete(routes, &self.state)
             .layer(DefaultBodyLimit::max(BODY_BYTES))
-            .layer(from_fn_with_state(self.request_timeout, in_time))
             .layer(from_fn_with_state(self.state.clone(), without_key::limit))
+            .layer(from_fn_with_state(self.request_timeout, in_time))
             .layer(from_fn_with_state(self.trust.clone(), identify));
         routes::framed(routes, self.state.clone())
     }
@@ -98,8 +98,10 @@ mod tests {
     use axum::body::Body;
     use axum::extract::ConnectInfo;
     use axum::http::{HeaderMap, StatusCode};
+    use switchyard_engine::engine::NewPayment;
     use switchyard_engine::gateway::Gateways;
-    use switchyard_engine::testing::{Bench, Wanted};
+    use switchyard_engine::testing::{Bench, Wanted, amount, customer};
+    use switchyard_engine::transaction::ClientContext;
     use tower::ServiceExt as _;
 
     use super::*;
@@ -198,5 +200,69 @@ mod tests {
             let (status, _, text) = get(&router, address, path, headers).await;
             assert_eq!(status, expected, "{path}: {text}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_test_connection_takes_no_callbacks_without_a_test_gateway() {
+        let (bench, router) = server().await;
+        let app = bench.keys.app.to_string();
+        let (_, ulid) = app.split_once('_').unwrap();
+        let path = format!("/callbacks/con_{ulid}");
+        let (status, _, text) = get(&router, "192.0.2.1", &path, &[]).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        assert!(text.contains("no such connection"), "{text}");
+    }
+
+    async fn payment(bench: &Bench) -> String {
+        let new = NewPayment {
+            amount: amount(2_500, "USD"),
+            description: "A teapot".to_owned(),
+            return_url: "https://shop.example/done".to_owned(),
+            customer: customer(),
+            metadata: std::collections::BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            expires_in: None,
+            context: ClientContext::default(),
+        };
+        let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+        payment.unwrap().id.to_string()
+    }
+
+    #[tokio::test]
+    async fn payers_behind_an_address_over_its_limit_reach_their_own_pages() {
+        let (bench, router) = server().await;
+        let busy = "192.0.2.1";
+        let (one, other) = (payment(&bench).await, payment(&bench).await);
+        for _ in 0..1_200 {
+            get(&router, busy, "/nothing", &[]).await;
+        }
+        let paths = [
+            format!("/checkout/{one}"),
+            format!("/checkout/{one}/status"),
+        ];
+        for n in 0..60 {
+            let (status, _, text) = get(&router, busy, &paths[n % 2], &[]).await;
+            assert_eq!(status, StatusCode::OK, "{n}: {text}");
+        }
+        let last = if one.ends_with('0') { '1' } else { '0' };
+        let unknown = format!("{}{last}", &one[..one.len() - 1]);
+        for (path, counted) in [
+            (
+                &paths[0],
+                "60 in 60 seconds are allowed for the pages of one payment",
+            ),
+            (&"/checkout".to_owned(), "1200 in 60 seconds"),
+            (&format!("/checkout/{unknown}"), "1200 in 60 seconds"),
+            (&"/checkout/nothing/status".to_owned(), "1200 in 60 seconds"),
+        ] {
+            let (status, _, text) = get(&router, busy, path, &[]).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{path}: {text}");
+            assert!(text.contains(counted), "{path}: {text}");
+        }
+        let (status, ..) = get(&router, busy, &format!("/checkout/{other}"), &[]).await;
+        assert_eq!(status, StatusCode::OK);
+        let elsewhere = get(&router, "192.0.2.2", &paths[0], &[]).await;
+        assert_eq!(elsewhere.0, StatusCode::OK);
     }
 }

@@ -65,7 +65,7 @@ use self::rows::Kind;
 use self::set::Set;
 use self::token::TokenForm;
 use crate::clock::Clock;
-use crate::ids::{AppId, ConnectionId, Ids, KeyId};
+use crate::ids::{AppId, ConnectionId, Ids, KeyId, PaymentId};
 use crate::store::{Batch, CommitError, Store};
 
 /// The access room. Cloning gives another handle on the same set.
@@ -102,6 +102,8 @@ pub struct Options {
     pub requests_without_key_per_minute: u32,
     /// Operator tokens that the settings name, besides those in the store.
     pub operator_tokens: Vec<SettingsToken>,
+    /// Tokens that read `/metrics` and do nothing else.
+    pub metrics_tokens: Vec<SettingsToken>,
 }
 
 impl Default for Options {
@@ -112,6 +114,7 @@ impl Default for Options {
             public_key_requests_per_minute: 6_000,
             requests_without_key_per_minute: 1_200,
             operator_tokens: Vec::new(),
+            metrics_tokens: Vec::new(),
         }
     }
 }
@@ -244,6 +247,17 @@ impl Access {
     pub fn allow_without_key(&self, address: IpAddr) -> Rate {
         let now = self.0.clock.now();
         self.0.limiter.allow_without_key(address, now)
+    }
+
+    /// Counts one request for pages of payments from an address over its limit, before the payment
+    /// is looked for.
+    pub fn allow_payers(&self, address: IpAddr) -> Rate {
+        self.0.limiter.allow_payers(address, self.0.clock.now())
+    }
+
+    /// Counts one request for the pages of a payment, which exists, from an address over its limit.
+    pub fn allow_payer(&self, payment: PaymentId) -> Rate {
+        self.0.limiter.allow_payer(payment, self.0.clock.now())
     }
 
     /// The vault, for rooms that seal things of their own.

@@ -11,6 +11,7 @@ use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
 use crate::clock::Timestamp;
 use crate::ids::{Ids, OperatorTokenId};
+use crate::limits::TOKEN_ANCESTORS;
 use crate::secret::Secret;
 use crate::store::Batch;
 
@@ -36,6 +37,10 @@ pub struct TokenMaker {
     pub name: String,
     /// Tells it from a later token of the same name.
     pub hash: Fingerprint,
+    /// Names of the tokens from which that one descends, the oldest first. They stay known when a
+    /// token between was deleted.
+    #[serde(default)]
+    pub ancestors: Vec<String>,
 }
 
 /// An operator's token that was just made, with the one look at it that there is.
@@ -110,6 +115,13 @@ impl Access {
                 origin: self.live_origin(&set, &found.origin),
             })
         })
+    }
+
+    /// Whether this is a token for `/metrics`, which the settings name, or an operator's.
+    pub fn may_read_metrics(&self, bearer: &str) -> bool {
+        let hash = Fingerprint::of(bearer);
+        let mut named = self.0.options.metrics_tokens.iter();
+        named.any(|token| token.hash == hash) || self.authenticate_operator(bearer).is_ok()
     }
 
     /// An origin that was taken out of the settings, or deleted, proves nothing any more: empty.
@@ -197,10 +209,32 @@ impl Access {
 
     fn maker(&self, operator: &Operator) -> Result<TokenMaker, AccessError> {
         let gone = || AccessError::not_found("operator token", &operator.name);
+        let ancestors = self.ancestors_of(operator);
+        if ancestors.len() >= TOKEN_ANCESTORS {
+            return Err(AccessError::invalid(
+                "token",
+                format!(
+                    "has {TOKEN_ANCESTORS} ancestors, the most there may be: create this token \
+                     with one of them, or with a token of the settings"
+                ),
+            ));
+        }
         Ok(TokenMaker {
             name: operator.name.clone(),
             hash: self.hash_of(operator).ok_or_else(gone)?,
+            ancestors,
         })
+    }
+
+    /// Names of the tokens from which the token that `operator` showed descends, the oldest first.
+    fn ancestors_of(&self, operator: &Operator) -> Vec<String> {
+        let set = self.set();
+        let row = operator.token.and_then(|id| set.tokens.get(&id));
+        let Some(maker) = row.and_then(|row| row.made_by.as_ref()) else {
+            return Vec::new();
+        };
+        let names = maker.ancestors.iter().chain([&maker.name]);
+        names.cloned().collect()
     }
 
     /// Refuses a name that another token or the engine has: the audit log could not distinguish them.
@@ -239,7 +273,8 @@ impl Access {
     }
 
     /// Deletes the tokens that a token of this name created, and those that were created with them,
-    /// in one commit. Returns them.
+    /// in one commit, also when the token or one between no longer exists. Returns them. After a
+    /// rotation under the same name this includes what the new token created.
     ///
     /// # Errors
     /// When there are none: the name may be mistyped.
@@ -267,16 +302,18 @@ impl Access {
     }
 }
 
-/// The tokens that `maker` created, those that these created, and so on.
+/// The tokens that `maker` created, those that these created, and so on. Rows without `ancestors` are
+/// found through the tokens between, as long as these exist.
 fn descendants(mut tokens: Vec<Arc<OperatorToken>>, maker: &str) -> Vec<Arc<OperatorToken>> {
     let mut makers = vec![maker.trim().to_lowercase()];
     let mut found = Vec::new();
     while let Some(maker) = makers.pop() {
-        let is_child = |token: &Arc<OperatorToken>| {
-            let by = token.made_by.as_ref();
-            by.is_some_and(|by| by.name.to_lowercase() == maker)
+        let descends = |token: &Arc<OperatorToken>| {
+            let by = token.made_by.iter();
+            let mut names = by.flat_map(|by| by.ancestors.iter().chain([&by.name]));
+            names.any(|name| name.to_lowercase() == maker)
         };
-        let (children, rest): (Vec<_>, Vec<_>) = tokens.into_iter().partition(is_child);
+        let (children, rest): (Vec<_>, Vec<_>) = tokens.into_iter().partition(descends);
         tokens = rest;
         makers.extend(children.iter().map(|token| token.name.to_lowercase()));
         found.extend(children);

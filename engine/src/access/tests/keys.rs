@@ -393,7 +393,8 @@ async fn tokens_without_the_one_that_made_them_are_found_and_revoked_with_all_th
         made.secret
     };
     let bo = create(&access, "bo", &secret).await;
-    create(&access, "cy", &bo).await;
+    let cy = create(&access, "cy", &bo).await;
+    let fay = create(&access, "fay", &cy).await;
     create(&access, "eve", &other).await;
     let lost = |access: &Access| {
         let tokens = access.operator_tokens();
@@ -409,6 +410,11 @@ async fn tokens_without_the_one_that_made_them_are_found_and_revoked_with_all_th
     let access = load(&[&format!("ada:{hash}"), &dee_in_settings]).await;
     assert_eq!(lost(&access), ["bo"]);
     assert!(access.authenticate_operator(bo.expose()).is_ok());
+    // The descendants of a deleted token are found, too.
+    let tokens = access.operator_tokens();
+    let of_cy = tokens.iter().find(|token| token.name == "cy").unwrap();
+    access.delete_operator_token(of_cy.id).await.unwrap();
+    assert!(access.authenticate_operator(fay.expose()).is_ok());
     let unknown = access.revoke_tokens_made_by("adda").await.unwrap_err();
     assert_eq!(
         unknown.to_string(),
@@ -416,13 +422,34 @@ async fn tokens_without_the_one_that_made_them_are_found_and_revoked_with_all_th
     );
     let revoked = access.revoke_tokens_made_by(" Ada ").await.unwrap();
     let names: Vec<_> = revoked.iter().map(|token| token.name.as_str()).collect();
-    assert_eq!(names, ["bo", "cy"]);
+    assert_eq!(names, ["bo", "fay"]);
     for access in [access, load(&[&dee_in_settings]).await] {
         assert!(access.authenticate_operator(bo.expose()).is_err());
+        assert!(access.authenticate_operator(fay.expose()).is_err());
         let left = access.operator_tokens();
         let left: Vec<_> = left.iter().map(|token| token.name.as_str()).collect();
         assert_eq!(left, ["eve"]);
     }
+}
+
+#[tokio::test]
+async fn a_token_has_a_bounded_number_of_ancestors() {
+    let world = World::new().await;
+    let made = world.access.create_operator_token("t0", None).await;
+    let mut secret = made.unwrap().secret;
+    for n in 1..=9 {
+        let by = world.access.authenticate_operator(secret.expose()).unwrap();
+        let name = format!("t{n}");
+        match world.access.create_operator_token(&name, Some(&by)).await {
+            Ok(made) => secret = made.secret,
+            Err(error) => {
+                assert_eq!(n, 9);
+                assert!(error.to_string().contains("has 8 ancestors"), "{error}");
+                return;
+            }
+        }
+    }
+    panic!("no limit on the ancestors of a token");
 }
 
 #[test]
