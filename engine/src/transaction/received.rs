@@ -52,14 +52,18 @@ impl Transaction {
             .find_map(|case| self.attempt_of(case))
     }
 
-    /// Why the transaction needs manual review: the reason of its first open case, money first.
-    /// `None`: no case is open.
+    /// Why the transaction needs manual review: of its open cases, the reason that counts most for
+    /// whoever delivers, and of several the first. `None`: no case is open.
     pub fn attention(&self) -> Option<CaseReason> {
-        let open = || self.cases.iter().filter(|case| case.closed.is_none());
-        let about_money = open().find(|case| case.reason.reports_money());
-        about_money
-            .or_else(|| open().next())
-            .map(|case| case.reason)
+        let open = self.cases.iter().filter(|case| case.closed.is_none());
+        let weight = |reason: CaseReason| match reason {
+            CaseReason::SuccessContradicted => 0,
+            CaseReason::LateSuccess => 1,
+            _ if reason.reports_money() => 2,
+            _ => 3,
+        };
+        let most = open.min_by_key(|case| weight(case.reason));
+        most.map(|case| case.reason)
     }
 
     /// Money that providers reported as received for this transaction, refunds not deducted. `None`:
@@ -98,6 +102,8 @@ impl Transaction {
             let is_same = |known: &Option<&str>| known.is_none() || id.is_none() || *known == id;
             match charges.iter().position(|(known, _)| is_same(known)) {
                 Some(0) if recorded.is_some() => {}
+                // It may be about any of them.
+                Some(_) if id.is_none() && charges.len() > 1 => {}
                 Some(same) => charges[same] = (id.or(charges[same].0), amount),
                 None => charges.push((id, amount)),
             }

@@ -49,14 +49,22 @@ impl Evidence {
         Self::of(CaseReason::AmountDiffers, success, detail)
     }
 
-    pub fn surplus(attempt: &Attempt, success: &Success, captured: Amount) -> Self {
+    pub fn surplus(
+        tx: &Transaction,
+        attempt: &Attempt,
+        success: &Success,
+        captured: Amount,
+    ) -> Self {
         let surplus = captured.checked_sub(attempt.amount);
         let surplus = surplus.map_or_else(String::new, |surplus| surplus.format());
-        let detail = format!(
-            "asked {}, received {}: return the surplus of {surplus}",
-            attempt.amount.format(),
-            captured.format()
-        );
+        let (asked, captured) = (attempt.amount.format(), captured.format());
+        let detail = match tx.is_payment() {
+            true => format!("asked {asked}, received {captured}: return the surplus of {surplus}"),
+            false => format!(
+                "asked {asked}, the provider reports {captured} sent: ask for the surplus of \
+                 {surplus} back"
+            ),
+        };
         Self::of(CaseReason::Surplus, success, detail)
     }
 
@@ -66,6 +74,12 @@ impl Evidence {
             (Some(ours), Some(theirs)) => ours == theirs,
             _ => true,
         }
+    }
+
+    /// Whether `case`, which is open, takes this amount in. One with an id keeps its amount when a
+    /// report names none: that may be other money.
+    fn may_amend(&self, case: &Case) -> bool {
+        case.closed.is_none() && (self.provider_id.is_some() || case.provider_id.is_none())
     }
 
     /// Whether `case` may stand for this evidence. A closed case about a reversal covers only a
@@ -96,7 +110,7 @@ pub(super) fn open(
     if alike().any(|case| repeats(case) && evidence.is_covered_by(case)) {
         return None;
     }
-    match alike().find(|case| case.closed.is_none()) {
+    match alike().find(|case| evidence.may_amend(case)) {
         Some(case) => evidence.amount.map(|amount| Event::CaseAmended {
             case: case.id,
             amount,

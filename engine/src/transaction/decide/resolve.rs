@@ -147,14 +147,22 @@ fn failed(
     message: Option<String>,
     context: &Context,
 ) -> Vec<Event> {
+    let reported = money_was_reported(tx, attempt);
+    let default = match (reported, tx.is_payment()) {
+        (true, true) => {
+            "The money that was received did not settle this payment and is to be returned."
+        }
+        (true, false) => {
+            "The money that was sent did not settle this payout and is to be asked back."
+        }
+        (false, _) => "The provider did not carry it out.",
+    };
     let decline = Decline {
         reason: DeclineReason::Other,
         retryable: false,
         provider_id: None,
         provider_code: None,
-        provider_message: Some(
-            message.unwrap_or_else(|| "The provider did not carry it out.".to_owned()),
-        ),
+        provider_message: Some(message.unwrap_or_else(|| default.to_owned())),
         field: None,
     };
     let ended = Event::AttemptDeclined {
@@ -164,7 +172,7 @@ fn failed(
     if tx.state == State::OnHold {
         return vec![end::failed(&ended, &decline)];
     }
-    if money_was_reported(tx, attempt) {
+    if reported {
         let failed = || vec![end::failed(&ended, &decline)];
         let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
         // The part that came while it was pending is to be returned.

@@ -65,7 +65,7 @@ pub(super) fn settle(
 ) -> Vec<Event> {
     let mut opened = Vec::new();
     if captured.minor() > attempt.amount.minor() {
-        let evidence = Evidence::surplus(attempt, &success, captured);
+        let evidence = Evidence::surplus(tx, attempt, &success, captured);
         opened.extend(cases::open(tx, attempt, evidence, context));
     }
     let is_other = |other: &&Attempt| other.reference != attempt.reference;
@@ -80,12 +80,17 @@ pub(super) fn settle(
         let Some(held) = held else {
             continue;
         };
+        let what = match tx.is_payment() {
+            true => ("received", "refund it"),
+            false => ("sent", "ask for it back"),
+        };
         let evidence = Evidence {
             reason: CaseReason::PaidTwice,
             detail: format!(
-                "{} was received for this attempt, and the transaction succeeded by another one: \
-                 refund it",
-                sum(held.amount)
+                "{} was {} for this attempt, and the transaction succeeded by another one: {}",
+                sum(held.amount),
+                what.0,
+                what.1
             ),
             amount: held.amount,
             provider_id: held.provider_id.clone(),

@@ -156,3 +156,89 @@ fn a_case_about_late_money_says_how_its_attempt_had_ended() {
         assert!(detail.contains(said), "{detail}");
     }
 }
+
+/// Reports a success, under no id if `None`.
+fn report(world: &mut World, minor: i64, id: Option<&str>) {
+    let attempt = world.tx.attempts[0].id;
+    let outcome = Outcome::Succeeded {
+        provider_id: id.map(str::to_owned),
+        amount: Captured::Named(amount(minor)),
+        fees: None,
+        provider_status: None,
+    };
+    world.answer_about(attempt, outcome).unwrap();
+}
+
+fn amounts(world: &World) -> Vec<Option<i64>> {
+    let cases = world.tx.cases.iter();
+    cases
+        .map(|case| case.amount.map(|amount| amount.minor()))
+        .collect()
+}
+
+#[test]
+fn a_report_without_an_id_leaves_the_amount_of_a_case_with_an_id() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    report(&mut world, 2_500, Some("P1"));
+    report(&mut world, 2_500, Some("P2"));
+    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    report(&mut world, 1_000, None);
+    assert_eq!(amounts(&world), [Some(2_500), Some(1_000)]);
+    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    // It has a case now, and another amount under no id is in the same one.
+    report(&mut world, 1_000, None);
+    report(&mut world, 1_200, None);
+    assert_eq!(amounts(&world), [Some(2_500), Some(1_200)]);
+    // The id is known: this is the same money.
+    report(&mut world, 2_600, Some("P2"));
+    assert_eq!(amounts(&world), [Some(2_600), Some(1_200)]);
+}
+
+#[test]
+fn a_report_without_an_id_lowers_none_of_several_charges() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined(false)).unwrap();
+    report(&mut world, 2_500, Some("P1"));
+    report(&mut world, 2_600, Some("P2"));
+    report(&mut world, 1_000, None);
+    assert_eq!(amounts(&world), [Some(2_500), Some(2_600), Some(1_000)]);
+    assert_eq!(world.tx.received().unwrap().first(), amount(5_100));
+}
+
+#[test]
+fn a_success_that_was_taken_back_counts_more_than_any_other_case() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    report(&mut world, 3_000, Some("P1"));
+    assert_eq!(world.tx.attention(), Some(CaseReason::Surplus));
+    let attempt = world.tx.attempts[0].id;
+    world.answer_about(attempt, declined(false)).unwrap();
+    assert_eq!(world.tx.attention(), Some(CaseReason::SuccessContradicted));
+}
+
+#[test]
+fn a_case_names_money_of_a_payout_as_sent() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    report(&mut world, 3_000, Some("P1"));
+    assert_eq!(world.tx.cases[0].reason, CaseReason::Surplus);
+    let detail = &world.tx.cases[0].detail;
+    assert!(
+        detail.contains("ask for the surplus of $ 5.00 back"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn money_that_settles_nothing_is_named_in_the_failure() {
+    let (mut world, [_, second]) = second_attempt();
+    world.answer_about(second, part(1_000, "P1")).unwrap();
+    world.apply(failed(second)).unwrap();
+    let State::Failed(failure) = &world.tx.state else {
+        panic!("{:?}", world.tx.state);
+    };
+    let said = "The money that was received did not settle this payment and is to be returned.";
+    assert_eq!(failure.message, said);
+}
