@@ -32,6 +32,9 @@ pub struct NewToken {
     /// Name of the operator who uses it, as the audit log shows it
     #[arg(long)]
     name: Option<String>,
+    /// For Prometheus: the token reads /metrics and opens nothing else
+    #[arg(long)]
+    metrics: bool,
 }
 
 impl NewToken {
@@ -51,7 +54,8 @@ impl NewToken {
             SettingsToken::parse(&named).is_some(),
             "a name is one line of 1 to 100 characters"
         );
-        eprintln!("Shown once. For the settings file:\n\n[operator]\ntokens = [\"{named}\"]");
+        let section = if self.metrics { "metrics" } else { "operator" };
+        eprintln!("Shown once. For the settings file:\n\n[{section}]\ntokens = [\"{named}\"]");
         Ok(())
     }
 }

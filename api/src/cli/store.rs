@@ -159,6 +159,7 @@ impl Restore {
         let done = store::restore(&self.backup, target, &mut |now| line.show(now));
         line.clear();
         let done = done?;
+        let is_whole = done.lost.is_some_and(|lost| lost.at == done.backup_at);
         let lost = match done.lost {
             Some(lost) if lost.at == done.backup_at => "nothing is lost".to_owned(),
             Some(lost) => format!("group {} of {}", lost.sequence, lost.at),
@@ -173,10 +174,14 @@ impl Restore {
         });
         let output = Output { json };
         output.fields(&json!({ "data": answer }))?;
-        output.note(
-            "Restored. Everything stored after the backup is gone: providers may have moved money \
-             that this store does not know of.",
-        );
+        output.note(match is_whole {
+            true => "Restored: the backup has all that was stored.",
+            false => {
+                "Restored. Everything stored after the backup is gone: providers may have moved \
+                 money that this store does not know of, and operator tokens and API keys that were \
+                 revoked after it are valid again."
+            }
+        });
         Ok(())
     }
 }

@@ -490,7 +490,7 @@ fn observation(settings: &Settings, refusals: &mut Refusals) {
     if settings.metrics.enabled && settings.metrics.open && is_public && !settings.development {
         refusals.push(
             "metrics.open is on while /metrics is reached from outside: everybody could read how many payments are made, so switch it \
-             off and give Prometheus an operator token, or set server.admin_listen to a loopback \
+             off and name a token for Prometheus in metrics.tokens, or set server.admin_listen to a loopback \
              address"
                 .to_owned(),
         );

@@ -279,7 +279,7 @@ sections! {
         /// Whether it answers without a token. Development mode always does.
         open: bool = false,
         /// `name:sha256:<hash>` of tokens that read `/metrics` and do nothing else, as `switchyard
-        /// operator-token` prints them.
+        /// operator-token --metrics` prints them.
         tokens: Vec<String> = Vec::new(),
     }
 }

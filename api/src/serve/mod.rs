@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use switchyard_engine::access::{
-    Access, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
+    Access, AccessError, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
+    VaultError,
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::descriptors;
@@ -65,7 +66,13 @@ pub enum Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Other(error.into())
+        let why = error.into();
+        match why.downcast_ref::<AccessError>() {
+            // Another master key, or the name of a token that the settings and the store have.
+            Some(AccessError::Vault(VaultError::WrongMasterKey { .. }))
+            | Some(AccessError::Invalid { .. }) => Self::Settings(vec![format!("{why:#}")]),
+            _ => Self::Other(why),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -138,7 +139,10 @@ fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
     match fs::read(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(MaintenanceError::file("read", from)(error)),
-        Ok(text) => replace_durably(to, &text).map_err(MaintenanceError::file("write", to)),
+        // It may hold the password of the mail server.
+        Ok(text) => replace_durably(to, &text)
+            .and_then(|()| fs::set_permissions(to, fs::Permissions::from_mode(0o600)))
+            .map_err(MaintenanceError::file("write", to)),
     }
 }
 
