@@ -34,6 +34,7 @@ pub const CONNECTIONS_PER_STREAM: usize = 4;
 pub const CONNECTION_SILENCE: Duration = Duration::from_secs(60);
 /// Bytes of the head of a request to the HTTP server: a browser sends 1 to 4 KiB, cookies of other
 /// services on the same host some more. An unfinished head holds them for [`CONNECTION_SILENCE`].
+/// The server reads in steps, so up to twice as many can arrive.
 pub const REQUEST_HEAD_BYTES: usize = 32 * 1024;
 /// Messages that may wait for one transaction; the sender of the next waits until there is room. A person and a provider send a handful;
 /// a thousand is an attack, and it waits in its own connections.

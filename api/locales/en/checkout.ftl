@@ -210,6 +210,8 @@ money-part = Part of it arrived: { $received } of { $asked }. Please do not pay 
 money-all = We have received { $received }. Please do not pay again. Contact { $merchant } and give the reference.
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.
 row-received = Received
+result-returned-title = This payment was closed
+result-returned-text = It did not pay for the order. { $merchant } was asked to return what came in: contact them with the reference if you do not have it back.
 result-expired-held = This payment can no longer be paid.
 
 # Result
@@ -233,7 +235,7 @@ leave-stay = Stay on this page
 
 # Why a payment did not work, with what to do next
 reason-insufficient_funds = There is not enough money in the account. Top it up, or pay in another way.
-reason-payer_declined = The payment was not confirmed on the phone, or it was refused there.
+reason-payer_declined = The payment was refused, by you or by your bank or provider. Try again, or choose another method.
 reason-payer_timeout = There was no confirmation in time. Keep your phone at hand and unlocked when you try again.
 reason-payer_busy = Another payment is open on your phone. Finish it or wait for a few minutes, then try again.
 reason-invalid_account = This number has no active account with this method. Check the number, or choose another method.
@@ -265,7 +267,7 @@ notice-under-way = The payment has already been started, so it can no longer be 
 # Trouble
 missing-title = There is no such payment
 missing-text = This link does not lead to a payment. It may have been cut off when it was copied.
-missing-advice = Open the link again from the shop or the message where you found it, or ask the merchant for a new one.
+missing-advice = Open the link again from the shop or the message where you found it. If you have paid already, do not pay again: ask the merchant to look for your payment.
 unavailable-title = We cannot show your payment right now
 unavailable-text = This is on our side, and nothing is lost. Please try again in a minute.
 unavailable-advice = If you have already confirmed the payment, do not pay again: it goes on without this page.
@@ -289,7 +291,7 @@ too-many-advice = { $minutes ->
    *[other] Try again in { $minutes } minutes. A payment that you already approved goes on.
 }
 busy-title = Too many requests
-busy-text = Your network has sent more requests than we accept in a minute. Many people can share one network.
+busy-text = Your network has sent more requests than we accept in a minute, so we did not carry out this one: it started and cancelled nothing. Many people can share one network.
 busy-advice = Try again in a minute. A payment that you already approved goes on.
 closed-title = Payments are closed for now
 closed-text = This merchant is not taking payments at the moment, so we started nothing.

@@ -210,6 +210,8 @@ money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez p
 money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 row-received = Reçu
+result-returned-title = Ce paiement a été clôturé
+result-returned-text = Il n’a pas réglé la commande. Il a été demandé à { $merchant } de rendre ce qui est arrivé : contactez-le avec la référence si vous ne l’avez pas récupéré.
 result-expired-held = Ce paiement ne peut plus être réglé.
 
 # Résultat
@@ -233,7 +235,7 @@ leave-stay = Rester sur cette page
 
 # Pourquoi un paiement n’a pas abouti, et que faire ensuite
 reason-insufficient_funds = Il n’y a pas assez d’argent sur le compte. Approvisionnez-le ou payez autrement.
-reason-payer_declined = Le paiement n’a pas été confirmé sur le téléphone, ou y a été refusé.
+reason-payer_declined = Le paiement a été refusé, par vous, votre banque ou votre opérateur. Réessayez, ou choisissez un autre moyen.
 reason-payer_timeout = La confirmation n’est pas arrivée à temps. Gardez votre téléphone déverrouillé à portée de main pour réessayer.
 reason-payer_busy = Un autre paiement est ouvert sur votre téléphone. Terminez-le ou attendez quelques minutes, puis réessayez.
 reason-invalid_account = Ce numéro n’a pas de compte actif pour ce moyen. Vérifiez le numéro ou choisissez un autre moyen.
@@ -265,7 +267,7 @@ notice-under-way = Le paiement a déjà commencé ; il ne peut plus être annul
 # Ennuis
 missing-title = Ce paiement n’existe pas
 missing-text = Ce lien ne mène à aucun paiement. Il a peut-être été tronqué lors de la copie.
-missing-advice = Ouvrez à nouveau le lien depuis la boutique ou le message où vous l’avez trouvé, ou demandez-en un nouveau au marchand.
+missing-advice = Ouvrez à nouveau le lien depuis la boutique ou le message où vous l’avez trouvé, et si vous avez déjà payé, ne payez pas une seconde fois : demandez au marchand de rechercher votre paiement.
 unavailable-title = Impossible d’afficher votre paiement pour l’instant
 unavailable-text = Le problème vient de chez nous et rien n’est perdu. Veuillez réessayer dans une minute.
 unavailable-advice = Si vous avez déjà confirmé le paiement, ne payez pas à nouveau : il continue sans cette page.
@@ -289,7 +291,7 @@ too-many-advice = { $minutes ->
    *[other] Réessayez dans { $minutes } minutes. Un paiement que vous avez déjà approuvé se poursuit.
 }
 busy-title = Trop de requêtes
-busy-text = Votre réseau a envoyé plus de requêtes que nous n’en acceptons en une minute. Un même réseau peut servir à beaucoup de personnes.
+busy-text = Votre réseau a envoyé plus de requêtes que nous n’en acceptons en une minute : celle-ci n’a pas été exécutée, elle n’a rien lancé ni annulé. Un même réseau peut servir à beaucoup de personnes.
 busy-advice = Réessayez dans une minute. Un paiement que vous avez déjà approuvé suit son cours.
 closed-title = Les paiements sont fermés pour le moment
 closed-text = Ce marchand n’accepte pas de paiements pour le moment : nous n’avons rien lancé.

@@ -5,6 +5,7 @@ use axum::extract::Request;
 use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use switchyard_engine::ids::{PaymentId, TransactionId};
 
 use super::desk::Desk;
 use super::scene::Frame;
@@ -38,7 +39,10 @@ pub fn busy(state: &ApiState, request: &Request, seconds: u32) -> Response {
     let desk = Desk::new(state.clone(), Draining::default());
     let language = request.headers().get(ACCEPT_LANGUAGE);
     let visitor = visitor(&desk, request.uri(), language, None);
-    trouble::page(&visitor, Trouble::Busy(seconds), None)
+    let mut path = request.uri().path().split('/');
+    let id = path.nth(2).and_then(|id| id.parse::<PaymentId>().ok());
+    let home = id.map(|id| visitor.link(TransactionId::Payment(id), "", &[]));
+    trouble::page(&visitor, Trouble::Busy(seconds), home)
 }
 
 /// The page at an address that no route has.

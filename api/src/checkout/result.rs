@@ -69,6 +69,10 @@ pub(super) fn page(scene: &Scene) -> Response {
             let text = scene.say_merchant("result-success-text");
             ("success", format!("{text} {}", open_cases(scene)))
         }
+        // A person closed every case: what came in is returned outside.
+        _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
+            ("returned", scene.say_merchant("result-returned-text"))
+        }
         // Money came, or may have come: the provider's reason of the failure is no longer true.
         State::Failed(_) if !scene.tx.surely_moved_no_money() => {
             ("review", scene.say("result-expired-held"))
@@ -85,6 +89,7 @@ pub(super) fn page(scene: &Scene) -> Response {
     };
     let text = match &scene.tx.state {
         State::Succeeded => text.trim_end().to_owned(),
+        _ if kind == "returned" => text,
         _ => format!("{text} {}", scene.about_money()),
     };
     let title = scene.say(&format!("result-{kind}-title"));

@@ -260,6 +260,11 @@ mod tests {
             assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{path}: {text}");
             assert!(text.contains(counted), "{path}: {text}");
         }
+        let browser = [("accept", "text/html")];
+        let (_, _, page) = get(&router, busy, &paths[0], &browser).await;
+        assert!(page.contains("it started and cancelled nothing"), "{page}");
+        let back = format!("href=\"/checkout/{one}\"");
+        assert!(page.contains(&back), "{page}");
         let (status, ..) = get(&router, busy, &format!("/checkout/{other}"), &[]).await;
         assert_eq!(status, StatusCode::OK);
         let elsewhere = get(&router, "192.0.2.2", &paths[0], &[]).await;

@@ -172,6 +172,10 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
             result::page(&scene(samples::partly_paid(State::Cancelled))),
         ),
         (
+            "result-returned".to_owned(),
+            result::page(&scene(samples::returned())),
+        ),
+        (
             "result-unknown".to_owned(),
             result::page(&scene(samples::unknown_end())),
         ),

@@ -282,14 +282,28 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
 #[tokio::test]
 async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
     let failed = samples::failed(DeclineReason::InsufficientFunds).state;
-    let scene = samples::scene(samples::partly_paid(failed), Language::English);
-    let page = html(result::page(&scene)).await;
+    let tx = samples::partly_paid(failed);
+    let page = html(result::page(&samples::scene(tx, Language::English))).await;
     assert!(page.contains("This payment is being reviewed"));
     assert!(page.contains("Received") && page.contains("Part of it arrived"));
     for untrue in [
         "The payment did not work",
         "The provider says",
         "role=\"alert\"",
+    ] {
+        assert!(!page.contains(untrue), "{untrue}");
+    }
+    // A person has returned the money.
+    let page = html(result::page(&samples::scene(
+        samples::returned(),
+        Language::English,
+    )))
+    .await;
+    assert!(page.contains("This payment was closed") && page.contains("asked to return"));
+    for untrue in [
+        "is being reviewed",
+        "do not pay again",
+        "Contact Café Zola and",
     ] {
         assert!(!page.contains(untrue), "{untrue}");
     }

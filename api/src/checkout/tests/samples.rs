@@ -253,6 +253,13 @@ pub fn with_case(mut tx: Transaction, reason: CaseReason) -> Transaction {
     tx
 }
 
+/// A payment of which a part came, after a person has closed its case.
+pub fn returned() -> Transaction {
+    let mut tx = partly_paid(failed(DeclineReason::Other).state);
+    tx.cases.clear();
+    tx
+}
+
 /// A payment of two attempts, by the gateways `first` and `second`: the first one is `state`, the
 /// second one declined. An open case is about the first one.
 pub fn twice_tried(state: AttemptState, reason: CaseReason) -> Transaction {
