@@ -318,6 +318,7 @@ fn descendants(mut tokens: Vec<Arc<OperatorToken>>, maker: &str) -> Vec<Arc<Oper
         makers.extend(children.iter().map(|token| token.name.to_lowercase()));
         found.extend(children);
     }
+    found.sort_by_key(|token| token.id);
     found
 }
 

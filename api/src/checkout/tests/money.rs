@@ -183,6 +183,7 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
         assert!(!waiting.contains(&due) && !waiting.contains("/cancel"));
         tx.attempts[0].state = AttemptState::Declined;
         tx.state = failure();
+        tx.cases = samples::partly_paid(failure()).cases;
         let failed = html(result::page(&scene(tx))).await;
         let nothing = scene(samples::waiting(None)).say("money-nothing");
         assert!(
