@@ -103,7 +103,7 @@ test('the third test number is declined, with two ways on, and fails at the thir
   for (const left of [/You can try 2 more times/, /You can try once more/]) {
     const alert = page.getByRole('alert').filter({ hasText: 'The payment did not work' });
     await alert.waitFor();
-    assert.match(await alert.textContent(), /was not confirmed on the phone, or it was refused there/);
+    assert.match(await alert.textContent(), /was refused, by you or by your bank or provider/);
     assert.match(await page.textContent('main'), left);
     assert.equal((await server.retrieve(id)).status, 'pending', 'one attempt is not the payment');
     await page.getByRole('link', { name: 'Another method' }).click();
