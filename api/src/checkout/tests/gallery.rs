@@ -171,24 +171,18 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
             "result-held".to_owned(),
             result::page(&scene(samples::partly_paid(State::Cancelled))),
         ),
-        (
-            "result-returned".to_owned(),
-            result::page(&scene(samples::returned())),
-        ),
-        (
-            "result-unknown".to_owned(),
-            result::page(&scene(samples::unknown_end())),
-        ),
         ("result-failed".to_owned(), result::page(&failed)),
         (
             "result-cancelled".to_owned(),
             result::page(&ended(State::Cancelled)),
         ),
-        (
-            "result-expired".to_owned(),
-            result::page(&scene(samples::expired())),
-        ),
     ];
+    let ends = [
+        ("result-returned", samples::returned()),
+        ("result-unknown", samples::unknown_end()),
+        ("result-expired", samples::expired()),
+    ];
+    pages.extend(ends.map(|(name, tx)| (name.to_owned(), result::page(&scene(tx)))));
     for reason in CaseReason::ALL {
         let scene = scene(samples::with_case(samples::ended(State::Succeeded), reason));
         let name = reason.as_str();
