@@ -260,7 +260,7 @@ async fn headers_without_end_are_refused() -> anyhow::Result<()> {
             assert!(matches!(statuses.as_slice(), [] | [431]), "{text}");
         }
     }
-    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
+    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(30_000));
     let text = answers(&server, long.as_bytes()).await?;
     assert!(matches!(statuses(&text).as_slice(), [404 | 414]), "{text}");
     assert!(text.len() < 2_000, "a long path is not repeated in whole");
