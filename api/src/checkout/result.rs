@@ -69,7 +69,7 @@ pub(super) fn page(scene: &Scene) -> Response {
             let text = scene.say_merchant("result-success-text");
             ("success", format!("{text} {}", open_cases(scene)))
         }
-        // A person closed every case: what came in is returned outside.
+        // A person closed every case. The received money is returned outside.
         _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
             ("returned", scene.say_merchant("result-returned-text"))
         }

@@ -1,6 +1,6 @@
 //! Reasons why an app has no method at all. Many newcomers see one in their first response.
 //!
-//! They name no gateway, and only a secret key is told: everybody can read a public one.
+//! They name no gateway. Requests with a public key, which everybody can read, get none.
 
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::Engine;

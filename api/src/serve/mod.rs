@@ -443,7 +443,7 @@ pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
 }
 
 fn access_options(settings: &Settings) -> Options {
-    // What is not a hash was refused with the other settings.
+    // Invalid entries were refused with the other settings.
     let read = |texts: &[String]| -> Vec<SettingsToken> {
         let read = texts.iter().filter_map(|text| SettingsToken::parse(text));
         read.collect()

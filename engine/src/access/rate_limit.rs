@@ -112,7 +112,7 @@ enum Client {
     Site(IpAddr),
     /// Payers behind an address that is over its limit.
     PayersAt(IpAddr),
-    /// Whoever has the link to the pages of this payment.
+    /// Clients that have the link to the pages of this payment.
     PayerOf(PaymentId),
 }
 

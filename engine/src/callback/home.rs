@@ -14,9 +14,9 @@ pub(super) struct Home {
     pub gateway: String,
 }
 
-/// `None`: there is no such connection. One that is switched off still hears of what it began. The
-/// address of an app's test connection is no secret, so without a test gateway it belongs to nobody:
-/// callbacks that no gateway can read would wait.
+/// `None`: there is no such connection. A disabled connection still receives callbacks about
+/// its attempts. The address of an app's test connection is public. Without a test gateway there is
+/// no such connection, since its callbacks would wait for a reader.
 pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
     let access = &engine.access;
     if let Some(connection) = access.connection(id) {

@@ -52,8 +52,8 @@ impl Transaction {
             .find_map(|case| self.attempt_of(case))
     }
 
-    /// Why the transaction needs manual review: of its open cases, the reason that counts most for
-    /// whoever delivers, and of several the first. `None`: no case is open.
+    /// Reason for manual review: the most important one among the open cases, and of equal ones the
+    /// first. `None`: no case is open.
     pub fn attention(&self) -> Option<CaseReason> {
         let open = self.cases.iter().filter(|case| case.closed.is_none());
         let weight = |reason: CaseReason| match reason {

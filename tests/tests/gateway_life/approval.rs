@@ -167,7 +167,7 @@ async fn after_a_way_back(world: &World) -> anyhow::Result<()> {
     assert_eq!(world.state().await?, (json!("1.0.0"), json!("1.0.3")));
     let shown = world.bo.get(STRIPE).await?.expect(200)?;
     assert_eq!(shown.body.pointer(hosts), Some(&json!([EVIL])));
-    // Approved by what it widened before, then by what it widens now.
+    // The first approval meets a wider comparison than the stored one; the second agrees to it.
     let hash = sha256(&world.bo, &next).await?;
     is_refused(
         &approve(&world.bo, &hash).await?,
