@@ -59,8 +59,9 @@ impl Transaction {
         let weight = |reason: CaseReason| match reason {
             CaseReason::SuccessContradicted => 0,
             CaseReason::LateSuccess => 1,
-            _ if reason.reports_money() => 2,
-            _ => 3,
+            CaseReason::PaidTwice => 2,
+            _ if reason.reports_money() => 3,
+            _ => 4,
         };
         let most = open.min_by_key(|case| weight(case.reason));
         most.map(|case| case.reason)

@@ -196,3 +196,17 @@ fn the_best_rate_is_first_few_ends_say_nothing_and_ties_keep_the_lists_order() {
     let enough = &route.decision.considered[3].why;
     assert_eq!(enough, "10 of 20 attempts succeeded lately");
 }
+
+#[test]
+fn the_first_row_of_the_table_that_fits_names_the_fee() {
+    let set = rules(
+        r#"{"rules": [], "fees": [
+            {"connection": "con1", "methods": ["mtn_bj"], "percent": "1"},
+            {"connection": "con1", "percent": "2"}
+        ]}"#
+        .to_owned(),
+    );
+    let fee = |method| set.fee(id(1), Kind::Payment, method, amount(10_000, "XOF"));
+    assert_eq!(fee("mtn_bj"), Some(amount(100, "XOF")));
+    assert_eq!(fee("moov_bj"), Some(amount(200, "XOF")));
+}

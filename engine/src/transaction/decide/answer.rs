@@ -51,7 +51,7 @@ pub(super) fn decide(
             };
             match success.enough_for(attempt) {
                 Some(captured) => success::settle(tx, attempt, success, captured, context),
-                None => amount_differs(tx, attempt, &success, context),
+                None => amount_differs(tx, attempt, &success, answer.gateway_state, context),
             }
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
@@ -213,28 +213,43 @@ pub(super) struct Doubt {
 }
 
 /// The attempt's outcome is not known. Doubt that is already on the timeline is not written again;
-/// when to query the next time is, if that is sooner than planned.
+/// another state of the gateway is, and when to query the next time, if that is sooner than planned.
 pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Vec<Event> {
     let sooner = doubt.poll_after.map(|after| context.now.plus(after));
+    let is_started = attempt.state == AttemptState::Started;
+    let planned = attempt.next_query_at.filter(|_| !is_started);
+    let scheduled = planned.unwrap_or_else(|| {
+        let wait = schedule::wait_after(attempt.queries, age(attempt, context));
+        context.now.plus(wait)
+    });
+    let next_query_at = sooner.map_or(scheduled, |sooner| sooner.min(scheduled));
+    let is_other = |state: &serde_json::Value| *state != attempt.gateway_state;
+    let gateway_state = doubt.gateway_state.filter(is_other);
     // A failed query says nothing new about an attempt that the provider has.
-    if attempt.state != AttemptState::Started {
-        let is_sooner = |at: &crate::clock::Timestamp| {
-            attempt.next_query_at.is_none_or(|planned| *at < planned)
-        };
-        let planned = sooner.filter(is_sooner);
-        let planned = planned.map(|next_query_at| Event::QueryPlanned {
+    if !is_started && gateway_state.is_none() {
+        let is_sooner = sooner.is_some() && planned != Some(next_query_at);
+        let planned = is_sooner.then_some(Event::QueryPlanned {
             attempt: attempt.id,
             next_query_at,
         });
         return planned.into_iter().collect();
     }
-    let wait = schedule::wait_after(attempt.queries, age(attempt, context));
-    let scheduled = context.now.plus(wait);
+    if attempt.state == AttemptState::Pending {
+        return vec![Event::AttemptPending {
+            attempt: attempt.id,
+            provider_id: None,
+            provider_status: None,
+            payer_action: None,
+            gateway_state,
+            next_query_at,
+            received: None,
+        }];
+    }
     vec![Event::AttemptInDoubt {
         attempt: attempt.id,
         why: doubt.why,
-        gateway_state: doubt.gateway_state,
-        next_query_at: sooner.map_or(scheduled, |sooner| sooner.min(scheduled)),
+        gateway_state,
+        next_query_at,
         cut_off: doubt.cut_off,
     }]
 }
@@ -310,12 +325,13 @@ fn amount_differs(
     tx: &Transaction,
     attempt: &Attempt,
     success: &Success,
+    gateway_state: Option<serde_json::Value>,
     context: &Context,
 ) -> Vec<Event> {
     let evidence = Evidence::amount_differs(attempt, success);
     let doubt = Doubt {
         why: evidence.detail.clone(),
-        gateway_state: None,
+        gateway_state,
         cut_off: false,
         poll_after: None,
     };

@@ -87,10 +87,12 @@ pub(super) fn settle(
         let evidence = Evidence {
             reason: CaseReason::PaidTwice,
             detail: format!(
-                "{} was {} for this attempt, and the transaction succeeded by another one: {}",
+                "{} was {} for this attempt, and the transaction succeeded by another one: {}. \
+                 The case `{}` of this attempt is about the same money",
                 sum(held.amount),
                 what.0,
-                what.1
+                what.1,
+                held.reason.as_str()
             ),
             amount: held.amount,
             provider_id: held.provider_id.clone(),

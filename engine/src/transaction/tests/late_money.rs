@@ -166,6 +166,13 @@ fn money_for_both_attempts_is_a_success_and_asks_for_a_refund() {
     assert_eq!(twice.reason, CaseReason::PaidTwice);
     assert_eq!(twice.reference, world.tx.attempt(first).unwrap().reference);
     assert_eq!(twice.amount, Some(amount(2_500)));
+    // One refund: the case that held the payment is about the same money.
+    assert!(
+        twice.detail.contains("`money_after_the_end`"),
+        "{}",
+        twice.detail
+    );
+    assert_eq!(world.tx.attention(), Some(CaseReason::PaidTwice));
 
     // The same the other way round: the second success is reported last.
     let mut world = World::payment_with(2);
