@@ -86,8 +86,9 @@ impl EventFilter {
 }
 
 impl RetryProfile {
-    /// Whether the receiver's `Retry-After` is listened to. The specification's schedule knows of none.
-    pub fn hears_retry_after(&self) -> bool {
+    /// Whether `Retry-After` and `410 Gone` of the receiver are followed. For the specification's
+    /// schedule each is a failure like any other.
+    pub fn follows_receiver(&self) -> bool {
         !matches!(self, Self::Spec)
     }
 

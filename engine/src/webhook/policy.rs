@@ -139,8 +139,9 @@ pub fn verdict(
 ) -> Verdict {
     let wait = match heard {
         Heard::Acknowledged => return Verdict::Acknowledged,
-        Heard::Gone => return Verdict::Failed,
-        Heard::Refused { wait } => wait.filter(|_| profile.hears_retry_after()),
+        Heard::Gone if profile.follows_receiver() => return Verdict::Failed,
+        Heard::Gone => None,
+        Heard::Refused { wait } => wait.filter(|_| profile.follows_receiver()),
     };
     let Some(pause) = settings.pause(profile, made) else {
         return Verdict::Failed;
@@ -255,10 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_gone_is_not_asked_again() {
-        for profile in [RetryProfile::Spec, RetryProfile::Standard] {
+    fn a_receiver_that_is_gone_gets_no_retry_but_by_the_specifications_schedule() {
+        let custom = RetryProfile::Custom { delays: vec![60] };
+        for profile in [RetryProfile::Standard, custom] {
             assert_eq!(pauses(&profile, Heard::Gone), [0_u64; 0]);
         }
+        assert_eq!(pauses(&RetryProfile::Spec, Heard::Gone), [600, 600, 600]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
         Heard::Gone if is_planted(Fault::GoneForgotten) => Heard::Acknowledged,
         heard => heard,
     };
-    if heard == Heard::Gone {
+    if heard == Heard::Gone && webhook.options.retry.follows_receiver() {
         switch_off(shared, webhook).await;
     }
     let verdict = verdict(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::{
     Access, AppChange, AppSettings, DevelopmentKeys, Environment, MasterKey, NewConnection,
-    NewWebhook, Options, Vault,
+    NewWebhook, Options, RetryProfile, Vault, WebhookOptions,
 };
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
@@ -164,7 +164,13 @@ async fn furnish(shape: Shape) -> Image {
             app: keys.app,
             url: url.clone(),
             secret: Some(Secret::new(world::SECRET.to_owned())),
-            options: Default::default(),
+            options: WebhookOptions {
+                retry: match number % 2 {
+                    0 => RetryProfile::Spec,
+                    _ => RetryProfile::Standard,
+                },
+                ..WebhookOptions::default()
+            },
         });
         made.await.expect("the webhook is in order");
         webhooks.push(url);

@@ -108,10 +108,32 @@ async fn a_receiver_that_asks_for_time_gets_it_unless_its_schedule_is_the_specif
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_is_gone_switches_its_webhook_off_and_the_backlog_is_kept() {
+async fn by_the_specifications_schedule_410_is_a_failure_like_any_other() {
     let room = Room::new().await;
     let receiver = Receiver::new(Manner::Status(410)).await;
     let webhook = room.webhook(&receiver).await;
+    let tx = room.begin().await;
+    room.attempted(&webhook, 1).await;
+    receiver.behave(Manner::Status(200));
+    assert!(room.access.webhook(webhook.id).unwrap().is_enabled);
+    room.clock.advance(RETRY);
+    room.end(&tx).await;
+    receiver.received(3).await;
+    room.nothing_waits().await;
+    let events = receiver.events();
+    assert_eq!(events[..2], ["payment.initiated", "payment.initiated"]);
+    assert_eq!(events[2], "payment.cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_is_gone_switches_its_webhook_off_and_the_backlog_is_kept() {
+    let room = Room::new().await;
+    let receiver = Receiver::new(Manner::Status(410)).await;
+    let options = WebhookOptions {
+        retry: RetryProfile::Standard,
+        ..WebhookOptions::default()
+    };
+    let webhook = room.webhook_with(&receiver, options).await;
     let mut targets = Vec::new();
     for _ in 0..5 {
         let tx = room.payment();

@@ -2,7 +2,7 @@
 
 use super::receiver::Manner;
 use super::*;
-use crate::access::{EventFilter, WebhookChange};
+use crate::access::{EventFilter, RetryProfile, WebhookChange};
 use crate::records;
 use crate::transaction::Recorded;
 
@@ -91,7 +91,13 @@ async fn a_webhook_that_was_added_later_gets_what_it_missed_once_in_order_and_wi
 async fn only_what_is_missing_heard_and_new_enough_is_sent() {
     let room = Room::new().await;
     let receiver = Receiver::new(Manner::Status(410)).await;
-    let webhook = room.webhook(&receiver).await;
+    let options = WebhookOptions {
+        retry: RetryProfile::Custom {
+            delays: vec![600; 3],
+        },
+        ..WebhookOptions::default()
+    };
+    let webhook = room.webhook_with(&receiver, options).await;
     // One that fails, one that happens while the webhook is off, one that is delivered, one that waits for its retry.
     let failed = room.whole_payment(Environment::Live, true).await;
     room.attempted(&webhook, 1).await;
