@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
+use switchyard_engine::ids::AppId;
 
 use super::client::Client;
 use super::output::{Column, print};
@@ -10,7 +11,7 @@ use super::output::{Column, print};
 pub struct Release {
     /// Release only this app [default: all apps]
     #[arg(long)]
-    app: Option<String>,
+    app: Option<AppId>,
     /// Reason, for the record
     #[arg(long)]
     note: Option<String>,

@@ -11,7 +11,7 @@ use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, Restor
 use super::output::{Output, aligned, print, visible};
 use super::shell::Shell;
 use crate::config::{self, Overrides, Settings};
-use crate::serve::store_settings;
+use crate::serve::{folders, store_settings};
 
 /// Commands of `switchyard store`.
 #[derive(Subcommand)]
@@ -149,6 +149,8 @@ impl Backup {
 impl Restore {
     fn run(&self, json: bool) -> anyhow::Result<()> {
         let settings = self.installation.settings()?;
+        let unsafe_folders = folders::check(&settings);
+        anyhow::ensure!(unsafe_folders.is_empty(), unsafe_folders.join("; "));
         let beside = settings.data.dir.join("switchyard.restored.toml");
         let target = RestoreTarget {
             store: &store_settings(&settings),
@@ -384,6 +386,7 @@ mod tests {
         let root = folder.path();
         let data = root.join("data");
         fs::create_dir_all(data.join("gateways")).unwrap();
+        fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
         let key_file = data.join("gateways/master.key");
         MasterKey::create_file(&key_file, &Ids::system()).unwrap();
         let key = fs::read_to_string(&key_file).unwrap();
@@ -424,6 +427,9 @@ mod tests {
             backup: root.join("backup"),
             installation: installation(root),
         };
+        let open_to_all = restore.run(true).unwrap_err().to_string();
+        assert!(open_to_all.contains("chmod 700"), "{open_to_all}");
+        fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
         restore.run(true).unwrap();
         check.run(true).unwrap();
         assert!(restore.run(true).is_err(), "there is a store");

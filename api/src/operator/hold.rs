@@ -49,11 +49,14 @@ async fn release(
         engine.access.app(app).ok_or_else(|| not_found("app"))?;
     }
     let note = order.note.map(note).transpose()?;
-    let released = engine.hold.release(order.app, operator.name, note).await;
-    let message = match released.map_err(failed)? {
-        None => "Nothing is held",
-        Some(_) if order.app.is_some() => "App released successfully",
-        Some(_) => "All apps released successfully",
+    let apps: Vec<_> = engine.access.apps(None).iter().map(|app| app.id).collect();
+    let hold = &engine.hold;
+    let released = hold.release(order.app, &apps, operator.name, note).await;
+    let message = match (released.map_err(failed)?, order.app) {
+        (false, None) => "No app was held: nothing was changed",
+        (false, Some(_)) => "The app was not held: nothing was changed",
+        (true, None) => "All apps released successfully",
+        (true, Some(_)) => "App released successfully",
     };
     ok(message, &held(engine))
 }

@@ -9,7 +9,7 @@ mod checks;
 mod copy;
 mod development;
 mod doors;
-mod folders;
+pub mod folders;
 mod gateways;
 mod http;
 mod quiet;

@@ -125,6 +125,7 @@ impl Engine {
 
     fn progress(&self, tx: &Transaction) -> Progress {
         match &tx.state {
+            _ if tx.is_held() => Progress::OnHold,
             State::Succeeded => Progress::Succeeded,
             State::Failed(_) => Progress::Failed,
             State::Cancelled => Progress::Cancelled,

@@ -124,36 +124,39 @@ impl Hold {
         open::stored(&self.0.store).await
     }
 
-    /// Releases an app, or all of them. A release that was made before stays as it is.
+    /// Releases one app of `apps`, which are all apps, or all of them. `false`: nothing of it was
+    /// held, and an earlier release stays as it is.
     ///
     /// # Errors
     /// When the store cannot be written: nothing is released then.
     pub async fn release(
         &self,
         app: Option<AppId>,
+        apps: &[AppId],
         by: String,
         note: Option<String>,
-    ) -> Result<Option<Arc<Held>>, HoldError> {
+    ) -> Result<bool, HoldError> {
         let _changing = self.0.changing.lock().await;
         let Some(before) = self.state() else {
-            return Ok(None);
+            return Ok(false);
         };
         let at = self.0.clock.now();
         let release = Release { at, by, note };
         let mut held = (*before).clone();
         match app {
             Some(app) if before.is_held(app) => {
-                held.apps.insert(app, release);
+                held.apps.insert(app, release.clone());
+                let is_last = !apps.iter().any(|app| held.is_held(*app));
+                held.released = is_last.then_some(release);
             }
             None if before.released.is_none() => held.released = Some(release),
-            _ => return Ok(Some(before)),
+            _ => return Ok(false),
         }
         let mut batch = Batch::new();
         batch.put(Table::Meta, KEY, written(&held));
         self.0.store.commit(batch).await?;
-        let held = Arc::new(held);
-        self.0.state.store(Some(held.clone()));
-        Ok(Some(held))
+        self.0.state.store(Some(Arc::new(held)));
+        Ok(true)
     }
 }
 
@@ -185,7 +188,7 @@ fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held>
     };
     let is_known = |restored: &Restored| {
         let known = stored.as_ref().and_then(|held| held.restored.as_ref());
-        known.is_some_and(|known| known.store == restored.store)
+        known == Some(restored)
     };
     match reasons.restored {
         Some(restored) if !is_known(&restored) => return Some(new(Some(restored))),
@@ -236,14 +239,19 @@ mod tests {
         Hold::open(store.clone(), clock, reasons).await.unwrap()
     }
 
-    async fn release(hold: &Hold, app: Option<AppId>) {
-        hold.release(app, "ada".to_owned(), None).await.unwrap();
+    /// There are two apps.
+    async fn release(hold: &Hold, one: Option<AppId>) -> bool {
+        let apps = [app(1), app(2)];
+        let released = hold.release(one, &apps, "ada".to_owned(), None);
+        released.await.unwrap()
     }
 
     #[tokio::test]
     async fn a_restore_holds_once_and_the_hold_and_its_release_survive_restarts() {
         let store = Store::memory();
-        assert!(opened(&store, None, false).await.state().is_none());
+        let hold = opened(&store, None, false).await;
+        assert!(hold.state().is_none());
+        assert!(!release(&hold, None).await, "nothing is held");
         let hold = opened(&store, restored(1), false).await;
         assert!(hold.is_held());
         assert!(
@@ -251,10 +259,11 @@ mod tests {
             "the marker is gone"
         );
         let hold = opened(&store, restored(1), false).await;
-        release(&hold, None).await;
+        assert!(release(&hold, None).await);
         assert!(!hold.is_held());
         let hold = opened(&store, restored(1), false).await;
         assert!(!hold.is_held(), "released before");
+        assert!(!release(&hold, None).await, "released before");
         assert!(
             opened(&store, restored(2), false).await.is_held(),
             "another restore"
@@ -265,7 +274,8 @@ mod tests {
     async fn an_app_is_released_for_itself_and_an_order_holds_all_again() {
         let store = Store::memory();
         let hold = opened(&store, None, true).await;
-        release(&hold, Some(app(1))).await;
+        assert!(release(&hold, Some(app(1))).await);
+        assert!(!release(&hold, Some(app(1))).await, "released before");
         for hold in [hold, opened(&store, None, false).await] {
             let held = hold.state().unwrap();
             assert!(!held.is_held(app(1)) && held.is_held(app(2)) && hold.is_held());
@@ -274,16 +284,27 @@ mod tests {
         }
         let hold = opened(&store, None, true).await;
         assert!(hold.state().unwrap().is_held(app(1)));
-        release(&hold, None).await;
+        assert!(release(&hold, None).await);
         assert!(!hold.state().unwrap().is_held(app(2)));
         assert!(opened(&store, None, true).await.is_held());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_held_once_each_app_was_released() {
+        let store = Store::memory();
+        let hold = opened(&store, restored(1), false).await;
+        for number in [1, 2] {
+            assert!(hold.is_held());
+            assert!(release(&hold, Some(app(number))).await);
+        }
+        assert!(!hold.is_held() && !opened(&store, restored(1), false).await.is_held());
     }
 
     #[tokio::test]
     async fn an_order_keeps_what_is_known_of_the_restore() {
         let store = Store::memory();
         let hold = opened(&store, restored(1), false).await;
-        release(&hold, None).await;
+        assert!(release(&hold, None).await);
         let hold = opened(&store, restored(1), true).await;
         assert_eq!(hold.state().unwrap().restored, restored(1));
         assert!(hold.is_held());

@@ -21,6 +21,7 @@ use super::batch::Change;
 use super::error::OpenError;
 use super::kv::{Kv, KvError};
 use super::place::replace_durably;
+use super::restored::{Lost, Restored};
 use super::table::Table;
 use crate::clock::{Clock, Timestamp};
 use crate::ids::Ids;
@@ -61,7 +62,8 @@ pub(super) enum Found {
 
 impl Mark {
     /// Opens the mark of the store in `path` and compares it with what `kv` holds. `accept_loss`:
-    /// a store that ends before its mark, or has that of another store, gets a new one.
+    /// a store that ends before its mark, or has that of another store, gets a new one, and a
+    /// restore record that names the lost span.
     pub(super) fn open(path: &Path, kv: &dyn Kv, accept_loss: bool) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
@@ -71,12 +73,13 @@ impl Mark {
         let stored = place.stored(kv)?;
         let found = place.read().map_err(unwritable)?;
         let clock = Clock::wall();
-        match place.compare(stored, &found) {
+        let has_lost = match place.compare(stored, &found) {
             Err(refused) if accept_loss => {
                 tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
+                true
             }
-            compared => compared?,
-        }
+            compared => compared.map(|()| false)?,
+        };
         if stored.is_some() && !matches!(found, Found::Point(_)) {
             tracing::warn!(
                 mark = %place.mark.display(),
@@ -90,6 +93,11 @@ impl Mark {
             sequence: 0,
             at: now,
         });
+        if has_lost {
+            // Before the new mark: with that alone a store that lost commits looks whole.
+            let record = accepted(stored, &found, reached, now);
+            record.write(path).map_err(unwritable)?;
+        }
         if !matches!(found, Found::Point(point) if point == reached) {
             place.make(reached).map_err(unwritable)?;
         }
@@ -237,6 +245,26 @@ impl MarkPlace {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+/// The restore record of a store whose loss was accepted: what is left of it is its own backup.
+fn accepted(stored: Option<Point>, found: &Found, reached: Point, now: Timestamp) -> Restored {
+    let is_same = |point: &Point| stored.is_none_or(|stored| stored.store == point.store);
+    let lost = match found {
+        Found::Point(point) if is_same(point) => Some(Lost {
+            sequence: point.sequence,
+            at: point.at,
+        }),
+        Found::Point(_) | Found::Damaged | Found::Nothing => None,
+    };
+    Restored {
+        store: reached.store,
+        incarnation: Ids::system().ulid(now),
+        sequence: stored.map_or(0, |stored| stored.sequence),
+        backup_at: stored.map_or_else(Timestamp::default, |stored| stored.at),
+        restored_at: now,
+        lost,
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! `switchyard store restore` writes `<store>.restored` durably before the store is in place. The
 //! file stays there until the next restore replaces it. A server that finds it serves a store that
-//! may lack transactions: providers may have moved money that this store does not know of.
+//! may lack transactions: providers may have moved money that this store does not know of. A store
+//! that is opened although it has lost commits gets such a record, too.
 //!
-//! Each restore gives the store a new identity ([`Restored::store`]), so a caller that keeps the
-//! release of a restore stores this identity with it: a later restore has another one.
+//! Each record has another incarnation or time, so a caller that keeps the release of a restore
+//! stores the record with it.
 
 use std::fs;
 use std::io;
@@ -23,7 +24,7 @@ use crate::clock::Timestamp;
 pub struct Restored {
     /// Identity that the restore gave the store. Each restore gives a new one.
     pub store: Ulid,
-    /// Incarnation of the backup: each backup has its own.
+    /// Incarnation of the backup: each backup has its own, and each accepted loss.
     pub incarnation: Ulid,
     /// Last commit group in the backup.
     pub sequence: u64,

@@ -166,7 +166,7 @@ async fn stop(bench: Bench) {
 }
 
 async fn release(bench: &Bench) {
-    let released = bench.engine.hold.release(None, "ada".into(), None);
+    let released = bench.engine.hold.release(None, &[], "ada".into(), None);
     released.await.unwrap();
 }
 

@@ -226,6 +226,9 @@ async fn an_older_copy_of_a_store_is_refused_until_its_loss_is_accepted() {
     }
     let store = Store::open_accepting_loss(&home.settings()).unwrap();
     assert_eq!(stored(&store).await, 30);
+    let record = restored(&home.settings().path).unwrap().unwrap();
+    assert_eq!((record.sequence, record.lost.unwrap().sequence), (30, 50));
+    assert!(record.backup_at < record.lost.unwrap().at);
     fill(&store, 30, 35).await;
     drop(store);
     assert_eq!(stored(&home.open()).await, 35);
