@@ -5,7 +5,7 @@ use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::ids::{CaptureId, DisburseId};
 use switchyard_engine::money::Correction;
-use switchyard_engine::transaction::{Attempt, State, Transaction};
+use switchyard_engine::transaction::{Attempt, Case, CaseReason, State, Transaction};
 use utoipa::ToSchema;
 
 use super::Scene;
@@ -136,8 +136,17 @@ impl<'a> Failure<'a> {
         let State::Failed(failure) = &tx.state else {
             return Self::default();
         };
+        let after_the_end = |case: &Case| {
+            let failed_at = tx.failed_at.unwrap_or_default();
+            case.reason == CaseReason::MoneyAfterTheEnd && case.opened_at >= failed_at
+        };
+        let message = match (tx.cases.iter().any(after_the_end), tx.is_payment()) {
+            (false, _) => &failure.message,
+            (true, true) => "Money was reported for this payment after it had failed.",
+            (true, false) => "Money was reported as sent for this payout after it had failed.",
+        };
         Self {
-            message: Some(&failure.message),
+            message: Some(message),
             code: Some(failure.reason.as_str()),
             kind: Some(failure.reason.fault_of()),
         }

@@ -14,9 +14,12 @@ pub mod payout;
 mod sides;
 
 use serde::{Serialize, Serializer};
+use serde_json::Number;
 use switchyard_engine::access::App;
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::Directory;
+use switchyard_engine::money::Amount;
+use switchyard_engine::transaction::{Received, Transaction};
 
 /// What rendering needs besides the transaction.
 pub struct Scene<'a> {
@@ -29,6 +32,26 @@ impl Scene<'_> {
     /// The address of a path of ours, which begins with a slash.
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.public_url)
+    }
+}
+
+/// Money that providers reported as moved for a transaction. All `None`: nothing was reported.
+#[derive(Default)]
+struct Moved {
+    amount: Option<Number>,
+    formatted: Option<String>,
+    currency: Option<&'static str>,
+}
+
+impl Moved {
+    fn of(tx: &Transaction) -> Self {
+        let received = tx.received();
+        let first = received.as_ref().map(Received::first);
+        Self {
+            amount: first.map(Amount::to_json_number),
+            formatted: received.map(|received| received.text(Amount::format)),
+            currency: first.map(|amount| amount.currency().code()),
+        }
     }
 }
 

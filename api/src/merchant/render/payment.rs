@@ -7,8 +7,7 @@ use serde_json::Number;
 use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{CaseReason, Received, Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -17,7 +16,7 @@ use super::context::ContextRetrieved;
 use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Scene};
+use super::{Moment, Moved, Scene};
 use crate::return_url;
 
 /// `sandbox` or `live`.
@@ -139,8 +138,7 @@ pub struct PaymentRetrieved<'a> {
 
 impl<'a> PaymentVerified<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
-        let received = tx.received();
-        let first = received.as_ref().map(Received::first);
+        let received = Moved::of(tx);
         Self {
             id: tx.id,
             status: tx.status(),
@@ -159,9 +157,9 @@ impl<'a> PaymentVerified<'a> {
             customer: CustomerVerified::new(scene, &tx.customer),
             metadata: &tx.metadata,
             capture: Capture::new(scene, tx),
-            amount_received: first.map(Amount::to_json_number),
-            amount_received_formatted: received.map(|received| received.text(Amount::format)),
-            currency_received: first.map(|amount| amount.currency().code()),
+            amount_received: received.amount,
+            amount_received_formatted: received.formatted,
+            currency_received: received.currency,
         }
     }
 }

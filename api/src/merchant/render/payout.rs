@@ -17,7 +17,7 @@ use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::payment::EnvironmentWord;
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Scene};
+use super::{Moment, Moved, Scene};
 
 /// The status of a payout.
 #[derive(ToSchema)]
@@ -46,6 +46,13 @@ pub struct PayoutVerified<'a> {
     /// has.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
+    /// What providers reported as sent, in major units of `currency_sent`, also after the payout had
+    /// failed; null when nothing was reported. A failed payout that has it is not to be sent again.
+    #[schema(value_type = Option<f64>)]
+    amount_sent: Option<Number>,
+    amount_sent_formatted: Option<String>,
+    /// ISO 4217.
+    currency_sent: Option<&'static str>,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     metadata: &'a BTreeMap<String, String>,
@@ -82,6 +89,13 @@ pub struct PayoutRetrieved<'a> {
     /// has.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
+    /// What providers reported as sent, in major units of `currency_sent`, also after the payout had
+    /// failed; null when nothing was reported. A failed payout that has it is not to be sent again.
+    #[schema(value_type = Option<f64>)]
+    amount_sent: Option<Number>,
+    amount_sent_formatted: Option<String>,
+    /// ISO 4217.
+    currency_sent: Option<&'static str>,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
@@ -114,6 +128,7 @@ pub struct PayoutRetrieved<'a> {
 
 impl<'a> PayoutVerified<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        let sent = Moved::of(tx);
         Self {
             id: tx.id,
             status: tx.status(),
@@ -122,6 +137,9 @@ impl<'a> PayoutVerified<'a> {
             amount_formatted: tx.amount.format(),
             description: &tx.description,
             attention: tx.attention(),
+            amount_sent: sent.amount,
+            amount_sent_formatted: sent.formatted,
+            currency_sent: sent.currency,
             environment: tx.environment,
             metadata: &tx.metadata,
             app: AppVerified::new(scene),
@@ -136,6 +154,7 @@ impl<'a> PayoutVerified<'a> {
 
 impl<'a> PayoutRetrieved<'a> {
     pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+        let sent = Moved::of(tx);
         let attempt = tx.telling_attempt();
         let failure = Failure::of_transaction(tx);
         let environment = tx.environment;
@@ -155,6 +174,9 @@ impl<'a> PayoutRetrieved<'a> {
             currency: tx.amount.currency().code(),
             description: &tx.description,
             attention: tx.attention(),
+            amount_sent: sent.amount,
+            amount_sent_formatted: sent.formatted,
+            currency_sent: sent.currency,
             environment,
             initiated_at: Moment(tx.created_at),
             created_at: Moment(tx.created_at),
