@@ -29,7 +29,7 @@ pub(super) fn asked(scene: &Scene) -> Response {
     match stand(scene) {
         Stand::Choosing => page(scene),
         // Money that came is not cancelled: the page says what is known about it.
-        Stand::Waiting if scene.tx.is_held() => scene.go("wait", &[]),
+        Stand::Waiting if scene.is_in_question() => scene.go("wait", &[]),
         Stand::Waiting if scene.tx.can_call_off() => page(scene),
         Stand::Waiting => under_way(scene),
         Stand::Ended => scene.go("result", &[]),

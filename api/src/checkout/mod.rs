@@ -99,7 +99,6 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .route("/checkout", page(get(missing)))
         .route("/checkout/", page(get(missing)))
         .route("/checkout/{id}/{nothing}", page(get(missing)))
-        .route("/checkout/{id}/{nothing}/", page(get(missing)))
         .route("/checkout/{id}/{nothing}/{*rest}", page(get(missing)))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(form::FORM_BYTES));

@@ -12,6 +12,12 @@ use super::scene::{Order, Row, Scene, initials};
 use super::wait::asks_for_payment;
 
 impl Scene {
+    /// Whether money was reported that settles nothing yet, or a person has to look at the payment.
+    /// Nothing more is to be paid then, whatever the open attempt asks for.
+    pub fn is_in_question(&self) -> bool {
+        self.tx.is_held() || self.tx.attention().is_some()
+    }
+
     /// The sentence on money that moved: none, a part or all of the amount, or not known yet.
     pub fn about_money(&self) -> String {
         let written = self.visitor.language.written();
@@ -129,8 +135,8 @@ impl Scene {
             (true, conversion) => conversion,
             (false, None) => Some(self.say_with("amount-of-due", &[("due", &due)])),
             (false, Some(conversion)) => {
-                let due = format!("{due}, {conversion}");
-                Some(self.say_with("amount-of-due", &[("due", &due)]))
+                let values = [("due", due.as_str()), ("conversion", conversion.as_str())];
+                Some(self.say_with("amount-of-due-converted", &values))
             }
         };
         Order {

@@ -47,7 +47,7 @@ const SOONEST_CHANGE_S: u64 = 20;
 fn waited_for(scene: &Scene) -> Option<&Attempt> {
     let at_provider = matches!(scene.tx.state, State::AwaitingProvider | State::InDoubt);
     let attempt = scene.tx.current_attempt()?;
-    (at_provider && !scene.tx.is_held()).then_some(attempt)
+    (at_provider && !scene.is_in_question()).then_some(attempt)
 }
 
 /// Next step after the open attempt, once it has ended without money. `None`: no cancellation was

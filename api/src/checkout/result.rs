@@ -1,5 +1,6 @@
 //! The end: what came of it, why if it did not work, and the way back to the merchant.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use askama::Template;
@@ -82,7 +83,11 @@ pub(super) fn page(scene: &Scene) -> Response {
             detail = scene
                 .is_sandbox()
                 .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
-            ("failed", reason(language, Some(failure.reason)))
+            let advice = scene.say_merchant("result-expired-text");
+            (
+                "failed",
+                format!("{} {advice}", fact(language, failure.reason)),
+            )
         }
         _ if is_expired(scene) => ("expired", expired(scene)),
         _ => ("cancelled", scene.say("result-cancelled-text")),
@@ -122,13 +127,18 @@ pub(super) fn open_cases(scene: &Scene) -> String {
     let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
     let of_success =
         |case: &Case| succeeded.is_some_and(|attempt| attempt.reference == case.reference);
-    let mut sentences: Vec<_> = open
+    let facts: BTreeSet<_> = open
         .map(|case| case_message(case.reason, of_success(case)))
         .collect();
-    sentences.sort_unstable();
-    sentences.dedup();
-    let sentences = sentences.into_iter().map(|name| scene.say_merchant(name));
-    sentences.collect::<Vec<_>>().join(" ")
+    let ask = match (facts.first(), facts.len()) {
+        (None, _) => return String::new(),
+        (Some(fact), 1) => format!("{fact}-ask"),
+        _ => "case-contradicted-ask".to_owned(),
+    };
+    let mut sentences: Vec<_> = facts.into_iter().map(|fact| scene.say(fact)).collect();
+    sentences.push(scene.say("case-not-again"));
+    sentences.push(scene.say_merchant(&ask));
+    sentences.join(" ")
 }
 
 /// `of_success`: the case is about the attempt that succeeded. Then a sum that it names may be the
@@ -164,9 +174,14 @@ fn expired(scene: &Scene) -> String {
     }
 }
 
-/// What the payer should know, with the next step.
+/// Reason of a decline in words, with what the payer can do next.
 pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> String {
     let reason = reason.unwrap_or(DeclineReason::ProviderUnavailable);
+    let advice = language.say(&format!("reason-{}-advice", reason.as_str()));
+    format!("{} {advice}", fact(language, reason))
+}
+
+fn fact(language: Language, reason: DeclineReason) -> String {
     language.say(&format!("reason-{}", reason.as_str()))
 }
 

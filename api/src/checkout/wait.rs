@@ -75,7 +75,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     let called_off = patience::called_off(&scene.tx).is_some();
     let action = attempt
         .and_then(|attempt| attempt.payer_action.as_ref())
-        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.tx.is_held())
+        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.is_in_question())
         .filter(|_| !called_off);
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let action = action.filter(|_| !code_is_away);
@@ -91,7 +91,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
         _ => "row-reference",
     };
     rows.push(scene.row(reference, scene.tx.id.to_string()).fine());
-    let takes_codes = !called_off && !scene.tx.is_held();
+    let takes_codes = !called_off && !scene.is_in_question();
     let code = code::form(scene, notice).filter(|_| takes_codes);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
     let notice = match notice {
@@ -105,7 +105,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
         Some(_) => "code-leave",
         None => what_goes_on(scene, action, called_off),
     };
-    let can_call_off = scene.tx.can_call_off() && !scene.tx.is_held() && !called_off;
+    let can_call_off = scene.tx.can_call_off() && !scene.is_in_question() && !called_off;
     let updates = code.is_none() && !still;
     let patience = patience::view(scene, wake);
     let words_change = patience.as_ref().and_then(|patience| patience.changes_in);
@@ -142,7 +142,7 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
 fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -> &'static str {
     match action {
         _ if called_off => "wait-leave-ending",
-        _ if scene.tx.is_held() => "wait-leave-back",
+        _ if scene.is_in_question() => "wait-leave-back",
         // Nothing is left to do here.
         None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
         Some(_) => "wait-leave-back",
@@ -155,7 +155,7 @@ pub(super) fn asks_for_payment(scene: &Scene) -> bool {
     let attempt = scene.tx.current_attempt();
     let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
     !scene.tx.state.is_final()
-        && !scene.tx.is_held()
+        && !scene.is_in_question()
         && patience::called_off(&scene.tx).is_none()
         && action != Some(&PayerAction::Wait)
         && !action.is_some_and(|action| action::is_late(scene, action))
@@ -170,14 +170,14 @@ fn late_in(scene: &Scene) -> Option<u64> {
 
 /// Title and text by the state of the payment.
 fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
-    let called_off = patience::called_off(&scene.tx).filter(|_| !scene.tx.is_held());
+    let called_off = patience::called_off(&scene.tx).filter(|_| !scene.is_in_question());
     if let Some(then) = called_off {
         return patience::ending(scene, then);
     }
     match (&scene.tx.state, action) {
         // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
         // asks for.
-        _ if scene.tx.is_held() => {
+        _ if scene.is_in_question() => {
             let title = match scene.tx.received() {
                 Some(_) => "wait-held-title",
                 None => "wait-doubt-title",

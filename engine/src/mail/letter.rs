@@ -52,6 +52,9 @@ pub struct Letter {
     /// Difference of the reported amount, of a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
+    /// Open case of the transaction at its end, in words for its customer.
+    #[serde(default)]
+    pub attention: Option<CaseReason>,
     /// Whom the customer asks, one line.
     #[serde(default)]
     pub support: Option<String>,
@@ -196,6 +199,7 @@ pub fn enqueue(
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
+        attention: tx.attention(),
         support: settings.support(),
         description: tx.description.clone(),
         customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),

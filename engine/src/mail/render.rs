@@ -164,6 +164,15 @@ pub fn sender(text: &str) -> Result<Mailbox, RenderError> {
     })
 }
 
+/// Name of the sentences about an open case, for the customer.
+const fn customer_text(case: CaseReason) -> &'static str {
+    match case {
+        CaseReason::PaidTwice => "customer-paid-twice",
+        CaseReason::Surplus => "customer-surplus",
+        _ => "customer-review",
+    }
+}
+
 impl Letter {
     fn to_name(&self) -> Option<String> {
         match self.to {
@@ -195,8 +204,15 @@ impl Letter {
     /// What happened, and what is certain about money where it did not succeed.
     fn text(&self) -> String {
         let happened = self.say(&format!("{}-text", self.sentence()));
-        let is_success = self.status == Status::Success && self.case.is_none();
-        if is_success || self.to != Recipient::Merchant {
+        if self.to != Recipient::Merchant {
+            let asks = self.attention.map(|case| self.say(customer_text(case)));
+            return [Some(happened), asks]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" ");
+        }
+        if self.status == Status::Success && self.case.is_none() {
             return happened;
         }
         let kind = self.kind();
@@ -209,7 +225,12 @@ impl Letter {
                     Some(CaseReason::SuccessContradicted) => "taken-back",
                     _ => "received",
                 };
-                self.language.say(&format!("money-{word}-{kind}"), &values)
+                let moved = self.language.say(&format!("money-{word}-{kind}"), &values);
+                let has_failed = matches!(self.status, Status::Failed | Status::Cancelled);
+                match has_failed && word == "received" {
+                    true => format!("{moved} {}", self.say(&format!("money-return-{kind}"))),
+                    false => moved,
+                }
             }
         };
         format!("{happened} {money}")

@@ -55,6 +55,20 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
 }
 
 #[tokio::test]
+async fn several_open_cases_are_told_in_one_text() {
+    let twice = samples::with_case(samples::ended(State::Succeeded), CaseReason::PaidTwice);
+    let scene = samples::scene(
+        samples::with_case(twice, CaseReason::Surplus),
+        Language::English,
+    );
+    let page = html(result::page(&scene)).await;
+    assert!(page.contains("more than one payment") && page.contains("more than was asked"));
+    for once in ["do not pay again", "give the reference"] {
+        assert_eq!(page.matches(once).count(), 1, "{once}");
+    }
+}
+
+#[tokio::test]
 async fn a_success_that_was_taken_back_is_no_receipt_of_money() {
     let tx = samples::with_case(
         samples::ended(State::Succeeded),

@@ -19,6 +19,9 @@ merchant-payout-failed-text = A payout of { $amount } from { $app } failed.
 
 customer-payment-success = Your payment of { $amount } to { $app }
 customer-payment-success-text = Thank you, { $name }. Your payment of { $amount } to { $app } was received.
+customer-paid-twice = We have received more than one payment for this order. Please do not pay again. Ask { $app } to return the extra payment, and give the reference.
+customer-surplus = We have received more than was asked. Please do not pay again. Ask { $app } to return the difference, and give the reference.
+customer-review = This payment is being reviewed. Please do not pay again. If you have questions, contact { $app } and give the reference.
 
 heading-success = Completed
 heading-failed = Failed
@@ -58,6 +61,8 @@ money-received-payment = { $received } was received; { $asked } was asked.
 money-received-payout = The provider reported { $received } as sent; { $asked } was ordered.
 money-taken-back-payment = The provider had reported { $received } as received and then took that back; { $asked } was asked.
 money-taken-back-payout = The provider had reported { $received } as sent and then took that back; { $asked } was ordered.
+money-return-payment = Return it to the customer.
+money-return-payout = Ask for it back before you send another payout.
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->

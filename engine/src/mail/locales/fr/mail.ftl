@@ -18,6 +18,9 @@ merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué
 
 customer-payment-success = Votre paiement de { $amount } à { $app }
 customer-payment-success-text = Merci, { $name }. Votre paiement de { $amount } à { $app } a bien été reçu.
+customer-paid-twice = Nous avons reçu plus d’un paiement pour cette commande. Ne payez pas à nouveau. Demandez à { $app } de vous rendre le paiement en trop, en donnant la référence.
+customer-surplus = Nous avons reçu plus que le montant demandé. Ne payez pas à nouveau. Demandez à { $app } de vous rendre la différence, en donnant la référence.
+customer-review = Ce paiement est en cours de vérification. Ne payez pas à nouveau. Pour toute question, contactez { $app } en donnant la référence.
 
 heading-success = Abouti
 heading-failed = Échoué
@@ -57,6 +60,8 @@ money-received-payment = Reçu : { $received }, pour { $asked } demandés.
 money-received-payout = Le prestataire a annoncé l’envoi de { $received }, pour { $asked } demandés.
 money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, puis est revenu sur cette annonce ; { $asked } étaient demandés.
 money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis est revenu sur cette annonce ; { $asked } étaient demandés.
+money-return-payment = Rendez cette somme au client.
+money-return-payout = Demandez qu’elle vous soit rendue avant d’envoyer un autre versement.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
