@@ -78,7 +78,11 @@ pub fn nothing_at(uri: &Uri) -> ApiError {
         ErrorCode::RouteNotFound,
         format!("There is nothing at {path}"),
     );
-    problem.hint("The API is described at /docs.").into()
+    let hint = match uri.path().starts_with("/operator") {
+        true => "The operator API is described in docs/operator-api.md.",
+        false => "The API is described at /docs.",
+    };
+    problem.hint(hint).into()
 }
 
 /// What a known route answers to another method than its own. The header `Allow` names those it has.
@@ -105,7 +109,10 @@ fn record(state: &ApiState, method: &Method, route: &str, status: StatusCode, st
     let verb = method_label(method);
     state.meters.answered(verb, route, status, elapsed);
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
-    if status.is_server_error() {
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        tracing::warn!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
+            "A request was refused: unavailable for now.");
+    } else if status.is_server_error() {
         tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
             "A request was answered with an error of ours.");
     } else if LOOKS.contains(&route) {

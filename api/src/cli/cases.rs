@@ -64,7 +64,9 @@ impl Cases {
                     out.fields(&answer)?;
                     return Ok(());
                 }
-                let transaction = answer["data"]["transaction"].take();
+                let transaction = answer["data"].as_object_mut();
+                let transaction = transaction.and_then(|case| case.remove("transaction"));
+                let transaction = transaction.unwrap_or_default();
                 out.fields(&answer)?;
                 print(&format!("\n{}", story(&transaction)))?;
             }

@@ -124,7 +124,7 @@ fn awaiting(gateway: &Value) -> String {
     }
     let (sha256, consent) = (word(waiting, "sha256"), &waiting["consent"]);
     let mut text = format!(
-        "\n{} ({}) awaits the approval of a second operator since {}, added by {}\n",
+        "\nNot in use yet: {} ({}) awaits the approval of a second operator since {}, added by {}\n",
         word(waiting, "version"),
         short(waiting),
         moment(consent),

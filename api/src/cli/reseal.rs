@@ -45,7 +45,7 @@ impl Reseal {
         store.close().await;
         let done = done?;
         println!(
-            "Sealed the secrets of {} accounts under master key {}. {} were sealed under it \
+            "Sealed the secrets of {} account(s) under master key {}. {} were sealed under it \
              before.",
             done.accounts,
             new.id(),

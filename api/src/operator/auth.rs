@@ -5,6 +5,7 @@ use axum::http::HeaderValue;
 use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use switchyard_engine::access::Unauthorized;
 use tracing::Instrument as _;
 
 use super::audit::{self, Created, Fields};
@@ -19,14 +20,16 @@ pub async fn require_operator(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let token = bearer(request.headers()).unwrap_or_default();
+    let Some(token) = bearer(request.headers()) else {
+        return refused("No operator token was sent.");
+    };
     let operator = match state.engine.access.authenticate_operator(token) {
         Ok(operator) => operator,
-        Err(why) => {
-            let mut refused = unauthorized(why).into_response();
-            let scheme = HeaderValue::from_static("Bearer");
-            refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            return refused;
+        Err(Unauthorized::Malformed) => {
+            return refused("This is no operator token: its form or its checksum is wrong.");
+        }
+        Err(Unauthorized::Unknown | Unauthorized::Expired | Unauthorized::AppDisabled) => {
+            return refused("This token does not exist, was revoked, or reads metrics only.");
         }
     };
     let (fields, uri) = (Fields::default(), request.uri().clone());
@@ -60,14 +63,19 @@ pub async fn require_operator(
     }
 }
 
-fn unauthorized(why: switchyard_engine::access::Unauthorized) -> ApiError {
+fn refused(reason: &str) -> Response {
     let problem = Problem::new(
         ErrorCode::OperatorTokenInvalid,
         "Unauthorized: invalid operator token",
     );
-    ApiError::new(problem.hint(format!(
-        "{why}. Send `Authorization: Bearer <operator token>`; `switchyard operator-token` makes one."
-    )))
+    let problem = problem.hint(format!(
+        "{reason} Send `Authorization: Bearer <operator token>`; `switchyard operator-token` \
+         makes one."
+    ));
+    let mut refused = ApiError::new(problem).into_response();
+    let scheme = HeaderValue::from_static("Bearer");
+    refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    refused
 }
 
 #[cfg(test)]

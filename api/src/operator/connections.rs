@@ -74,6 +74,13 @@ pub async fn create(
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
     let version = version(&state, &new.gateway)?;
+    if new.environment == Environment::Live
+        && version.manifest.any_method
+        && !state.settings.development
+    {
+        let message = "A test gateway moves no money: its connections are in sandbox only.";
+        return Err(invalid("environment", message).into());
+    }
     check_methods(&state, &version, new.methods.as_deref())?;
     let config = credentials::fitted(&version.manifest.config, &new.config)?;
     let check = credentials::Check {

@@ -2,6 +2,7 @@
 
 use switchyard_engine::access::AccessError;
 use switchyard_engine::engine::EngineError;
+use switchyard_engine::transaction::Refusal;
 
 use crate::error::{ApiError, ErrorCode, Problem};
 
@@ -53,12 +54,31 @@ impl From<EngineError> for Refused {
     fn from(error: EngineError) -> Self {
         Self(match &error {
             EngineError::NotFound => not_found("transaction"),
-            EngineError::Refused(_) => {
-                Problem::new(ErrorCode::TransitionRefused, error.to_string()).into()
-            }
+            EngineError::Refused(why) => refused(why).into(),
             EngineError::Unavailable(_) | EngineError::Stopping => ApiError::unavailable(),
             _ => internal(&error),
         })
+    }
+}
+
+/// A refusal in the words of an operator. Others read the same refusal on a payer's page.
+fn refused(why: &Refusal) -> Problem {
+    let problem = |message: String| Problem::new(ErrorCode::TransitionRefused, message);
+    match why {
+        Refusal::Held => problem(
+            "Money was reported for an attempt of this transaction: nothing was changed.".to_owned(),
+        )
+        .hint("Settle the transaction by the provider’s books, as its case says."),
+        Refusal::Paused => problem(
+            "Providers are still asked about this transaction after a restore: nothing was changed."
+                .to_owned(),
+        )
+        .hint("`switchyard release --report` shows what is open."),
+        Refusal::AmountNeeded => problem(why.to_string())
+            .hint("Send `amount`; on the command line, `--amount`."),
+        Refusal::ProviderIdNeeded => problem(why.to_string())
+            .hint("Send `provider_id`; on the command line, `--provider-id`."),
+        _ => problem(why.to_string()),
     }
 }
 

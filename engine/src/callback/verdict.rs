@@ -18,8 +18,8 @@ use crate::limits::{
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
 use crate::transaction::{
-    Attempt, AttemptKey, AttemptState, Command, Identity, Outcome, State, Transaction, identify,
-    is_unmistakable,
+    Attempt, AttemptKey, AttemptState, Captured, Command, Identity, Outcome, State, Transaction,
+    identify, is_unmistakable,
 };
 
 /// What was decided.
@@ -359,12 +359,7 @@ pub(super) async fn apply(
     if may_wait && engine.running.contains(attempt.id) {
         return Ok(None);
     }
-    let word = match &outcome {
-        Outcome::Succeeded { .. } => "succeeded",
-        Outcome::Declined(_) => "declined",
-        Outcome::Pending { .. } => "pending",
-        Outcome::NotSent { .. } | Outcome::Unknown { .. } => "unknown",
-    };
+    let word = word(&outcome, attempt);
     engine.note_health(tx, attempt, Operation::Callback, &outcome);
     let answer = Command::Answer {
         attempt: attempt.id,
@@ -378,9 +373,9 @@ pub(super) async fn apply(
     let number = number.map_or(0, |place| place + 1);
     let effect = match taken {
         Ok(after) if after.version == tx.version && has_ended(tx, attempt) => {
-            "which has ended, so it changes nothing".to_owned()
+            "the attempt has ended, so it changes nothing".to_owned()
         }
-        Ok(after) if after.version == tx.version => "which is known already".to_owned(),
+        Ok(after) if after.version == tx.version => "it is known already".to_owned(),
         Ok(after) => format!("the transaction is {}", after.status().as_str()),
         Err(EngineError::Refused(refusal)) => refusal.to_string(),
         Err(error) => return Err(error),
@@ -389,6 +384,23 @@ pub(super) async fn apply(
         CallbackState::Matched,
         format!("Verified: {word} for attempt {number}; {effect}."),
     )))
+}
+
+/// An outcome in words, with the amount where that is not the one asked for.
+fn word(outcome: &Outcome, attempt: &Attempt) -> String {
+    match outcome {
+        Outcome::Succeeded { amount, .. } => match amount {
+            Captured::Named(amount) if *amount != attempt.amount => {
+                let asked = attempt.amount.format();
+                format!("{} of {asked} reported as paid", amount.format())
+            }
+            Captured::Named(_) | Captured::AsAsked => "succeeded".to_owned(),
+            Captured::Unreadable => "paid, by an amount that cannot be read,".to_owned(),
+        },
+        Outcome::Declined(_) => "declined".to_owned(),
+        Outcome::Pending { .. } => "pending".to_owned(),
+        Outcome::NotSent { .. } | Outcome::Unknown { .. } => "unknown".to_owned(),
+    }
 }
 
 /// Why a callback has the provider asked, and no more.

@@ -149,9 +149,29 @@ async fn a_gateway_is_looked_at_consented_to_upgraded_rolled_back_drained_remove
     assert_eq!(widens["in_process"], true, "{added}");
     let added = world.approve(sha256).await?;
     assert_eq!(added["state"], "serving", "{added}");
+    connected_in_sandbox_only(&world).await?;
     a_pinned_upgrade(&world, &second).await?;
     back_and_out(&world).await?;
     quarantined(&world).await
+}
+
+/// A test gateway reports successes without money.
+async fn connected_in_sandbox_only(world: &World) -> anyhow::Result<()> {
+    let apps = world.get("/apps").await?;
+    let path = format!(
+        "/apps/{}/connections",
+        apps[0]["id"].as_str().context("an app")?
+    );
+    for (environment, expected) in [("live", 422), ("sandbox", 201)] {
+        let new = json!({
+            "environment": environment, "gateway": "switchyard_demo", "account_name": "Test",
+        });
+        let (status, answer) = world.ask("POST", &path, new.to_string().into()).await?;
+        assert_eq!(status, expected, "{environment}: {answer}");
+        let message = &answer["errors"][0];
+        assert_eq!(message["field"] == "environment", status == 422, "{answer}");
+    }
+    Ok(())
 }
 
 /// A pinned hash needs no question.
