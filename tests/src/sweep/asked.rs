@@ -100,7 +100,7 @@ impl Asked {
     ) {
         self.open.remove(&id);
         match taken_up(shown, began_at) {
-            Taken::Ended => {}
+            Taken::Ended | Taken::ForPayer => {}
             Taken::At { due, at } => {
                 let story = story(shown, began_at);
                 self.is_back(&id, at.saturating_sub(due), within, &story);
@@ -160,6 +160,9 @@ mod tests {
         let asked = ("query_started", "09:59:50", Some("10:00:05"));
         let planned = ("query_planned", "09:59:51", Some("10:00:07"));
         let again = ("query_started", "10:00:09", Some("10:00:39"));
+        let open_again = ("attempt_allowed", "09:59:56", None);
+        let confirmed = ("confirmed", "09:59:57", None);
+        let confirmed_late = ("confirmed", "10:00:30", None);
         let not = |due| Taken::Not { due: seconds(due) };
         let at = |due| Taken::At {
             due: seconds(due),
@@ -176,6 +179,9 @@ mod tests {
                 &[started, asked, ("submission_resumed", "09:59:55", None)],
                 not(0),
             ),
+            (&[started, open_again], Taken::ForPayer),
+            (&[started, open_again, confirmed_late], Taken::ForPayer),
+            (&[started, open_again, confirmed], not(0)),
             (
                 &[started, ("failed", "09:59:59", None), again],
                 Taken::Ended,

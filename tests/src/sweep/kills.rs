@@ -118,6 +118,8 @@ pub(super) struct Lives {
     pub(super) whole: u32,
     /// What the provider had been asked about before, perhaps by a question that died with the process. The next one has its time.
     pub(super) asked: Asked,
+    /// Payments that wait for their payer: nothing is due of them in later lives.
+    for_payer: BTreeSet<String>,
     /// In whole lives: what was at work too late, or not at all.
     pub(super) late: Vec<String>,
     pub(super) early: u32,
@@ -137,6 +139,7 @@ impl Default for Lives {
             resumed: Vec::new(),
             whole: 0,
             asked: Asked::default(),
+            for_payer: BTreeSet::new(),
             late: Vec::new(),
             early: 0,
         }
@@ -153,7 +156,8 @@ impl Lives {
     /// After the kill: what is open now.
     fn end(&mut self, site: &Site, load: &Load) {
         self.listen(site);
-        let (open, asked) = open(site, load);
+        let (mut open, asked) = open(site, load);
+        open.retain(|id| !self.for_payer.contains(id));
         self.open = open;
         self.asked.begin(asked);
     }
@@ -193,6 +197,7 @@ impl Lives {
             let heard = heard.get(&id).copied();
             match (taken_up(&shown, self.began_at), heard) {
                 (Taken::Ended, _) => {}
+                (Taken::ForPayer, _) => drop(self.for_payer.insert(id.clone())),
                 (Taken::At { due, at }, heard) => {
                     let at = heard.map_or(at, |heard| heard.min(at));
                     self.is_back(&id, due, at, &shown);
@@ -281,6 +286,8 @@ pub(super) fn story(shown: &Value, began_at: Timestamp) -> String {
 pub(super) enum Taken {
     /// It had ended before: only the news of it was still on its way.
     Ended,
+    /// A decline had opened it for its payer again, who comes back when they like.
+    ForPayer,
     /// Due then, and at work at that time.
     At { due: Duration, at: Duration },
     /// Due then, and not at work.
@@ -305,6 +312,10 @@ pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
         .any(|(event, _)| is(event, &["succeeded", "failed"]))
     {
         return Taken::Ended;
+    }
+    let last = before.last().map(|(event, _)| *event);
+    if last.is_some_and(|event| is(event, &["attempt_allowed"])) {
+        return Taken::ForPayer;
     }
     let last_try = before
         .iter()
