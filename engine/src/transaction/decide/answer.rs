@@ -212,8 +212,8 @@ pub(super) struct Doubt {
     pub poll_after: Option<std::time::Duration>,
 }
 
-/// The attempt's outcome is not known. Doubt that is already on the timeline is not written again;
-/// another state of the gateway is, and when to query the next time, if that is sooner than planned.
+/// The attempt's outcome is not known. Doubt that is on the timeline is not written again; another
+/// state of the gateway is, and when to query the next time, if that is sooner than planned.
 pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Vec<Event> {
     let sooner = doubt.poll_after.map(|after| context.now.plus(after));
     let is_started = attempt.state == AttemptState::Started;
@@ -250,7 +250,8 @@ pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Ve
         why: doubt.why,
         gateway_state,
         next_query_at,
-        cut_off: doubt.cut_off,
+        // A query without a result does not end what a crash began.
+        cut_off: doubt.cut_off || (!is_started && attempt.cut_off),
     }]
 }
 

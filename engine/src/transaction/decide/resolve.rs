@@ -149,6 +149,9 @@ fn failed(
 ) -> Vec<Event> {
     let reported = money_was_reported(tx, attempt);
     let default = match (reported, tx.is_payment()) {
+        (true, _) if tx.was_taken_back(attempt) => {
+            "The provider took back the money that it had reported."
+        }
         (true, true) => {
             "The money that was received did not settle this payment and is to be returned."
         }

@@ -1,4 +1,5 @@
-//! Attempts in another currency than the order: amounts are compared with the attempt, never with the order.
+//! Attempts in another currency than the order: amounts are compared with the attempt, never with
+//! the order.
 
 use std::collections::BTreeMap;
 

@@ -45,8 +45,8 @@ fn with_state(world: &World, outcome: Outcome, state: u8) -> Command {
 }
 
 #[test]
-fn what_a_gateway_keeps_is_kept_with_every_result_that_does_not_end_the_attempt() {
-    for (outcome, _) in [(unknown(), 0), (pending(), 0)] {
+fn the_state_of_a_gateway_is_kept_with_a_pending_and_an_unknown_result() {
+    for outcome in [unknown(), pending()] {
         let mut world = World::payment();
         world.apply(confirm(1)).unwrap();
         world.apply(with_state(&world, outcome, 7)).unwrap();
@@ -222,4 +222,21 @@ fn a_query_without_a_result_keeps_the_state_of_the_gateway_and_the_plan() {
             "nothing is new"
         );
     }
+}
+
+#[test]
+fn a_query_without_a_result_leaves_the_new_start_after_a_crash() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    world.apply(recovery(attempt, true, None)).unwrap();
+    assert!(world.tx.attempts[0].cut_off);
+    world.apply(with_state(&world, unknown(), 8)).unwrap();
+    assert!(world.tx.attempts[0].cut_off);
+    world.answer(not_sent()).unwrap();
+    assert_eq!(
+        world.tx.attempts.len(),
+        2,
+        "begun again at the same connection"
+    );
 }
