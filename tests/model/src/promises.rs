@@ -1,5 +1,5 @@
 //! Promises about money, checked after every step. They read fields only, and call no function of
-//! the core.
+//! the core but the one that plans the next wake-up, which is itself a promise.
 
 use crate::apply::Taken;
 use crate::base::{Sum, attempt_of};
@@ -64,7 +64,7 @@ pub fn broken(before: &World, scope: &Scope, step: Step, taken: &Taken) -> Optio
         ),
         (
             Promise::NeverFailedWhileMoneyMayMove,
-            failed_is_over(after, scope),
+            failed_is_over(before, scope, step, after),
         ),
         (Promise::MoneyHasACase, money_has_a_case(before, taken)),
         (
@@ -181,15 +181,17 @@ fn success_is_paid(before: &World, scope: &Scope, step: Step, taken: &Taken) -> 
     (by_news || by_person) && one_succeeded.count() == 1 && (in_records || !scope.lie.is_honest())
 }
 
-fn failed_is_over(after: &World, scope: &Scope) -> bool {
+/// At the step that ends the transaction the case is open, unless a person ends it and the case.
+fn failed_is_over(before: &World, scope: &Scope, step: Step, after: &World) -> bool {
     if !matches!(after.tx.state, State::Failed(_) | State::Cancelled) {
         return true;
     }
-    let has_case = after
-        .tx
-        .cases
-        .iter()
-        .any(|case| is_about_money(case.reason));
+    let ends = !is_final(&before.tx.state) && !matches!(step, Step::Order(_));
+    let mut cases = after.tx.cases.iter();
+    let has_case = match ends {
+        true => has_open_case(after),
+        false => cases.any(|case| is_about_money(case.reason)),
+    };
     let by_news = after.sides.iter().all(|side| side.closed);
     let in_records = (0..after.sides.len()).all(|number| !after.may_move(number));
     let no_part = after.sides.iter().all(|side| !side.part);
