@@ -61,7 +61,7 @@ pub struct Release {
 /// Reasons for which a store is held at its start.
 #[derive(Clone, Debug, Default)]
 pub struct Reasons {
-    /// The store was restored from a backup.
+    /// The store was restored from a backup, or may have lost commits.
     pub restored: Option<Restored>,
     /// The operator ordered it, or accepted a loss.
     pub is_ordered: bool,

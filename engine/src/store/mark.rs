@@ -61,10 +61,10 @@ pub(super) enum Found {
 }
 
 impl Mark {
-    /// Opens the mark of the store in `path` and compares it with what `kv` holds. `accept_loss`:
-    /// a store that ends before its mark, or has that of another store, gets a new one, and a
-    /// restore record that names the lost span.
-    pub(super) fn open(path: &Path, kv: &dyn Kv, accept_loss: bool) -> Result<Self, OpenError> {
+    /// Opens the mark of the store in `path` and compares it with what `kv` holds. With an accepted
+    /// loss a store that ends before its mark, or has that of another store, gets a new one. A store
+    /// that has lost commits, or may have, gets a restore record.
+    pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
             path: place.mark.clone(),
@@ -73,18 +73,19 @@ impl Mark {
         let stored = place.stored(kv)?;
         let found = place.read().map_err(unwritable)?;
         let clock = Clock::wall();
-        let has_lost = match place.compare(stored, &found) {
-            Err(refused) if accept_loss => {
+        let is_behind = match place.compare(stored, &found) {
+            Err(refused) if known != KnownLoss::None => {
                 tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
                 true
             }
             compared => compared.map(|()| false)?,
         };
-        if stored.is_some() && !matches!(found, Found::Point(_)) {
+        let has_no_mark = stored.is_some() && !matches!(found, Found::Point(_));
+        if has_no_mark {
             tracing::warn!(
                 mark = %place.mark.display(),
-                "the store has no readable mark and gets a new one: whether acknowledged commits \
-                 are gone cannot be told"
+                "the store has no readable mark and gets a new one: it may be a copy without its \
+                 newest commits, so it is held"
             );
         }
         let now = clock.now();
@@ -93,7 +94,7 @@ impl Mark {
             sequence: 0,
             at: now,
         });
-        if has_lost {
+        if is_behind || has_no_mark || known == KnownLoss::LogSetAside {
             // Before the new mark: with that alone a store that lost commits looks whole.
             let record = accepted(stored, &found, reached, now);
             record.write(path).map_err(unwritable)?;
@@ -248,11 +249,24 @@ impl MarkPlace {
     }
 }
 
+/// Knowledge about a loss before the mark is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KnownLoss {
+    None,
+    /// Whatever the mark shows is accepted.
+    Accepted,
+    /// Accepted, and the damaged log was set aside.
+    LogSetAside,
+}
+
 /// The restore record of a store whose loss was accepted: what is left of it is its own backup.
 fn accepted(stored: Option<Point>, found: &Found, reached: Point, now: Timestamp) -> Restored {
-    let is_same = |point: &Point| stored.is_none_or(|stored| stored.store == point.store);
+    let is_later = |point: &Point| match stored {
+        Some(stored) => stored.store == point.store && stored.sequence < point.sequence,
+        None => true,
+    };
     let lost = match found {
-        Found::Point(point) if is_same(point) => Some(Lost {
+        Found::Point(point) if is_later(point) => Some(Lost {
             sequence: point.sequence,
             at: point.at,
         }),

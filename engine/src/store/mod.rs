@@ -65,7 +65,7 @@ pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};
-use self::mark::Mark;
+use self::mark::{KnownLoss, Mark};
 use self::place::Place;
 pub use self::progress::{Progress, Report};
 pub use self::restore::{RestoreTarget, restore};
@@ -190,15 +190,20 @@ impl Store {
                 Box::new(move || backend.open(&place, cache_bytes, &tail))
             },
         };
+        let mut known = match accept_loss {
+            true => KnownLoss::Accepted,
+            false => KnownLoss::None,
+        };
         if let Err(refused) = settings.backend.verify_log(&place) {
             if !accept_loss {
                 return Err(refused);
             }
             tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");
             settings.backend.set_log_aside(&place)?;
+            known = KnownLoss::LogSetAside;
         }
         let kv = (reopen.open)()?;
-        let mark = Mark::open(&settings.path, kv.as_ref(), accept_loss)?;
+        let mark = Mark::open(&settings.path, kv.as_ref(), known)?;
         Self::start(kv, reopen, Some(mark), tail)
     }
 

@@ -1,9 +1,9 @@
 //! The restore record: a file beside the store that says that the store came from a backup.
 //!
 //! `switchyard store restore` writes `<store>.restored` durably before the store is in place. The
-//! file stays there until the next restore replaces it. A server that finds it serves a store that
+//! file stays there until the next record replaces it. A server that finds it serves a store that
 //! may lack transactions: providers may have moved money that this store does not know of. A store
-//! that is opened although it has lost commits gets such a record, too.
+//! that is opened although it has lost commits, or may have, gets such a record, too.
 //!
 //! Each record has another incarnation or time, so a caller that keeps the release of a restore
 //! stores the record with it.
@@ -22,11 +22,11 @@ use crate::clock::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Restored {
-    /// Identity that the restore gave the store. Each restore gives a new one.
+    /// Identity of the store. Each restore gives a new one.
     pub store: Ulid,
     /// Incarnation of the backup: each backup has its own, and each accepted loss.
     pub incarnation: Ulid,
-    /// Last commit group in the backup.
+    /// Last commit group in the backup, or in what is left of the store.
     pub sequence: u64,
     /// Time of the last commit group in the backup, in microseconds since 1970. Everything that was
     /// acknowledged later is missing.
@@ -34,7 +34,8 @@ pub struct Restored {
     /// Time of the restore.
     pub restored_at: Timestamp,
     /// End of the lost span, as the mark of the replaced store tells; its time is `backup_at` when
-    /// nothing is lost. `None`: there was no mark, so the lost span may reach until the restore.
+    /// nothing is lost. `None`: no readable mark of this store, so the lost span may reach until the
+    /// restore.
     pub lost: Option<Lost>,
 }
 

@@ -1,5 +1,7 @@
 //! A backup of a running server is restored: the next start is held until `switchyard release`.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use anyhow::{Context, ensure};
@@ -115,6 +117,7 @@ async fn a_lost_machine_is_restored_from_its_continuous_copy_and_held() -> anyho
     }
     std::fs::remove_dir_all(&data)?;
     std::fs::create_dir(&data)?;
+    std::fs::set_permissions(&data, Permissions::from_mode(0o700))?;
 
     let folder = data.display().to_string();
     let said = switchyard(&["store", "restore", &copy, "--data", &folder]).await?;

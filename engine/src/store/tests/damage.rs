@@ -278,10 +278,19 @@ async fn a_mark_that_is_damaged_or_gone_is_made_anew_while_the_store_holds_rows(
     let whole = fs::read(home.mark()).unwrap();
     zero(&home.mark(), 512, 512);
     assert_eq!(stored(&home.open()).await, 5, "one line is enough");
+    assert_eq!(restored(&home.settings().path).unwrap(), None);
     fs::write(home.mark(), "").unwrap();
     assert_eq!(stored(&home.open()).await, 5);
+    let first = restored(&home.settings().path).unwrap().unwrap();
+    assert_eq!(
+        (first.sequence, first.lost),
+        (5, None),
+        "it may lack commits"
+    );
     fs::remove_file(home.mark()).unwrap();
     assert_eq!(stored(&home.open()).await, 5);
+    let second = restored(&home.settings().path).unwrap().unwrap();
+    assert_ne!(first.incarnation, second.incarnation, "held once more");
     assert_eq!(fs::read(home.mark()).unwrap().len(), whole.len());
 
     fs::write(home.mark(), "").unwrap();
