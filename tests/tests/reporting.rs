@@ -1,10 +1,14 @@
 //! The views for reports agree with the API.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
-use switchyard_tests::client::payment;
+use sha2::Sha256;
+use switchyard_tests::client::{payment, payout};
+use switchyard_tests::eventually;
 use switchyard_tests::server::{Server, Setup, stage};
 use tokio::process::Command;
 
@@ -45,7 +49,7 @@ fn members(of: &Value, names: &[(&str, &str)]) -> Value {
     Value::Object(members.collect())
 }
 
-const SUMMARY: [(&str, &str); 10] = [
+const SUMMARY: [(&str, &str); 12] = [
     ("id", "/id"),
     ("app", "/app"),
     ("environment", "/environment"),
@@ -54,10 +58,12 @@ const SUMMARY: [(&str, &str); 10] = [
     ("description", "/description"),
     ("open_cases", "/open_cases"),
     ("failure_reason", "/failure_reason"),
+    ("failure_message", "/failure_message"),
+    ("last_gateway", "/gateway"),
     ("created_at", "/created_at"),
     ("updated_at", "/updated_at"),
 ];
-const ATTEMPT: [(&str, &str); 8] = [
+const ATTEMPT: [(&str, &str); 11] = [
     ("id", "/id"),
     ("reference", "/reference"),
     ("gateway", "/candidate/gateway"),
@@ -66,7 +72,21 @@ const ATTEMPT: [(&str, &str); 8] = [
     ("state", "/state"),
     ("provider_id", "/provider_id"),
     ("amount_minor", "/amount/minor"),
+    ("captured_minor", "/captured/minor"),
+    ("fees_minor", "/fees/minor"),
+    ("queries", "/queries"),
 ];
+const CASE: [(&str, &str); 4] = [
+    ("id", "/id"),
+    ("reason", "/reason"),
+    ("reference", "/reference"),
+    ("amount_minor", "/amount/minor"),
+];
+/// Key of the connection's callbacks.
+const SECRET: &str = "a secret of the provider";
+/// A payout to this number stays pending.
+const STAYS_PENDING: &str = "4149518163";
+const SOON: Duration = Duration::from_secs(40);
 
 fn columns(of: &[(&str, &str)]) -> String {
     let names: Vec<&str> = of.iter().map(|(column, _)| *column).collect();
@@ -79,6 +99,10 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
     let server = Server::start(Setup::default()).await?;
     let (merchant, operator) = (server.merchant(), server.operator());
     let app = server.dev().app_id.clone();
+    let path = format!("/operator/v1/apps/{app}/webhooks");
+    let hook = json!({ "url": "http://127.0.0.1:9/nobody" });
+    let hook = operator.post(&path, &hook).await?.expect(201)?;
+    let hook = hook.data("id")?.to_owned();
     let made = merchant
         .post("/v1/payments/initialize", &payment("open"))
         .await?;
@@ -96,7 +120,8 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
             .await?
             .expect(201)?;
     }
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let held = payout_with_a_case(&server).await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let folder = server.data().join("../backup");
     let name = folder.to_str().context("its name is text")?;
     let data = server.data();
@@ -128,10 +153,78 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
                 agree_on_one(place, id, &whole).await?;
             }
         }
+        let sql =
+            format!("SELECT reason, state FROM reporting_cases WHERE transaction_id = '{held}'");
+        let case = json!({ "reason": "amount_differs", "state": "open" });
+        ensure!(rows(place, &sql).await? == [case], "the case of {held}");
         customers_and_deliveries(place, &app).await?;
+        deliveries_of(place, &server, &hook).await?;
         columns_are_documented(place).await?;
     }
-    ensure!(seen == 12, "{seen}");
+    ensure!(seen == 14, "{seen}");
+    Ok(())
+}
+
+/// The id of a payout for which the provider reports less than was ordered.
+async fn payout_with_a_case(server: &Server) -> anyhow::Result<String> {
+    let operator = server.operator();
+    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    let new = json!({
+        "environment": "sandbox", "gateway": "switchyard_demo", "account_name": "Signed",
+        "config": { "callback_secret": SECRET },
+    });
+    let made = operator.post(&path, &new).await?.expect(201)?;
+    let connection = made.data("id")?.to_owned();
+    let (merchant, order) = (server.merchant(), payout("Salary", STAYS_PENDING));
+    let made = merchant.post("/v1/payouts/initialize", &order);
+    let id = made.await?.expect(201)?.data("id")?.to_owned();
+    let path = format!("/operator/v1/transactions/{id}");
+    let reference = eventually("it is with its provider", SOON, async || {
+        let shown = operator.get(&path).await?.expect(200)?.body;
+        let attempt = &shown["data"]["attempts"][0];
+        let reference = attempt["reference"].as_str().map(str::to_owned);
+        Ok(reference.filter(|_| attempt["state"] == "pending"))
+    });
+    let news = json!({
+        "reference": reference.await?, "id": "demo-less", "status": "success", "amount": 1_000,
+        "currency": "USD",
+    });
+    let body = news.to_string();
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes())?;
+    mac.update(body.as_bytes());
+    let signature: String = mac
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    let url = format!("{}/callbacks/{connection}", server.dev().base_url);
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let request = client.post(url).header("x-demo-signature", signature);
+    request.body(body).send().await?.error_for_status()?;
+    eventually("it has a case", SOON, async || {
+        let shown = operator.get(&path).await?.expect(200)?.body;
+        Ok((shown["data"]["open_cases"] == 1).then_some(()))
+    })
+    .await?;
+    Ok(id)
+}
+
+/// Deliveries of a webhook whose receiver cannot be reached.
+async fn deliveries_of(place: (&str, &Path), server: &Server, hook: &str) -> anyhow::Result<()> {
+    let path = format!("/operator/v1/webhooks/{hook}/deliveries");
+    let listed = server.operator().get(&path).await?.expect(200)?.body;
+    let listed = listed["data"].as_array().context("a list")?;
+    let mut expected: Vec<_> = listed.iter().filter_map(|one| one["id"].as_str()).collect();
+    let sql = format!("SELECT id FROM reporting_deliveries WHERE webhook_id = '{hook}'");
+    let found = rows(place, &sql).await?;
+    let mut found: Vec<_> = found.iter().filter_map(|one| one["id"].as_str()).collect();
+    expected.sort_unstable();
+    found.sort_unstable();
+    ensure!(
+        !found.is_empty() && found == expected,
+        "{found:?} and not {expected:?}"
+    );
     Ok(())
 }
 
@@ -155,9 +248,30 @@ async fn agree_on_one(place: (&str, &Path), id: &str, whole: &Value) -> anyhow::
         events["last"] == whole["updated_at"],
         "{events} and not {whole}"
     );
-    let sql = format!("SELECT id FROM reporting_cases WHERE transaction_id = '{id}'");
     let cases = whole["cases"].as_array().context("cases")?;
-    ensure!(rows(place, &sql).await?.len() == cases.len(), "{whole}");
+    let expected: Vec<Value> = cases.iter().map(|one| members(one, &CASE)).collect();
+    let sql = format!(
+        "SELECT {} FROM reporting_cases WHERE transaction_id = '{id}' ORDER BY opened_at",
+        columns(&CASE)
+    );
+    let found = rows(place, &sql).await?;
+    ensure!(found == expected, "{found:#?} and not {expected:#?}");
+    let kind = whole["kind"].as_str().context("a kind")?;
+    let sql = format!(
+        "SELECT amount_minor, success_at, failed_at FROM reporting_{kind}s WHERE id = '{id}'"
+    );
+    let found = &rows(place, &sql).await?[0];
+    let minor = whole["amount"].as_u64().context("whole dollars")? * 100;
+    ensure!(
+        found["amount_minor"] == json!(minor.to_string()),
+        "{found} and not {whole}"
+    );
+    for time in ["success_at", "failed_at"] {
+        ensure!(
+            found[time] == whole[time],
+            "{time}: {found} and not {whole}"
+        );
+    }
     Ok(())
 }
 
@@ -172,8 +286,8 @@ async fn customers_and_deliveries(place: (&str, &Path), app: &str) -> anyhow::Re
     let sql = "SELECT kind, status, count(DISTINCT transaction_id) AS n FROM reporting_deliveries \
                GROUP BY kind, status";
     let found = rows(place, sql).await?;
-    // Three payments and two payouts ended with a mail to the merchant.
-    let mails = json!({ "kind": "mail", "status": "delivered", "n": "5" });
+    // Three payments and two payouts ended with a mail to the merchant, and one payout has a case.
+    let mails = json!({ "kind": "mail", "status": "delivered", "n": "6" });
     ensure!(found.contains(&mails), "{found:?}");
     Ok(())
 }

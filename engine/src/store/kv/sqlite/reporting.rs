@@ -297,16 +297,16 @@ const REPORTING: [Reporting; 7] = [
 ];
 
 /// The status that the API answers. An attempt that a restore presumed and that was not made does
-/// not count.
+/// not count. A bare `value` in the arguments of `json_each` would be its own column.
 const STATUS: &str = "CASE value->>'$.state.state' \
      WHEN 'succeeded' THEN 'success' WHEN 'failed' THEN 'failed' \
      WHEN 'cancelled' THEN 'cancelled' \
      ELSE iif(value->>'$.state.state' IN ('awaiting_customer', 'awaiting_dispatch') \
-              AND NOT EXISTS (SELECT 1 FROM json_each(value, '$.attempts') AS a \
+              AND NOT EXISTS (SELECT 1 FROM json_each(transaction_rows.value, '$.attempts') AS a \
                               WHERE a.value->>'state' <> 'not_sent' \
                               OR NOT coalesce(a.value->>'presumed', 0)), \
               'initiated', 'pending') END";
-const OPEN_CASES: &str = "(SELECT count(*) FROM json_each(value, '$.cases') AS c \
+const OPEN_CASES: &str = "(SELECT count(*) FROM json_each(transaction_rows.value, '$.cases') AS c \
      WHERE c.value->>'closed' IS NULL)";
 const DELIVERY_STATUS: &str = "coalesce(value->>'status', \
      iif(value->>'is_sent', 'delivered', 'failed'))";
