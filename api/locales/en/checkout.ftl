@@ -213,6 +213,7 @@ money-unknown = It is not certain yet whether money was taken. Please do not pay
 row-received = Received
 result-returned-title = This payment was closed
 result-returned-text = It did not pay for the order. { $merchant } has to return what came in: contact them with the reference if you do not have it back.
+result-taken-back-text = It did not pay for the order. If money is missing from your account, contact { $merchant } with the reference.
 result-expired-held = This payment can no longer be paid.
 
 # Result

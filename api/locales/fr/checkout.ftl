@@ -213,6 +213,7 @@ money-unknown = Il n’est pas encore certain que de l’argent ait été préle
 row-received = Montant reçu
 result-returned-title = Ce paiement a été clôturé
 result-returned-text = Il n’a pas réglé la commande. { $merchant } doit rendre ce qui est arrivé : contactez-le avec la référence si vous ne l’avez pas récupéré.
+result-taken-back-text = Il n’a pas réglé la commande. S’il manque de l’argent sur votre compte, contactez { $merchant } en donnant la référence.
 result-expired-held = Ce paiement ne peut plus être réglé.
 
 # Résultat

@@ -4,7 +4,7 @@ use std::iter::once;
 
 use switchyard_engine::charge::Charge;
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{PayerAction, Received, State};
+use switchyard_engine::transaction::{Case, PayerAction, Received, State};
 
 use super::brand;
 use super::result::is_taken_back;
@@ -12,10 +12,17 @@ use super::scene::{Order, Row, Scene, initials};
 use super::wait::asks_for_payment;
 
 impl Scene {
-    /// Whether money was reported that settles nothing yet, or a person has to look at the payment.
-    /// Nothing more is to be paid then, whatever the open attempt asks for.
+    /// Whether money was reported that settles nothing yet, or a person has to look at the open
+    /// attempt. Nothing more is to be paid then, whatever the attempt asks for.
     pub fn is_in_question(&self) -> bool {
-        self.tx.is_held() || self.tx.attention().is_some()
+        let open = self.tx.current_attempt();
+        let open = open.filter(|attempt| attempt.state.is_open());
+        let is_about_it = |case: &Case| {
+            let reference = open.map(|attempt| attempt.reference);
+            case.reason.reports_money() || reference == Some(case.reference)
+        };
+        let mut cases = self.tx.cases.iter().filter(|case| case.closed.is_none());
+        self.tx.is_held() || cases.any(is_about_it)
     }
 
     /// The sentence on money that moved: none, a part or all of the amount, or not known yet.

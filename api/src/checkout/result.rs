@@ -70,9 +70,14 @@ pub(super) fn page(scene: &Scene) -> Response {
             let text = scene.say_merchant("result-success-text");
             ("success", format!("{text} {}", open_cases(scene)))
         }
-        // A person closed every case. The received money is returned outside.
+        // A person closed every case. The received money is returned outside, unless the provider
+        // took its report back.
         _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
-            ("returned", scene.say_merchant("result-returned-text"))
+            let text = match was_taken_back(&scene.tx) {
+                true => "result-taken-back-text",
+                false => "result-returned-text",
+            };
+            ("returned", scene.say_merchant(text))
         }
         // Money came, or may have come: the provider's reason of the failure is no longer true.
         State::Failed(_) if !scene.tx.surely_moved_no_money() => {
@@ -132,12 +137,14 @@ pub(super) fn open_cases(scene: &Scene) -> String {
         .collect();
     let ask = match (facts.first(), facts.len()) {
         (None, _) => return String::new(),
-        (Some(fact), 1) => format!("{fact}-ask"),
-        _ => "case-contradicted-ask".to_owned(),
+        (Some(&"case-paid-twice"), 1) => "case-paid-twice-ask",
+        (Some(&"case-surplus"), 1) => "case-surplus-ask",
+        (Some(&"case-review"), 1) => "case-review-ask",
+        _ => "case-contradicted-ask",
     };
     let mut sentences: Vec<_> = facts.into_iter().map(|fact| scene.say(fact)).collect();
     sentences.push(scene.say("case-not-again"));
-    sentences.push(scene.say_merchant(&ask));
+    sentences.push(scene.say_merchant(ask));
     sentences.join(" ")
 }
 
@@ -163,6 +170,11 @@ const fn case_message(reason: CaseReason, of_success: bool) -> &'static str {
 pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
     open.any(|case| case.reason == CaseReason::SuccessContradicted)
+}
+
+fn was_taken_back(tx: &Transaction) -> bool {
+    let mut cases = tx.cases.iter();
+    cases.any(|case| case.reason == CaseReason::SuccessContradicted)
 }
 
 /// A new link is proposed only where nothing has been paid.

@@ -52,6 +52,9 @@ pub struct Letter {
     /// Difference of the reported amount, of a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
+    /// The provider took back money that it had reported.
+    #[serde(default)]
+    pub is_taken_back: bool,
     /// Open case of the transaction at its end, in words for its customer.
     #[serde(default)]
     pub attention: Option<CaseReason>,
@@ -199,6 +202,10 @@ pub fn enqueue(
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
+        is_taken_back: tx
+            .cases
+            .iter()
+            .any(|case| case.reason == CaseReason::SuccessContradicted),
         attention: tx.attention(),
         support: settings.support(),
         description: tx.description.clone(),

@@ -221,9 +221,9 @@ impl Letter {
             Money::Unknown => self.say("money-unknown"),
             Money::Received { amount, asked } => {
                 let values = [("received", amount.as_str()), ("asked", asked)];
-                let word = match self.case {
-                    Some(CaseReason::SuccessContradicted) => "taken-back",
-                    _ => "received",
+                let word = match self.is_taken_back {
+                    true => "taken-back",
+                    false => "received",
                 };
                 let moved = self.language.say(&format!("money-{word}-{kind}"), &values);
                 let has_failed = matches!(self.status, Status::Failed | Status::Cancelled);

@@ -314,7 +314,7 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
         Language::English,
     )))
     .await;
-    assert!(page.contains("This payment was closed") && page.contains("asked to return"));
+    assert!(page.contains("This payment was closed") && page.contains("has to return"));
     for untrue in [
         "is being reviewed",
         "do not pay again",

@@ -91,7 +91,7 @@ async fn a_page_says_that_nothing_was_taken_only_where_that_is_certain() {
     for name in ["wait-held", "result-held"] {
         let html = page(name).await;
         assert!(!html.contains(nothing) && html.contains(part), "{name}");
-        assert!(html.contains("Contact Café Zola"), "{name}");
+        assert!(html.contains("Café Zola sees this too"), "{name}");
         assert!(!html.contains("*126#"), "{name} asks for the full amount");
     }
     let html = page("result-unknown").await;

@@ -61,7 +61,7 @@ money-received-payout = Le prestataire a annoncé l’envoi de { $received }, po
 money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, puis est revenu sur cette annonce ; { $asked } étaient demandés.
 money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis est revenu sur cette annonce ; { $asked } étaient demandés.
 money-return-payment = Rendez cette somme au client.
-money-return-payout = Demandez qu’elle vous soit rendue avant d’envoyer un autre versement.
+money-return-payout = Demandez que cette somme vous soit rendue avant d’envoyer un autre versement.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
