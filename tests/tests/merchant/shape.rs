@@ -117,6 +117,9 @@ pub const PAYOUT_VERIFIED: &str = "
     amount_formatted  text
     description       text
     attention         text?
+    amount_sent            number?
+    amount_sent_formatted  text?
+    currency_sent          text?
     environment       environment
     metadata          object
     app               object
@@ -144,6 +147,9 @@ pub const PAYOUT_RETRIEVED: &str = "
     currency              text
     description           text
     attention         text?
+    amount_sent            number?
+    amount_sent_formatted  text?
+    currency_sent          text?
     environment           environment
     initiated_at          time
     created_at            time

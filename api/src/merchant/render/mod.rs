@@ -35,7 +35,8 @@ impl Scene<'_> {
     }
 }
 
-/// Money that providers reported as moved for a transaction. All `None`: nothing was reported.
+/// Money that providers reported as moved for a transaction. All `None`: nothing was reported. An
+/// amount that cannot be read has words only.
 #[derive(Default)]
 struct Moved {
     amount: Option<Number>,
@@ -47,9 +48,12 @@ impl Moved {
     fn of(tx: &Transaction) -> Self {
         let received = tx.received();
         let first = received.as_ref().map(Received::first);
+        let formatted = received.map(|received| received.text(Amount::format));
+        let has_case = tx.cases.iter().any(|case| case.reason.reports_money());
+        let unreadable = has_case.then(|| "an amount that cannot be read".to_owned());
         Self {
             amount: first.map(Amount::to_json_number),
-            formatted: received.map(|received| received.text(Amount::format)),
+            formatted: formatted.or(unreadable),
             currency: first.map(|amount| amount.currency().code()),
         }
     }

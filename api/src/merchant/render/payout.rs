@@ -47,9 +47,10 @@ pub struct PayoutVerified<'a> {
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
     /// What providers reported as sent, in major units of `currency_sent`, also after the payout had
-    /// failed; null when nothing was reported. A failed payout that has it is not to be sent again.
+    /// failed; null when no readable amount was reported.
     #[schema(value_type = Option<f64>)]
     amount_sent: Option<Number>,
+    /// The same in words; null when nothing was reported. A failed payout is sent again only then.
     amount_sent_formatted: Option<String>,
     /// ISO 4217.
     currency_sent: Option<&'static str>,
@@ -90,9 +91,10 @@ pub struct PayoutRetrieved<'a> {
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
     /// What providers reported as sent, in major units of `currency_sent`, also after the payout had
-    /// failed; null when nothing was reported. A failed payout that has it is not to be sent again.
+    /// failed; null when no readable amount was reported.
     #[schema(value_type = Option<f64>)]
     amount_sent: Option<Number>,
+    /// The same in words; null when nothing was reported. A failed payout is sent again only then.
     amount_sent_formatted: Option<String>,
     /// ISO 4217.
     currency_sent: Option<&'static str>,
