@@ -150,7 +150,7 @@ mod tests {
                 json!({ "at": at(time), "event": event })
             })
             .collect();
-        json!({ "state": "in_doubt", "timeline": timeline })
+        json!({ "id": "py_x", "state": "in_doubt", "timeline": timeline })
     }
 
     #[test]
@@ -189,6 +189,9 @@ mod tests {
         ] {
             assert_eq!(taken_up(&shown(events), began()), taken, "{events:?}");
         }
+        let mut payout = shown(&[started, open_again]);
+        payout["id"] = json!("po_x");
+        assert_eq!(taken_up(&payout, began()), not(0), "the engine sends it");
     }
 
     #[test]

@@ -258,6 +258,8 @@ impl Lives {
         told.filter(|(at, _)| *at >= self.began)
             .for_each(|(at, id)| note(at, id));
         for (id, at) in signs {
+            // Its payer has come back.
+            self.for_payer.remove(&id);
             if self.open.remove(&id) {
                 match at - self.began {
                     after if after > self.within => self.heard_late.push((id, after)),
@@ -314,7 +316,9 @@ pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
         return Taken::Ended;
     }
     let last = before.last().map(|(event, _)| *event);
-    if last.is_some_and(|event| is(event, &["attempt_allowed"])) {
+    // A payout goes on by itself.
+    let is_payment = shown["id"].as_str().is_some_and(|id| id.starts_with("py_"));
+    if is_payment && last.is_some_and(|event| is(event, &["attempt_allowed"])) {
         return Taken::ForPayer;
     }
     let last_try = before
