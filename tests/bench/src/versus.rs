@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::figure::{Bar, Figure, Sheet, Unit, median};
+use crate::figure::{Figure, Sheet, Unit, median};
 use crate::load::{CLIENTS, Load, Work, closed, open};
 use crate::parts::Scale;
 
@@ -14,7 +14,6 @@ pub struct Versus<'a, Ours, Bare> {
     pub ours: Ours,
     pub limit: &'a str,
     pub bare: Bare,
-    pub bar: Option<Bar>,
     /// How many a second are offered in the open loops.
     pub rates: [u64; 2],
 }
@@ -55,10 +54,8 @@ impl<Ours: Work, Bare: Work> Versus<'_, Ours, Bare> {
         }
         let ratio = median(ratios);
         let what = format!("{}, {CLIENTS} at once, the most", self.what);
-        let mut figure = Figure::new(what, each(&ours, Load::per_second), Unit::PerSecond);
-        figure = figure.beside(self.limit, each(&bare, Load::per_second), ratio);
-        figure.bar = self.bar;
-        sheet.note(&figure)?;
+        let figure = Figure::new(what, each(&ours, Load::per_second), Unit::PerSecond);
+        sheet.note(&figure.beside(self.limit, each(&bare, Load::per_second), ratio))?;
         Ok((ours, bare))
     }
 

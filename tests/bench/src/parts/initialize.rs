@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use super::Scale;
-use crate::figure::{Bar, Figure, Sheet, Unit};
+use crate::figure::{Figure, Sheet, Unit};
 use crate::load::Request;
 use crate::versus::Versus;
 use crate::{bare, subject};
@@ -21,7 +21,6 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         ours: work(bare::serve(subject::router(&bench)).await?, key),
         limit: bare::NAME,
         bare: work(bare::serve(bare::initialize()).await?, key),
-        bar: Some(Bar::RatioAtLeast(0.35)),
         rates: [500, 2_000],
     };
     let before = bench.engine.store.stats();

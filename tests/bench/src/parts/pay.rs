@@ -11,7 +11,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::testing::Bench;
 
 use super::{Scale, initialize};
-use crate::figure::{Bar, Sheet};
+use crate::figure::Sheet;
 use crate::load::{Line, Work};
 use crate::versus::Versus;
 use crate::{bare, subject};
@@ -32,7 +32,6 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         },
         limit: "bare axum, the same requests",
         ours: ours.clone(),
-        bar: Some(Bar::RatioAtLeast(0.1)),
         rates: [100, 400],
     };
     versus.measure(scale, sheet).await?;
@@ -41,7 +40,6 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         bare: initialize::work(bare::serve(bare::initialize()).await?, &key),
         limit: "bare axum, a single request",
         ours,
-        bar: None,
         rates: versus.rates,
     };
     versus.only_the_most(scale, sheet).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use super::Scale;
-use crate::figure::{Bar, Sheet};
+use crate::figure::Sheet;
 use crate::load::{Line, Request};
 use crate::versus::Versus;
 use crate::{bare, subject};
@@ -16,14 +16,7 @@ const STORED: u64 = 20_000;
 /// Any of the payments, as it is stored.
 pub async fn retrieve(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let paths = |ids: &[String]| ids.iter().map(|id| format!("/v1/payments/{id}")).collect();
-    read(
-        "retrieve",
-        paths,
-        Some(Bar::RatioAtLeast(0.6)),
-        scale,
-        sheet,
-    )
-    .await
+    read("retrieve", paths, scale, sheet).await
 }
 
 /// Any of the payments; none of them has an attempt that the provider could be asked about.
@@ -32,19 +25,18 @@ pub async fn verify(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let path = |id| format!("/v1/payments/{id}/verify");
         ids.iter().map(path).collect()
     };
-    read("verify", paths, None, scale, sheet).await
+    read("verify", paths, scale, sheet).await
 }
 
 /// The first page of the list, with as many on it as nobody asked otherwise.
 pub async fn list(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let path = |_: &[String]| vec!["/v1/payments".to_owned()];
-    read("list, one page", path, None, scale, sheet).await
+    read("list, one page", path, scale, sheet).await
 }
 
 async fn read(
     what: &str,
     paths: impl Fn(&[String]) -> Vec<String>,
-    bar: Option<Bar>,
     scale: Scale,
     sheet: &mut Sheet,
 ) -> Result<()> {
@@ -73,7 +65,6 @@ async fn read(
         ours: work(address),
         limit: bare::NAME,
         bare: work(bare::serve(bare::answering(serde_json::from_str(body)?)).await?),
-        bar,
         rates: [500, 2_000],
     };
     versus.measure(scale, sheet).await
