@@ -273,7 +273,7 @@ mod tests {
             "switchyard cases show cse_x",
             "switchyard cases close cse_x --note refunded",
             "switchyard release --report",
-            "switchyard release --app app_x --note compared",
+            "switchyard release --app app_01k00000000000000000000000 --note compared",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {
             assert!(Line::try_parse_from(line.split(' ')).is_ok(), "{line}");

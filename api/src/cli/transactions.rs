@@ -315,7 +315,8 @@ mod tests {
 
     #[test]
     fn the_timeline_tells_what_a_callback_and_a_not_found_meant() {
-        let note = "Verified: declined for attempt 1; which has ended, so it changes nothing.";
+        let note =
+            "Verified: declined for attempt 1; the attempt has ended, so it changes nothing.";
         let callback = json!({ "state": "matched", "note": note });
         let row = told(&json!({ "at": "T", "callback": callback }));
         assert_eq!(row["what"], "  callback");

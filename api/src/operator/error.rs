@@ -66,7 +66,7 @@ fn refused(why: &Refusal) -> Problem {
     let problem = |message: String| Problem::new(ErrorCode::TransitionRefused, message);
     match why {
         Refusal::Held => problem(
-            "Money was reported for an attempt of this transaction: nothing was changed.".to_owned(),
+            "Money was reported, or may be moving, for an attempt of it: nothing was changed.".to_owned(),
         )
         .hint("Settle the transaction by the provider’s books, as its case says."),
         Refusal::Paused => problem(

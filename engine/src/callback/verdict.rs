@@ -395,7 +395,7 @@ fn word(outcome: &Outcome, attempt: &Attempt) -> String {
                 format!("{} of {asked} reported as paid", amount.format())
             }
             Captured::Named(_) | Captured::AsAsked => "succeeded".to_owned(),
-            Captured::Unreadable => "paid, by an amount that cannot be read,".to_owned(),
+            Captured::Unreadable => "paid, with an amount that cannot be read,".to_owned(),
         },
         Outcome::Declined(_) => "declined".to_owned(),
         Outcome::Pending { .. } => "pending".to_owned(),
