@@ -111,7 +111,7 @@ fn record(state: &ApiState, method: &Method, route: &str, status: StatusCode, st
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     if status == StatusCode::SERVICE_UNAVAILABLE {
         tracing::warn!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
-            "A request was refused: unavailable for now.");
+            "request refused as unavailable");
     } else if status.is_server_error() {
         tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
             "A request was answered with an error of ours.");

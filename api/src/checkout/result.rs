@@ -73,7 +73,7 @@ pub(super) fn page(scene: &Scene) -> Response {
         // A person closed every case. The received money is returned outside, unless the provider
         // took its report back.
         _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
-            let text = match was_taken_back(&scene.tx) {
+            let text = match scene.tx.has_reversal() {
                 true => "result-taken-back-text",
                 false => "result-returned-text",
             };
@@ -137,32 +137,35 @@ pub(super) fn open_cases(scene: &Scene) -> String {
         .collect();
     let ask = match (facts.first(), facts.len()) {
         (None, _) => return String::new(),
-        (Some(&"case-paid-twice"), 1) => "case-paid-twice-ask",
-        (Some(&"case-surplus"), 1) => "case-surplus-ask",
-        (Some(&"case-review"), 1) => "case-review-ask",
+        (Some((_, ask)), 1) => *ask,
         _ => "case-contradicted-ask",
     };
-    let mut sentences: Vec<_> = facts.into_iter().map(|fact| scene.say(fact)).collect();
+    let facts = facts.into_iter().map(|(fact, _)| scene.say(fact));
+    let mut sentences: Vec<_> = facts.collect();
     sentences.push(scene.say("case-not-again"));
     sentences.push(scene.say_merchant(ask));
     sentences.join(" ")
 }
 
-/// `of_success`: the case is about the attempt that succeeded. Then a sum that it names may be the
-/// one that paid for everything.
-const fn case_message(reason: CaseReason, of_success: bool) -> &'static str {
+/// Names of the sentences about a case: the fact, and the request to the payer. `of_success`: the
+/// case is about the attempt that succeeded. Then a sum that it names may be the one that paid for
+/// everything.
+const fn case_message(reason: CaseReason, of_success: bool) -> (&'static str, &'static str) {
+    let review = ("case-review", "case-review-ask");
     match reason {
-        CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if of_success => "case-review",
+        CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if of_success => review,
         CaseReason::PaidTwice | CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers => {
-            "case-paid-twice"
+            ("case-paid-twice", "case-paid-twice-ask")
         }
-        CaseReason::Surplus => "case-surplus",
-        CaseReason::ContradictingSuccess | CaseReason::SuccessContradicted => "case-contradicted",
+        CaseReason::Surplus => ("case-surplus", "case-surplus-ask"),
+        CaseReason::ContradictingSuccess | CaseReason::SuccessContradicted => {
+            ("case-contradicted", "case-contradicted-ask")
+        }
         CaseReason::LateSuccess
         | CaseReason::FoundAfterNotSent
         | CaseReason::AmbiguousProviderId
         | CaseReason::NoFinalAnswer
-        | CaseReason::UnknownAfterRestore => "case-review",
+        | CaseReason::UnknownAfterRestore => review,
     }
 }
 
@@ -170,11 +173,6 @@ const fn case_message(reason: CaseReason, of_success: bool) -> &'static str {
 pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
     open.any(|case| case.reason == CaseReason::SuccessContradicted)
-}
-
-fn was_taken_back(tx: &Transaction) -> bool {
-    let mut cases = tx.cases.iter();
-    cases.any(|case| case.reason == CaseReason::SuccessContradicted)
 }
 
 /// A new link is proposed only where nothing has been paid.

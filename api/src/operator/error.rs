@@ -63,22 +63,22 @@ impl From<EngineError> for Refused {
 
 /// A refusal in the words of an operator. Others read the same refusal on a payer's page.
 fn refused(why: &Refusal) -> Problem {
-    let problem = |message: String| Problem::new(ErrorCode::TransitionRefused, message);
+    let plain = || Problem::new(ErrorCode::TransitionRefused, why.to_string());
+    let problem = |message: &'static str| Problem::new(ErrorCode::TransitionRefused, message);
     match why {
         Refusal::Held => problem(
-            "Money was reported, or may be moving, for an attempt of it: nothing was changed.".to_owned(),
+            "Money was reported, or may be moving, for an attempt of it: nothing was changed.",
         )
         .hint("Settle the transaction by the provider’s books, as its case says."),
         Refusal::Paused => problem(
-            "Providers are still asked about this transaction after a restore: nothing was changed."
-                .to_owned(),
+            "Providers are still asked about this transaction after a restore: nothing was changed.",
         )
         .hint("`switchyard release --report` shows what is open."),
-        Refusal::AmountNeeded => problem(why.to_string())
-            .hint("Send `amount`; on the command line, `--amount`."),
-        Refusal::ProviderIdNeeded => problem(why.to_string())
-            .hint("Send `provider_id`; on the command line, `--provider-id`."),
-        _ => problem(why.to_string()),
+        Refusal::AmountNeeded => plain().hint("Send `amount`; on the command line, `--amount`."),
+        Refusal::ProviderIdNeeded => {
+            plain().hint("Send `provider_id`; on the command line, `--provider-id`.")
+        }
+        _ => plain(),
     }
 }
 

@@ -39,6 +39,13 @@ pub struct Connection {
     pub created_at: Timestamp,
 }
 
+impl Connection {
+    /// When its config was last replaced by another one. `None`: it has the config of its creation.
+    pub fn reconfigured_at(&self) -> Option<Timestamp> {
+        (self.config_changed_at != self.created_at).then_some(self.config_changed_at)
+    }
+}
+
 /// What a connection is made of. No `Debug`: its config holds credentials.
 #[derive(Clone)]
 pub struct NewConnection {

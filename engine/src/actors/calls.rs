@@ -223,8 +223,7 @@ async fn ask_gateway(
         config_changed_at: engine
             .access
             .connection(candidate.connection)
-            .filter(|connection| connection.config_changed_at != connection.created_at)
-            .map(|connection| connection.config_changed_at),
+            .and_then(|connection| connection.reconfigured_at()),
         state: attempt.gateway_state.clone(),
         input: input::build(engine, tx, attempt, operation, errand.code.as_ref()),
         environment: match is_planted(Fault::EnvironmentMixed) {

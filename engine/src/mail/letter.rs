@@ -202,10 +202,7 @@ pub fn enqueue(
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
-        is_taken_back: tx
-            .cases
-            .iter()
-            .any(|case| case.reason == CaseReason::SuccessContradicted),
+        is_taken_back: tx.has_reversal(),
         attention: tx.attention(),
         support: settings.support(),
         description: tx.description.clone(),

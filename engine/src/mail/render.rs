@@ -205,12 +205,10 @@ impl Letter {
     fn text(&self) -> String {
         let happened = self.say(&format!("{}-text", self.sentence()));
         if self.to != Recipient::Merchant {
-            let asks = self.attention.map(|case| self.say(customer_text(case)));
-            return [Some(happened), asks]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" ");
+            return match self.attention {
+                Some(case) => format!("{happened} {}", self.say(customer_text(case))),
+                None => happened,
+            };
         }
         if self.status == Status::Success && self.case.is_none() {
             return happened;

@@ -74,10 +74,11 @@ pub enum OpenError {
     )]
     DamagedMarker { path: PathBuf },
     #[error(
-        "the store in {path} {end}, and group {reached} of {reached_at} was acknowledged (mark {mark}): what was \
-         stored in between is gone. Put back the files that are missing, or restore the newest backup with \
-         `switchyard store restore`. With `switchyard serve --accept-loss` it is opened as it is: payments and payouts of that \
-         time are unknown then, and a repeated request moves money a second time"
+        "the store in {path} {end}, and group {reached} of {reached_at} was acknowledged (mark \
+         {mark}): what was stored in between is gone. Put back the files that are missing, or \
+         restore the newest backup with `switchyard store restore`. With `switchyard serve \
+         --accept-loss` it is opened as it is: payments and payouts of that time are unknown then, \
+         and a repeated request moves money a second time"
     )]
     Behind {
         path: PathBuf,

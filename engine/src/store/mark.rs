@@ -61,9 +61,9 @@ pub(super) enum Found {
 }
 
 impl Mark {
-    /// Opens the mark of the store in `path` and compares it with what `kv` holds. With an accepted
-    /// loss a store that ends before its mark, or has that of another store, gets a new one. A store
-    /// that has lost commits, or may have, gets a restore record.
+    /// Opens the mark of the store in `path` and compares it with the rows of `kv`. With an accepted
+    /// loss a store that ends before its mark, or has the mark of another store, gets a new one. A
+    /// store that has lost commits, or may have, gets a restore record.
     pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
@@ -253,13 +253,13 @@ impl MarkPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownLoss {
     None,
-    /// Whatever the mark shows is accepted.
+    /// A loss that the mark shows is accepted.
     Accepted,
     /// Accepted, and the damaged log was set aside.
     LogSetAside,
 }
 
-/// The restore record of a store whose loss was accepted: what is left of it is its own backup.
+/// The restore record of a store whose loss was accepted: its remaining commits are its backup.
 fn accepted(stored: Option<Point>, found: &Found, reached: Point, now: Timestamp) -> Restored {
     let is_later = |point: &Point| match stored {
         Some(stored) => stored.store == point.store && stored.sequence < point.sequence,

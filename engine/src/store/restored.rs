@@ -34,7 +34,7 @@ pub struct Restored {
     /// Time of the restore.
     pub restored_at: Timestamp,
     /// End of the lost span, as the mark of the replaced store tells; its time is `backup_at` when
-    /// nothing is lost. `None`: no readable mark of this store, so the lost span may reach until the
+    /// nothing is lost. `None`: no readable mark of this store, so the span may reach until the
     /// restore.
     pub lost: Option<Lost>,
 }

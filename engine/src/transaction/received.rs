@@ -143,6 +143,12 @@ impl Transaction {
         })
     }
 
+    /// Whether a provider took back money that it had reported, for any attempt.
+    pub fn has_reversal(&self) -> bool {
+        let mut reasons = self.cases.iter().map(|case| case.reason);
+        reasons.any(|reason| reason == CaseReason::SuccessContradicted)
+    }
+
     /// Whether the provider reported a decline after money for `attempt`.
     pub(super) fn was_taken_back(&self, attempt: &Attempt) -> bool {
         self.cases.iter().any(|case| {

@@ -316,7 +316,7 @@ pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
         return Taken::Ended;
     }
     let last = before.last().map(|(event, _)| *event);
-    // A payout goes on by itself.
+    // The engine continues a payout without a payer.
     let is_payment = shown["id"].as_str().is_some_and(|id| id.starts_with("py_"));
     if is_payment && last.is_some_and(|event| is(event, &["attempt_allowed"])) {
         return Taken::ForPayer;

@@ -11,19 +11,6 @@ fn francs(minor: i64) -> Amount {
     Amount::from_minor(minor, Currency::from_code("XOF").unwrap())
 }
 
-fn reasons(world: &World) -> Vec<CaseReason> {
-    world.tx.cases.iter().map(|case| case.reason).collect()
-}
-
-fn reported(id: &str, amount: Amount) -> Outcome {
-    Outcome::Succeeded {
-        provider_id: Some(id.to_owned()),
-        amount: Captured::Named(amount),
-        fees: None,
-        provider_status: None,
-    }
-}
-
 /// A confirmation of 25.00 USD at a method in francs.
 fn confirm_in_francs(candidates: u128) -> Command {
     let Command::Confirm(mut confirm) = confirm(candidates) else {

@@ -5,11 +5,6 @@ use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::schedule::CALL_OFF_AGAIN;
 use crate::transaction::*;
 
-fn call_offs(world: &World) -> usize {
-    let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
-    world.actions.iter().filter(is_call_off).count()
-}
-
 #[test]
 fn a_wake_up_becomes_what_the_transaction_waits_for() {
     let mut world = World::payout();

@@ -346,3 +346,50 @@ pub fn enter_code(how: &str) -> Outcome {
         received: None,
     }
 }
+
+/// Money of any currency, reported under an id.
+pub fn reported(id: &str, amount: Amount) -> Outcome {
+    Outcome::Succeeded {
+        provider_id: Some(id.to_owned()),
+        amount: Captured::Named(amount),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// The provider has it, and has received `minor` of it.
+pub fn part(minor: i64) -> Outcome {
+    Outcome::Pending {
+        provider_id: Some("P1".to_owned()),
+        payer_action: None,
+        poll_after: None,
+        provider_status: None,
+        received: Some(amount(minor)),
+    }
+}
+
+/// A connection that may have an unknown attempt.
+pub fn unasked(number: u128) -> Unasked {
+    Unasked {
+        candidate: candidate(number),
+        reference: Uuid::from_u128(100 + number),
+        method: "mtn_bj".to_owned(),
+        can_be_asked: true,
+    }
+}
+
+pub fn ask_first(numbers: impl IntoIterator<Item = u128>) -> Permit {
+    Permit {
+        unasked: numbers.into_iter().map(unasked).collect(),
+        ..Permit::default()
+    }
+}
+
+pub fn reasons(world: &World) -> Vec<CaseReason> {
+    world.tx.cases.iter().map(|case| case.reason).collect()
+}
+
+pub fn call_offs(world: &World) -> usize {
+    let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
+    world.actions.iter().filter(is_call_off).count()
+}

@@ -1,26 +1,7 @@
 //! Money that is in question: held, found after all, taken back, or settled by a person.
 
 use super::fixtures::*;
-use crate::money::Amount;
 use crate::transaction::*;
-
-fn reasons(world: &World) -> Vec<CaseReason> {
-    world.tx.cases.iter().map(|case| case.reason).collect()
-}
-
-fn call_offs(world: &World) -> usize {
-    let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
-    world.actions.iter().filter(is_call_off).count()
-}
-
-fn reported(id: &str, amount: Amount) -> Outcome {
-    Outcome::Succeeded {
-        provider_id: Some(id.to_owned()),
-        amount: Captured::Named(amount),
-        fees: None,
-        provider_status: None,
-    }
-}
 
 #[test]
 fn money_of_another_attempt_settles_what_a_person_fails_in_part() {

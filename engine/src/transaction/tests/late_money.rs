@@ -5,10 +5,6 @@ use crate::ids::AttemptId;
 use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
-fn reasons(world: &World) -> Vec<CaseReason> {
-    world.tx.cases.iter().map(|case| case.reason).collect()
-}
-
 fn submissions(world: &World) -> usize {
     let submits = |action: &&Action| matches!(action, Action::Submit { .. });
     world.actions.iter().filter(submits).count()

@@ -3,17 +3,6 @@
 use super::fixtures::*;
 use crate::transaction::*;
 
-/// The provider has it, and has received `minor` of it.
-fn part(minor: i64) -> Outcome {
-    Outcome::Pending {
-        provider_id: Some("P1".to_owned()),
-        payer_action: None,
-        poll_after: None,
-        provider_status: None,
-        received: Some(amount(minor)),
-    }
-}
-
 /// A payment of 25.00 of which 10.00 came.
 fn partly_paid(route: Route) -> World {
     let mut world = World::payment_with(3);

@@ -1,25 +1,7 @@
 //! Recovery after a crash or a restore, in combination with cancellations and holds.
 
-use uuid::Uuid;
-
 use super::fixtures::*;
 use crate::transaction::*;
-
-fn unasked(number: u128) -> Unasked {
-    Unasked {
-        candidate: candidate(number),
-        reference: Uuid::from_u128(100 + number),
-        method: "mtn_bj".to_owned(),
-        can_be_asked: true,
-    }
-}
-
-fn ask_first(numbers: impl IntoIterator<Item = u128>) -> Permit {
-    Permit {
-        unasked: numbers.into_iter().map(unasked).collect(),
-        ..Permit::default()
-    }
-}
 
 #[test]
 fn an_interrupted_submission_is_not_begun_again_before_lost_attempts_were_asked_for() {

@@ -3,27 +3,7 @@
 use uuid::Uuid;
 
 use super::fixtures::*;
-use crate::money::Amount;
 use crate::transaction::*;
-
-fn reported(id: &str, amount: Amount) -> Outcome {
-    Outcome::Succeeded {
-        provider_id: Some(id.to_owned()),
-        amount: Captured::Named(amount),
-        fees: None,
-        provider_status: None,
-    }
-}
-
-fn part(minor: i64) -> Outcome {
-    Outcome::Pending {
-        provider_id: Some("P1".to_owned()),
-        payer_action: None,
-        poll_after: None,
-        provider_status: None,
-        received: Some(amount(minor)),
-    }
-}
 
 fn under(id: &str, outcome: Outcome) -> Outcome {
     match outcome {

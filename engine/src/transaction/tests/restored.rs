@@ -6,23 +6,6 @@ use uuid::Uuid;
 use super::fixtures::*;
 use crate::transaction::*;
 
-/// A connection that may have an unknown attempt.
-fn unasked(number: u128) -> Unasked {
-    Unasked {
-        candidate: candidate(number),
-        reference: Uuid::from_u128(100 + number),
-        method: "mtn_bj".to_owned(),
-        can_be_asked: true,
-    }
-}
-
-fn ask_first(numbers: impl IntoIterator<Item = u128>) -> Permit {
-    Permit {
-        unasked: numbers.into_iter().map(unasked).collect(),
-        ..Permit::default()
-    }
-}
-
 fn held() -> Permit {
     Permit {
         is_held: true,
