@@ -478,10 +478,7 @@ fn all_secrets_open_under_a_new_master_key_after_a_reseal_and_not_under_the_old_
 
     let (folder, _) = installation.end();
     // The second time there is nothing left to do.
-    for sealed in [
-        "Sealed the secrets of 1 accounts",
-        "Sealed the secrets of 0 accounts",
-    ] {
+    for sealed in ["1 now, 0 before", "0 now, 1 before"] {
         let done = run(folder.path(), &reseal);
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
         assert!(said.contains(sealed), "{said}{}", words(&done));

@@ -45,17 +45,15 @@ impl Reseal {
         store.close().await;
         let done = done?;
         println!(
-            "Sealed the secrets of {} account(s) under master key {}. {} were sealed under it \
-             before.",
-            done.accounts,
+            "Accounts whose secrets were sealed under master key {}: {} now, {} before.",
             new.id(),
+            done.accounts,
             done.already
         );
         println!(
             "Start the server with {} as its master key. Backups from before need the old key: \
-             keep it as long as you keep them. The data \
-             keys did not change: if the old key and a copy of the store were stolen, begin a new \
-             installation with new credentials.",
+             keep it as long as you keep them. The data keys did not change: if the old key and a \
+             copy of the store were stolen, begin a new installation with new credentials.",
             self.new_key.display()
         );
         Ok(())

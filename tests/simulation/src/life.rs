@@ -386,10 +386,21 @@ impl Hands {
             let tab = INSISTING;
             world.later(8 * SECOND, Happening::Deed(Deed::Confirm { order, tab }));
         }
-        let method = self.world.lock().orders[order].method;
-        let Some(price) = self.shown_price(id, method).await else {
+        let Ok(found) = self.engine.transaction(id).await else {
             return;
         };
+        let Some(tx) = found else {
+            // The page says that there is no such payment: the payer does not come back.
+            let mut world = self.world.lock();
+            let is_answered = !world.is_dead;
+            world.orders[order].is_confirmed |= is_answered;
+            return;
+        };
+        let method = self.world.lock().orders[order].method;
+        let Some(price) = self.engine.price(&tx, method) else {
+            return;
+        };
+        let price = price.amount;
         let reading = {
             let mut world = self.world.lock();
             world.reads(order, price.minor(), price.currency().code())
@@ -413,12 +424,6 @@ impl Hands {
             world.orders[order].is_confirmed |= is_answered;
         }
         self.saw(&whom, order, confirmed.map(Some));
-    }
-
-    /// What the page says that it costs by a method.
-    async fn shown_price(&self, id: TransactionId, method: &str) -> Option<Amount> {
-        let tx = self.engine.transaction(id).await.ok()??;
-        self.engine.price(&tx, method).map(|price| price.amount)
     }
 
     /// The payer types what the provider sent, if the page asks for it, and again if it is wrong or lost.
