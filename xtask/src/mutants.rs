@@ -49,7 +49,7 @@ impl Mutants {
         let mut mutants = program(tools::cargo_mutants()?);
         mutants.args(["mutants", "--package", "switchyard-engine"]);
         mutants.args(["--test-package", "switchyard-model", PROFILE]);
-        mutants.args(["--baseline=skip", "--jobs=1", "--sharding=round-robin"]);
+        mutants.args(["--baseline=skip", "--jobs=1"]);
         mutants.args(FILES.iter().flat_map(|files| ["--file", files]));
         mutants.args(tests.iter().map(|test| format!("--cargo-arg={test}")));
         mutants
@@ -57,9 +57,10 @@ impl Mutants {
             .arg(if again { "300" } else { "20" });
         mutants.arg("--output").arg(run::target());
         mutants.args(again.then_some("--iterate"));
-        for (name, value) in [("--shard", &self.shard), ("--re", &self.only)] {
-            mutants.args(value.iter().flat_map(|value| [name, value]));
+        if let Some(shard) = &self.shard {
+            mutants.args(["--sharding=round-robin", "--shard", shard]);
         }
+        mutants.args(self.only.iter().flat_map(|only| ["--re", only]));
         let status = mutants.status().context("cannot start cargo-mutants")?;
         // 2: some were not found. 3: some did not come to an end, which counts as found.
         match status.code() {
