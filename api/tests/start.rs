@@ -334,13 +334,14 @@ impl Installation {
             "[secrets]\nmaster_key_file = 'master.key'\n[log]\nformat = 'json'\nlevel = 'debug'\n[operator]{operator}"
         );
         fs::write(folder.path().join("switchyard.toml"), settings).unwrap();
-        Self::up(folder, token)
+        Self::up(folder, token, &[])
     }
 
-    /// Starts the server on a folder that has been set up.
-    fn up(folder: TempDir, token: String) -> Self {
+    /// Starts the server on a folder that has been set up, with `options` of `serve`.
+    fn up(folder: TempDir, token: String, options: &[&str]) -> Self {
         let mut process = switchyard(folder.path())
             .args(["serve", "--config", "switchyard.toml", "--port", "0"])
+            .args(options)
             .envs(ANY_ADMIN_PORT)
             .stderr(Stdio::piped())
             .spawn()
@@ -495,8 +496,28 @@ fn all_secrets_open_under_a_new_master_key_after_a_reseal_and_not_under_the_old_
     let settings = folder.path().join("switchyard.toml");
     let text = fs::read_to_string(&settings).unwrap();
     fs::write(&settings, text.replace("'master.key'", "'new.key'")).unwrap();
-    let installation = Installation::up(folder, token);
+    let installation = Installation::up(folder, token, &[]);
     let secret = installation.ask(&format!("webhooks secret {webhook}"));
     assert_eq!(secret["secret"], "a-signing-secret");
     installation.stop();
+}
+
+#[test]
+fn a_server_that_was_started_held_is_held_until_its_release_and_held_again_by_order() {
+    let installation = Installation::start();
+    let token = installation.token.clone();
+    let is_held = |server: &Installation| server.ask("release --report")["held"] == true;
+    assert!(!is_held(&installation));
+    let (folder, _) = installation.end();
+    let ordered = Installation::up(folder, token.clone(), &["--held"]);
+    assert!(is_held(&ordered));
+    let (folder, _) = ordered.end();
+    let restarted = Installation::up(folder, token.clone(), &[]);
+    assert!(is_held(&restarted), "a restart releases nothing");
+    restarted.ask("release --note checked");
+    assert!(!is_held(&restarted));
+    let (folder, _) = restarted.end();
+    let again = Installation::up(folder, token, &["--held"]);
+    assert!(is_held(&again), "the order holds what was released before");
+    again.stop();
 }

@@ -208,6 +208,17 @@ async fn payout_with_a_case(server: &Server) -> anyhow::Result<String> {
         Ok((shown["data"]["open_cases"] == 1).then_some(()))
     })
     .await?;
+    let verified = merchant.get(&format!("/v1/payouts/{id}/verify")).await?;
+    let verified = verified.expect(200)?.body["data"].clone();
+    let late = "Money was reported as sent for this payout after it had failed.";
+    ensure!(
+        verified["status"] == "failed" && verified["amount_sent"] == 25.0,
+        "{verified}"
+    );
+    ensure!(
+        verified["disburse"]["failure_message"] == late,
+        "{verified}"
+    );
     Ok(id)
 }
 

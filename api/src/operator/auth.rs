@@ -116,6 +116,52 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_refusal_says_what_is_wrong_with_the_token() {
+        let world = World::new().await;
+        let state = ApiState::new(world.engine.clone(), HttpSettings::default());
+        let router = Router::new()
+            .route("/apps", post(async || ()))
+            .layer(from_fn_with_state(state, require_operator));
+        let token = world.keys.operator_token.expose();
+        let access = &world.engine.access;
+        let revoked = access.create_operator_token("ada", None).await.unwrap();
+        access
+            .delete_operator_token(revoked.token.id)
+            .await
+            .unwrap();
+        for (sent, reason) in [
+            (None, "No operator token was sent."),
+            (
+                Some("switchyard_op_short"),
+                "its form or its checksum is wrong.",
+            ),
+            (
+                Some(revoked.secret.expose()),
+                "does not exist, was revoked, or reads metrics only.",
+            ),
+            (Some(token), ""),
+        ] {
+            let mut request = Request::post("/apps");
+            if let Some(token) = sent {
+                request = request.header("authorization", format!("Bearer {token}"));
+            }
+            let request = request.body(Body::empty()).unwrap();
+            let answered = router.clone().oneshot(request).await.unwrap();
+            if reason.is_empty() {
+                assert_eq!(answered.status(), 200);
+                continue;
+            }
+            assert_eq!(answered.status(), 401);
+            assert_eq!(answered.headers()["www-authenticate"], "Bearer");
+            let body = axum::body::to_bytes(answered.into_body(), 4_096)
+                .await
+                .unwrap();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert!(body.contains(reason), "{reason}: {body}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_change_whose_client_hangs_up_is_completed_and_logged() {
         let log = Log::default();
         let writer = log.clone();

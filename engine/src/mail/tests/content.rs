@@ -115,16 +115,94 @@ async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
 }
 
 /// A case about the converted attempt, for which the provider reported `reported`.
-fn amount_differs(attempt: &Attempt, reported: Option<Amount>) -> Case {
+fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case {
     Case {
         id: CaseId::new(Ids::seeded(6).ulid(START)),
         opened_at: START,
-        reason: CaseReason::AmountDiffers,
+        reason,
         reference: attempt.reference,
         detail: String::new(),
         amount: reported,
         provider_id: None,
         closed: None,
+    }
+}
+
+/// An attempt without a success of its own, and a case of each of `reasons` about its money.
+fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
+    let mut attempt = converted_attempt();
+    attempt.captured = None;
+    let reported = Some(amount(16_321, "XOF"));
+    let cases = reasons
+        .iter()
+        .map(|reason| case(*reason, &attempt, reported));
+    tx.cases.extend(cases);
+    tx.attempts.push(attempt);
+    tx
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_back() {
+    use CaseReason::{MoneyAfterTheEnd, SuccessContradicted};
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut expected = 0;
+    for (is_payment, advice) in [
+        (true, "Return it to the customer."),
+        (false, "Ask for it back before you send another payout."),
+    ] {
+        for (reasons, is_asked, is_taken_back) in [
+            (&[][..], false, false),
+            (&[MoneyAfterTheEnd][..], true, false),
+            (&[MoneyAfterTheEnd, SuccessContradicted][..], false, true),
+        ] {
+            let tx = with_cases(failed(is_payment), reasons);
+            room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+                .await;
+            expected += 1;
+            let mails = server.received(expected).await;
+            let mail = decoded(&mails.last().unwrap().content);
+            let text = mail["text"].as_str().unwrap();
+            assert_eq!(text.contains(advice), is_asked, "{reasons:?}: {text}");
+            let is_said = text.contains("then took that back");
+            assert_eq!(is_said, is_taken_back, "{reasons:?}: {text}");
+            let is_reason_named = text.contains("Not enough money");
+            assert_eq!(is_reason_named, reasons.is_empty(), "{reasons:?}: {text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_customer_with_an_open_case_is_told_not_to_pay_again() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut expected = 0;
+    for (reason, sentence) in [
+        (None, "bien été reçu"),
+        (
+            Some(CaseReason::PaidTwice),
+            "Demandez à Café <Zoé> & Co de vous rendre le paiement en trop",
+        ),
+        (
+            Some(CaseReason::Surplus),
+            "Demandez à Café <Zoé> & Co de vous rendre la différence",
+        ),
+        (
+            Some(CaseReason::SuccessContradicted),
+            "Ce paiement est en cours de vérification.",
+        ),
+    ] {
+        let reasons: Vec<_> = reason.into_iter().collect();
+        let tx = with_cases(succeeded(Environment::Live, true), &reasons);
+        room.send(&app(AppSettings::default()), &tx, MailTo::Customer)
+            .await;
+        expected += 1;
+        let mails = server.received(expected).await;
+        let mail = decoded(&mails.last().unwrap().content);
+        let text = mail["text"].as_str().unwrap();
+        assert!(text.contains(sentence), "{sentence}: {text}");
+        let is_warned = text.contains("Ne payez pas à nouveau.");
+        assert_eq!(is_warned, reason.is_some(), "{text}");
     }
 }
 
@@ -163,7 +241,8 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
         for (is_payment, sentence) in [(true, payment), (false, payout)] {
             let mut tx = succeeded(Environment::Live, is_payment);
             let attempt = converted_attempt();
-            tx.cases.push(amount_differs(&attempt, reported));
+            tx.cases
+                .push(case(CaseReason::AmountDiffers, &attempt, reported));
             tx.attempts.push(attempt);
             let to = MailTo::MerchantAboutCase(CaseReason::AmountDiffers);
             room.send(&app(AppSettings::default()), &tx, to).await;

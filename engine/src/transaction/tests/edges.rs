@@ -293,6 +293,19 @@ fn an_open_case_needs_attention_and_one_about_money_first() {
     assert_eq!(world.tx.attention(), Some(CaseReason::NoFinalAnswer));
     world.answer(succeeded_with(1_000)).unwrap();
     assert_eq!(world.tx.attention(), Some(CaseReason::AmountDiffers));
+    // Each of these is more important than all before it.
+    let case = world.tx.cases[0].clone();
+    for reason in [
+        CaseReason::PaidTwice,
+        CaseReason::LateSuccess,
+        CaseReason::SuccessContradicted,
+    ] {
+        world.tx.cases.push(Case {
+            reason,
+            ..case.clone()
+        });
+        assert_eq!(world.tx.attention(), Some(reason));
+    }
 }
 
 #[test]

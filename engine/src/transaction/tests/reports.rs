@@ -220,3 +220,25 @@ fn a_query_without_a_result_leaves_the_new_start_after_a_crash() {
         "begun again at the same connection"
     );
 }
+
+#[test]
+fn only_a_decline_after_a_success_is_a_reversal() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    world.answer(succeeded_with(2_600)).unwrap();
+    assert_eq!(reasons(&world), [CaseReason::Surplus]);
+    assert!(!world.tx.has_reversal());
+    world.answer_about(attempt, declined(false)).unwrap();
+    assert!(world.tx.has_reversal());
+}
+
+#[test]
+fn money_may_have_moved_once_a_sum_is_recorded_with_an_attempt() {
+    let mut world = World::payment_with(2);
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert!(world.tx.surely_moved_no_money());
+    world.tx.attempts[0].captured = Some(amount(2_500));
+    assert!(!world.tx.surely_moved_no_money());
+}
