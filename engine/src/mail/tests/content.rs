@@ -3,7 +3,7 @@
 use super::*;
 use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::money::Amount;
-use crate::transaction::{Attempt, Case, CaseReason, Decision};
+use crate::transaction::{Attempt, AttemptState, Case, CaseReason, Decision};
 
 /// A success of 16,321 XOF for 25.50 USD, at a rate with a mark-up of 2.5 %.
 fn converted_attempt() -> Attempt {
@@ -128,9 +128,10 @@ fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case
     }
 }
 
-/// An attempt without a success of its own, and a case of each of `reasons` about its money.
+/// A declined attempt, and a case of each of `reasons` about its money.
 fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
     let mut attempt = converted_attempt();
+    attempt.state = AttemptState::Declined;
     attempt.captured = None;
     let reported = Some(amount(16_321, "XOF"));
     let cases = reasons

@@ -242,3 +242,14 @@ fn money_may_have_moved_once_a_sum_is_recorded_with_an_attempt() {
     world.tx.attempts[0].captured = Some(amount(2_500));
     assert!(!world.tx.surely_moved_no_money());
 }
+
+#[test]
+fn the_case_of_a_decline_after_a_part_names_the_id_of_its_report() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(part(1_000)).unwrap();
+    world.answer(under("P9", declined(false))).unwrap();
+    let case = world.tx.cases.last().unwrap();
+    assert_eq!(case.reason, CaseReason::SuccessContradicted);
+    assert_eq!(case.provider_id.as_deref(), Some("P9"));
+}
