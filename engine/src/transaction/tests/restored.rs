@@ -206,6 +206,16 @@ fn what_a_gateway_cannot_find_waits_for_a_person() {
     dispatch(&mut world);
     assert_eq!(world.tx.attention(), Some(CaseReason::UnknownAfterRestore));
     assert_eq!(world.tx.state, State::InDoubt);
+    let presumed = &world.tx.attempts[0];
+    assert_eq!(presumed.state, AttemptState::InDoubt);
+    assert!(
+        presumed
+            .decision
+            .chosen_because
+            .contains("after the backup")
+    );
+    let why = presumed.why.as_deref().unwrap();
+    assert!(why.contains("restored from a backup"), "{why}");
     world.permit.unasked.clear();
     world.apply(resolve(None, Verdict::NeverSent)).unwrap();
     assert_eq!(world.tx.attention(), None);
