@@ -6,7 +6,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::response::Response;
 use switchyard_engine::transaction::{
-    AttemptState, Case, CaseReason, DeclineReason, State, Transaction,
+    AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
 use super::language::Language;
@@ -73,9 +73,9 @@ pub(super) fn page(scene: &Scene) -> Response {
         // A person closed every case. The received money is returned outside, unless the provider
         // took its report back.
         _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
-            let text = match scene.tx.has_reversal() {
-                true => "result-taken-back-text",
-                false => "result-returned-text",
+            let text = match scene.tx.taken_back() {
+                TakenBack::Nothing => "result-returned-text",
+                TakenBack::Part | TakenBack::All => "result-taken-back-text",
             };
             ("returned", scene.say_merchant(text))
         }

@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::ids::{AppId, Ids, MailId, TransactionId};
 use crate::language::Language;
 use crate::store::{Batch, Table};
-use crate::transaction::{CaseReason, MailTo, State, Status, Transaction};
+use crate::transaction::{CaseReason, MailTo, State, Status, TakenBack, Transaction};
 
 /// What a mail says, and to whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +52,9 @@ pub struct Letter {
     /// Difference of the reported amount, of a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
-    /// The provider took back money that it had reported.
+    /// How much of the reported money the providers took back.
     #[serde(default)]
-    pub is_taken_back: bool,
+    pub taken_back: TakenBack,
     /// Open case of the transaction at its end, in words for its customer.
     #[serde(default)]
     pub attention: Option<CaseReason>,
@@ -202,7 +202,7 @@ pub fn enqueue(
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
-        is_taken_back: tx.has_reversal(),
+        taken_back: tx.taken_back(),
         attention: tx.attention(),
         support: settings.support(),
         description: tx.description.clone(),

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::language::Language;
-use crate::transaction::{CaseReason, Status};
+use crate::transaction::{CaseReason, Status, TakenBack};
 
 /// A letter that no mail can be made of.
 #[derive(Debug, thiserror::Error)]
@@ -219,9 +219,10 @@ impl Letter {
             Money::Unknown => self.say("money-unknown"),
             Money::Received { amount, asked } => {
                 let values = [("received", amount.as_str()), ("asked", asked)];
-                let word = match self.is_taken_back {
-                    true => "taken-back",
-                    false => "received",
+                let word = match self.taken_back {
+                    TakenBack::All => "taken-back",
+                    TakenBack::Part => "partly-taken-back",
+                    TakenBack::Nothing => "received",
                 };
                 let moved = self.language.say(&format!("money-{word}-{kind}"), &values);
                 let has_failed = matches!(self.status, Status::Failed | Status::Cancelled);

@@ -51,7 +51,7 @@ pub use model::{
 pub use next::next_candidates;
 pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
 pub use outcome::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
-pub use received::Received;
+pub use received::{Received, TakenBack};
 pub(crate) use schedule::GATEWAY_WATCH;
 pub use schedule::USUAL_TIME;
 pub use state::{Failure, State, Status};

@@ -284,14 +284,17 @@ impl Transaction {
         latest.find(|attempt| !attempt.was_never_made())
     }
 
-    /// The attempt that decides the transaction's outcome: the one that succeeded, on hold the one
-    /// that holds it, else the last.
+    /// The attempt that decides the transaction's outcome: the one that succeeded, else the one whose
+    /// reported money holds the transaction or came after its end, else the last.
     pub fn telling_attempt(&self) -> Option<&Attempt> {
         let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
-        let on_hold = matches!(self.state, State::OnHold);
         let done = self.attempts.iter().find(succeeded);
-        let held = || self.held_attempt().filter(|_| on_hold);
-        done.or_else(held).or_else(|| self.current_attempt())
+        let is_over = self.state.is_final();
+        let held = || self.held_attempt();
+        let paid = || self.paid_attempt().filter(|_| is_over);
+        done.or_else(held)
+            .or_else(paid)
+            .or_else(|| self.current_attempt())
     }
 
     pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {

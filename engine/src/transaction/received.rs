@@ -1,5 +1,7 @@
 //! Money that providers have reported for a transaction, and which statements about it are true.
 
+use serde::{Deserialize, Serialize};
+
 use super::attempt::{Attempt, AttemptState};
 use super::model::{Case, CaseReason, Transaction};
 use super::outcome::PayerAction;
@@ -36,6 +38,17 @@ impl Received {
     }
 }
 
+/// Money that providers had reported and then took back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TakenBack {
+    #[default]
+    Nothing,
+    /// Some of it, or the charge is not known.
+    Part,
+    All,
+}
+
 impl Transaction {
     /// Whether money was reported that settles nothing yet. No attempt starts then, whatever becomes
     /// of the attempt in progress.
@@ -50,6 +63,13 @@ impl Transaction {
             .rev()
             .filter(|case| case.reason.holds() && case.closed.is_none())
             .find_map(|case| self.attempt_of(case))
+    }
+
+    /// The attempt without a success for which money was reported; the latest one reported.
+    pub(super) fn paid_attempt(&self) -> Option<&Attempt> {
+        let is_money = |case: &&Case| case.reason.holds() && case.reason.reports_money();
+        let cases = self.cases.iter().rev().filter(is_money);
+        cases.filter_map(|case| self.attempt_of(case)).next()
     }
 
     /// Reason for manual review: the most important one among the open cases, and of equal ones the
@@ -143,17 +163,44 @@ impl Transaction {
         })
     }
 
-    /// Whether a provider took back money that it had reported, for any attempt.
-    pub fn has_reversal(&self) -> bool {
-        let mut reasons = self.cases.iter().map(|case| case.reason);
-        reasons.any(|reason| reason == CaseReason::SuccessContradicted)
+    /// How much of the reported money the providers took back, by their latest reports.
+    pub fn taken_back(&self) -> TakenBack {
+        let (mut some, mut all) = (false, true);
+        for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
+            let charges = self.charges(attempt).len();
+            let is_taken_back = self.is_taken_back(attempt);
+            if charges > 0 {
+                some |= is_taken_back;
+                all &= is_taken_back && charges == 1;
+            }
+        }
+        match (some, all) {
+            (false, _) => TakenBack::Nothing,
+            (true, false) => TakenBack::Part,
+            (true, true) => TakenBack::All,
+        }
     }
 
-    /// Whether the provider reported a decline after money for `attempt`.
+    /// Whether the provider ever reported a decline after money for `attempt`. Such money settles
+    /// nothing automatically, also when it is reported once more.
     pub(super) fn was_taken_back(&self, attempt: &Attempt) -> bool {
         self.cases.iter().any(|case| {
             case.reference == attempt.reference && case.reason == CaseReason::SuccessContradicted
         })
+    }
+
+    /// Whether the latest report about the money of `attempt` is that the provider took it back.
+    pub(super) fn is_taken_back(&self, attempt: &Attempt) -> bool {
+        let about = |case: &&Case| case.reference == attempt.reference;
+        let mut latest = self.cases.iter().rev().filter(about);
+        // A success that was reported, or found in the provider's records, after it counts more.
+        let is_later = |case: &Case| {
+            let succeeded = attempt.state == AttemptState::Succeeded;
+            !succeeded || attempt.ended_at.is_none_or(|at| case.opened_at >= at)
+        };
+        latest
+            .find(|case| case.reason.reports_money())
+            .is_some_and(|case| case.reason == CaseReason::SuccessContradicted && is_later(case))
     }
 
     /// Amount that the provider of `attempt` reported as received last.

@@ -102,6 +102,20 @@ fn call_off(
     }
 }
 
+/// Repeats a call-off that has not ended its attempt: the request to the provider may be lost. It
+/// comes with the scheduled queries, so less and less often.
+pub(super) fn again(tx: &Transaction, attempt: &Attempt, context: &Context) -> Option<Event> {
+    let asked = attempt.call_off?;
+    let is_due = context.now.since(asked.asked_at) >= CALL_OFF_AGAIN;
+    let may_cancel = attempt.candidate.can_cancel && !money_was_reported(tx, attempt);
+    (is_due && may_cancel).then_some(Event::CallOffStarted {
+        attempt: attempt.id,
+        by: asked.by,
+        then: asked.then,
+        at_provider: true,
+    })
+}
+
 /// Calls `open` off, for which money must not be taken any more because it was reported for another
 /// attempt. `None`: its gateway cannot cancel, its submission is still away, or it was asked already.
 pub(super) fn superseded(open: &Attempt, context: &Context) -> Option<Event> {

@@ -77,17 +77,21 @@ impl Evidence {
     }
 
     /// Whether `case`, which is open, takes this amount in. One with an id keeps its amount when a
-    /// report names none: that may be other money.
-    fn may_amend(&self, case: &Case) -> bool {
-        case.closed.is_none() && (self.provider_id.is_some() || case.provider_id.is_none())
+    /// report names none: that may be other money. So may be another amount after a reversal.
+    fn may_amend(&self, tx: &Transaction, case: &Case) -> bool {
+        case.closed.is_none()
+            && (self.provider_id.is_some() || case.provider_id.is_none())
+            && !is_superseded(tx, case)
     }
 
-    /// Whether `case` may stand for this evidence. A closed case about a reversal covers only a
-    /// reversal with the same id: any other may be new.
-    fn is_covered_by(&self, case: &Case) -> bool {
+    /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
+    /// money that was reported after it; a closed one covers only a reversal with the same id, since
+    /// any other may be new.
+    fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
         self.reason != CaseReason::SuccessContradicted
-            || case.closed.is_none()
-            || (self.provider_id.is_some() && self.provider_id == case.provider_id)
+            || (!is_superseded(tx, case)
+                && (case.closed.is_none()
+                    || (self.provider_id.is_some() && self.provider_id == case.provider_id)))
     }
 }
 
@@ -107,10 +111,10 @@ pub(super) fn open(
         })
     };
     let repeats = |case: &Case| evidence.amount.is_none() || case.amount == evidence.amount;
-    if alike().any(|case| repeats(case) && evidence.is_covered_by(case)) {
+    if alike().any(|case| repeats(case) && evidence.is_covered_by(tx, case)) {
         return None;
     }
-    match alike().find(|case| evidence.may_amend(case)) {
+    match alike().find(|case| evidence.may_amend(tx, case)) {
         Some(case) => evidence.amount.map(|amount| Event::CaseAmended {
             case: case.id,
             amount,
@@ -129,6 +133,16 @@ pub(super) fn open(
             },
         }),
     }
+}
+
+/// Whether a later report says the contrary of `case` about the money of its attempt: money after a
+/// reversal, or a reversal after money.
+fn is_superseded(tx: &Transaction, case: &Case) -> bool {
+    let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
+    let later = tx.cases.iter().skip_while(|other| other.id != case.id);
+    later
+        .filter(|other| other.reference == case.reference && other.reason.reports_money())
+        .any(|other| is_reversal(other) != is_reversal(case))
 }
 
 /// Gives each case of one decision its own id: `first`, and those that follow it.

@@ -149,7 +149,7 @@ fn failed(
 ) -> Vec<Event> {
     let reported = money_was_reported(tx, attempt);
     let default = match (reported, tx.is_payment()) {
-        (true, _) if tx.was_taken_back(attempt) => {
+        (true, _) if tx.is_taken_back(attempt) => {
             "The provider took back the money that it had reported."
         }
         (true, true) => {

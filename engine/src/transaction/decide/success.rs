@@ -75,7 +75,7 @@ pub(super) fn settle(
                 && case.reason.holds()
                 && case.closed.is_none()
                 && case.reason.reports_money()
-                && !tx.was_taken_back(other)
+                && !tx.is_taken_back(other)
         });
         let Some(held) = held else {
             continue;

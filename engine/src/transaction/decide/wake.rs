@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::cases::{self, Evidence};
-use super::{ask, code, restored, scheduled_query};
+use super::{ask, cancel, code, restored, scheduled_query};
 use crate::transaction::command::{CancelledBy, Context};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -45,6 +45,7 @@ fn ask_as_scheduled(tx: &Transaction, context: &Context) -> Vec<Event> {
         return code::lost(tx, attempt.id, why, context);
     }
     let mut events = vec![scheduled_query(attempt, context)];
+    events.extend(cancel::again(tx, attempt, context));
     if context.now.since(attempt.started_at) >= schedule::CASE_AFTER {
         let detail = "the provider has given no final answer for three days".to_owned();
         let evidence = Evidence::without_money(CaseReason::NoFinalAnswer, detail);

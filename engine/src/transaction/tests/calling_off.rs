@@ -30,6 +30,31 @@ fn a_payer_may_pay_another_way_once_the_provider_has_cancelled_the_attempt() {
 }
 
 #[test]
+fn a_call_off_without_an_effect_is_repeated_with_the_scheduled_queries() {
+    let mut world = pending_payment(can_cancel(1));
+    let attempt = world.current();
+    world.wait(120);
+    world.apply(Command::GiveUp).unwrap();
+    let call_offs_so_far = call_offs(&world);
+    // The request to cancel was lost.
+    world.answer(unknown()).unwrap();
+    for repeated in 1..4 {
+        world.now = world.tx.wake_at().unwrap().max(world.now);
+        world.wait(10);
+        assert_eq!(world.apply(Command::Wake), Ok(2));
+        let asked = [Action::Query { attempt }, Action::CallOff { attempt }];
+        assert!(world.actions.ends_with(&asked), "{:?}", world.actions);
+        assert_eq!(call_offs(&world), call_offs_so_far + repeated);
+        world.answer(pending()).unwrap();
+    }
+    // Money that came meanwhile cannot be called back.
+    world.answer(part(1_000)).unwrap();
+    world.wait(24 * 3_600);
+    assert_eq!(world.apply(Command::Wake), Ok(1));
+    assert_eq!(call_offs(&world), call_offs_so_far + 3);
+}
+
+#[test]
 fn an_attempt_that_ends_by_itself_is_queried_at_its_end_and_only_then_over() {
     let mut world = pending_payment(ending(route(1), 400));
     let attempt = world.current();

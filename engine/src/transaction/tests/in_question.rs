@@ -301,3 +301,32 @@ fn nothing_is_settled_while_a_code_is_on_its_way() {
         );
     }
 }
+
+#[test]
+fn the_attempt_whose_money_came_tells_of_a_transaction_without_a_success() {
+    let begun = |world: &mut World, outcome| {
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(outcome).unwrap();
+        attempt
+    };
+    let telling = |world: &World| world.tx.telling_attempt().unwrap().id;
+    // With another attempt in progress.
+    let mut world = World::payment_with(2);
+    let first = begun(&mut world, declined(false));
+    let last = begun(&mut world, pending());
+    assert_eq!(telling(&world), last);
+    world.answer_about(first, succeeded()).unwrap();
+    assert!(world.tx.has_open_attempt());
+    assert_eq!(telling(&world), first);
+    // After the end, also once its case is closed.
+    let mut world = World::payment_with(2);
+    let first = begun(&mut world, declined(false));
+    let last = begun(&mut world, declined(false));
+    assert_eq!((world.tx.status(), telling(&world)), (Status::Failed, last));
+    world.answer_about(first, succeeded()).unwrap();
+    assert_eq!(telling(&world), first);
+    let case = world.tx.cases[0].id;
+    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    assert_eq!(telling(&world), first);
+}

@@ -16,5 +16,6 @@ mod properties;
 mod recovery;
 mod reports;
 mod restored;
+mod reversals;
 mod settling;
 mod unsent;

@@ -228,9 +228,9 @@ fn only_a_decline_after_a_success_is_a_reversal() {
     let attempt = world.current();
     world.answer(succeeded_with(2_600)).unwrap();
     assert_eq!(reasons(&world), [CaseReason::Surplus]);
-    assert!(!world.tx.has_reversal());
+    assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
     world.answer_about(attempt, declined(false)).unwrap();
-    assert!(world.tx.has_reversal());
+    assert_eq!(world.tx.taken_back(), TakenBack::All);
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Money that a provider reports, takes back and reports again: the latest report counts.
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::transaction::*;
+
+/// A payment on hold with two declined attempts. For the first, 10 dollars were reported and then
+/// taken back.
+fn first_attempt_reversed() -> (World, [AttemptId; 2]) {
+    let mut world = World::payment_with(3);
+    let attempts = [(), ()].map(|()| {
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(declined(false)).unwrap();
+        attempt
+    });
+    for report in [succeeded_with(1_000), declined(false)] {
+        world.wait(1);
+        world.answer_about(attempts[0], report).unwrap();
+    }
+    assert_eq!(world.tx.state, State::OnHold);
+    assert_eq!(world.tx.taken_back(), TakenBack::All);
+    world.wait(1);
+    (world, attempts)
+}
+
+fn settle(world: &mut World, attempt: AttemptId) {
+    let by_hand = verdict(Some(2_500), Some("P1"));
+    world.apply(resolve(Some(attempt), by_hand)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+}
+
+#[test]
+fn money_after_a_reversal_is_paid_twice_when_another_attempt_succeeds() {
+    let (mut world, [first, second]) = first_attempt_reversed();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold, "a person decides");
+    assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
+    settle(&mut world, second);
+    let twice = world.tx.cases.last().unwrap();
+    assert_eq!(twice.reason, CaseReason::PaidTwice);
+    assert_eq!(twice.amount, Some(amount(2_500)));
+    assert_eq!(twice.reference, world.tx.attempt(first).unwrap().reference);
+    assert!(twice.closed.is_none());
+    assert_eq!(world.tx.received().unwrap().amounts, [amount(5_000)]);
+    assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
+}
+
+#[test]
+fn money_that_stays_taken_back_is_not_paid_twice() {
+    let (mut world, [_, second]) = first_attempt_reversed();
+    settle(&mut world, second);
+    assert!(!reasons(&world).contains(&CaseReason::PaidTwice));
+    assert_eq!(world.tx.taken_back(), TakenBack::Part);
+}
+
+#[test]
+fn the_reason_of_a_failure_by_hand_follows_the_latest_report() {
+    let failed = || resolve(None, Verdict::Failed { message: None });
+    let message = |world: &World| match &world.tx.state {
+        State::Failed(failure) => failure.message.clone(),
+        state => panic!("{state:?}"),
+    };
+    let (mut world, _) = first_attempt_reversed();
+    world.apply(failed()).unwrap();
+    assert!(message(&world).contains("took back"), "{}", message(&world));
+
+    let (mut world, [first, _]) = first_attempt_reversed();
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    world.apply(failed()).unwrap();
+    assert!(
+        message(&world).contains("is to be returned"),
+        "{}",
+        message(&world)
+    );
+}
+
+#[test]
+fn each_change_between_money_and_reversal_is_a_case_and_a_repetition_is_none() {
+    use CaseReason::{AmountDiffers, SuccessContradicted};
+    let (mut world, [first, _]) = first_attempt_reversed();
+    let mut expected = vec![AmountDiffers, SuccessContradicted];
+    for (report, opened, taken_back) in [
+        // The notification of before, once more: it proves no new money.
+        (succeeded_with(1_000), None, TakenBack::All),
+        (
+            succeeded_with(1_200),
+            Some(AmountDiffers),
+            TakenBack::Nothing,
+        ),
+        (succeeded_with(1_200), None, TakenBack::Nothing),
+        (declined(false), Some(SuccessContradicted), TakenBack::All),
+        (declined(false), None, TakenBack::All),
+    ] {
+        world.wait(1);
+        world.answer_about(first, report.clone()).unwrap();
+        expected.extend(opened);
+        assert_eq!(reasons(&world), expected, "{report:?}");
+        assert_eq!(world.tx.taken_back(), taken_back, "{report:?}");
+    }
+    assert_eq!(world.tx.received().unwrap().amounts, [amount(1_200)]);
+}
+
+#[test]
+fn a_success_by_hand_after_a_reversal_is_not_taken_back_until_the_next_one() {
+    let (mut world, [first, _]) = first_attempt_reversed();
+    settle(&mut world, first);
+    assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
+    world.wait(1);
+    world.answer_about(first, declined(false)).unwrap();
+    assert_eq!(world.tx.taken_back(), TakenBack::All);
+    assert_eq!(world.tx.attention(), Some(CaseReason::SuccessContradicted));
+}
