@@ -128,10 +128,12 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
-    let store = (
-        open_store(&settings, start.loss)?,
-        reasons(&settings, start)?,
-    );
+    let store = open_store(&settings, start.loss)?;
+    let reasons = Reasons {
+        restored: store.restored().await?,
+        is_ordered: start.is_held || start.loss == Loss::Accept,
+    };
+    let store = (store, reasons);
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
     let copy = look_after_store(&settings, &engine, contents)?;
     let draining = Draining::default();
@@ -210,16 +212,6 @@ fn warn_of_hold(engine: &Engine) {
         "HELD: no payout is sent and no payment attempt starts. Read `switchyard release --report`, \
          then run `switchyard release`"
     );
-}
-
-/// The reasons to hold the store: its restore, an accepted loss, an order.
-fn reasons(settings: &Settings, start: Start) -> anyhow::Result<Reasons> {
-    let path = settings.store_path();
-    let damaged = || format!("the record of the restore of {} is damaged", path.display());
-    Ok(Reasons {
-        restored: store::restored(&path).with_context(damaged)?,
-        is_ordered: start.is_held || start.loss == Loss::Accept,
-    })
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {

@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::Change;
 use super::error::OpenError;
-use super::kv::{Kv, KvError};
+use super::kv::{Kv, KvError, WriteFailed};
 use super::place::replace_durably;
 use super::restored::{Lost, Restored};
 use super::table::Table;
@@ -54,6 +54,7 @@ pub(super) struct Point {
 }
 
 /// The content of the mark file.
+#[derive(Clone, Copy)]
 pub(super) enum Found {
     Nothing,
     Damaged,
@@ -61,9 +62,10 @@ pub(super) enum Found {
 }
 
 impl Mark {
-    /// Opens the mark of the store in `path` and compares it with the rows of `kv`. With an
-    /// accepted loss a store that ends before its mark, or has the mark of another store, gets a new one. A
-    /// store that has lost commits, or may have, gets a restore record.
+    /// Opens the mark of the store in `path` and compares it with the rows of `kv`. With an accepted
+    /// loss a store that ends before its mark, or has the mark of another store, gets a new one. A
+    /// store that has lost commits, or may have, gets a restore record and a new identity: files of
+    /// the store before it do not fit the new mark.
     pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
@@ -71,10 +73,13 @@ impl Mark {
             source,
         };
         let stored = place.stored(kv)?;
-        let found = place.read().map_err(unwritable)?;
+        let found = match known {
+            KnownLoss::LogSetAside(mark) => mark,
+            KnownLoss::None | KnownLoss::Accepted => place.read().map_err(unwritable)?,
+        };
         let clock = Clock::wall();
         let is_behind = match place.compare(stored, &found) {
-            Err(refused) if known != KnownLoss::None => {
+            Err(refused) if !matches!(known, KnownLoss::None) => {
                 tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
                 true
             }
@@ -89,15 +94,20 @@ impl Mark {
             );
         }
         let now = clock.now();
-        let reached = stored.unwrap_or_else(|| Point {
+        let mut reached = stored.unwrap_or_else(|| Point {
             store: Ids::system().ulid(now),
             sequence: 0,
             at: now,
         });
-        if is_behind || has_no_mark || known == KnownLoss::LogSetAside {
+        if is_behind || has_no_mark || matches!(known, KnownLoss::LogSetAside(_)) {
             // Before the new mark: with that alone a store that lost commits looks whole.
-            let record = accepted(stored, &found, reached, now);
-            record.write(path).map_err(unwritable)?;
+            reached = Point::new(Ids::system().ulid(now), reached.sequence + 1, now);
+            let record = accepted(stored, &found, reached);
+            let written = record.write(kv, reached);
+            written.map_err(|WriteFailed { error, .. }| OpenError::Backend {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            })?;
         }
         if !matches!(found, Found::Point(point) if point == reached) {
             place.make(reached).map_err(unwritable)?;
@@ -195,6 +205,14 @@ impl MarkPlace {
         })
     }
 
+    /// Reads the mark and makes it unreadable, durably: should the process end before it has a new
+    /// one, the store is held, or refused if it is empty.
+    pub(super) fn spoil(&self) -> io::Result<Found> {
+        let found = self.read()?;
+        replace_durably(&self.mark, b"The log of the store was set aside.\n")?;
+        Ok(found)
+    }
+
     /// Makes the mark durably, in place of an older one.
     pub(super) fn make(&self, point: Point) -> io::Result<()> {
         let line = format!("{:1$}", point.line(), SECTOR as usize);
@@ -250,17 +268,18 @@ impl MarkPlace {
 }
 
 /// Knowledge about a loss before the mark is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum KnownLoss {
     None,
     /// A loss that the mark shows is accepted.
     Accepted,
-    /// Accepted, and the damaged log was set aside.
-    LogSetAside,
+    /// Accepted, and the damaged log was set aside. With the mark of before: [`MarkPlace::spoil`].
+    LogSetAside(Found),
 }
 
 /// The restore record of a store whose loss was accepted: its remaining commits are its backup.
-fn accepted(stored: Option<Point>, found: &Found, reached: Point, now: Timestamp) -> Restored {
+fn accepted(stored: Option<Point>, found: &Found, reached: Point) -> Restored {
+    let now = reached.at;
     let is_later = |point: &Point| match stored {
         Some(stored) => stored.store == point.store && stored.sequence < point.sequence,
         None => true,

@@ -65,11 +65,11 @@ pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};
-use self::mark::{KnownLoss, Mark};
+use self::mark::{KnownLoss, Mark, MarkPlace};
 use self::place::Place;
 pub use self::progress::{Progress, Report};
 pub use self::restore::{RestoreTarget, restore};
-pub use self::restored::{Lost, Restored, restored};
+pub use self::restored::{Lost, Restored};
 pub use self::table::Table;
 pub use self::throttle::lower_priority;
 use self::writer::{Message, Reopen, Request, Writer};
@@ -199,8 +199,13 @@ impl Store {
                 return Err(refused);
             }
             tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");
+            let mark = MarkPlace::of(&settings.path);
+            let found = mark.spoil().map_err(|source| OpenError::Unwritable {
+                path: settings.path.clone(),
+                source,
+            })?;
             settings.backend.set_log_aside(&place)?;
-            known = KnownLoss::LogSetAside;
+            known = KnownLoss::LogSetAside(found);
         }
         let kv = (reopen.open)()?;
         let mark = Mark::open(&settings.path, kv.as_ref(), known)?;

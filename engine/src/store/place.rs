@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::Backend;
@@ -12,7 +12,33 @@ use super::error::{MaintenanceError, OpenError};
 pub(super) struct Place {
     path: PathBuf,
     backend: &'static str,
-    _lock: File,
+    _lock: Lock,
+}
+
+/// The right to use a store, or to make one where there is none. It is a file beside the store and
+/// not in it: a directory that is moved away while a process uses it leaves the lock where it is.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(store: &Path) -> Result<Self, OpenError> {
+        let path = store.with_added_extension("lock");
+        let unwritable = |source| OpenError::Unwritable {
+            path: path.clone(),
+            source,
+        };
+        let mut options = File::options();
+        let options = options.create(true).truncate(false).write(true).mode(0o600);
+        let file = options.open(&path).map_err(unwritable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
+                path: store.to_owned(),
+            }),
+            Err(TryLockError::Error(source)) => Err(unwritable(source)),
+        }
+    }
 }
 
 impl Place {
@@ -27,7 +53,11 @@ impl Place {
         let mut directory = DirBuilder::new();
         directory.recursive(true).mode(0o700);
         directory.create(path).map_err(unwritable)?;
-        let place = Self::lock(path, backend)?;
+        let place = Self {
+            path: path.to_owned(),
+            backend,
+            _lock: Lock::take(path)?,
+        };
         match fs::read_to_string(path.join(MARKER)) {
             Ok(marker) => check_marker(path, &marker, backend)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -53,33 +83,13 @@ impl Place {
             read => read.map_err(MaintenanceError::file("read", &path.join(MARKER)))?,
         };
         check_marker(path, &marker, backend.name())?;
-        match Self::lock(path, backend.name()) {
+        match Lock::take(path) {
             Err(OpenError::Locked { .. }) => Ok(None),
-            locked => Ok(Some(locked?)),
-        }
-    }
-
-    fn lock(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
-        let unwritable = |source| OpenError::Unwritable {
-            path: path.to_owned(),
-            source,
-        };
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join(LOCK))
-            .map_err(unwritable)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self {
+            taken => Ok(Some(Self {
                 path: path.to_owned(),
-                backend,
-                _lock: lock,
-            }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
-                path: path.to_owned(),
-            }),
-            Err(TryLockError::Error(source)) => Err(unwritable(source)),
+                backend: backend.name(),
+                _lock: taken?,
+            })),
         }
     }
 
@@ -202,7 +212,6 @@ fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-const LOCK: &str = "lock";
 const MARKER: &str = "STORE";
 const PROBE: &str = "room";
 /// What must fit on the disk before a failed backend is opened again.
@@ -217,8 +226,10 @@ mod tests {
     #[test]
     fn a_directory_is_for_one_holder_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let first = Place::take(directory.path(), "sqlite").unwrap();
-        let second = Place::take(directory.path(), "sqlite").err().unwrap();
+        let store = directory.path().join("store");
+        let first = Place::take(&store, "sqlite").unwrap();
+        fs::rename(&store, directory.path().join("moved")).unwrap();
+        let second = Place::take(&store, "sqlite").err().unwrap();
         assert!(matches!(second, OpenError::Locked { .. }));
         assert!(
             second
@@ -226,7 +237,7 @@ mod tests {
                 .contains("is in use by another process: stop that one first")
         );
         drop(first);
-        Place::take(directory.path(), "sqlite").unwrap();
+        Place::take(&store, "sqlite").unwrap();
     }
 
     #[test]
@@ -244,32 +255,35 @@ mod tests {
     #[test]
     fn a_directory_stays_with_the_backend_that_made_it() {
         let directory = tempfile::tempdir().unwrap();
-        Place::take(directory.path(), "sled").unwrap();
-        let refused = Place::take(directory.path(), "sqlite").err().unwrap();
+        let store = directory.path().join("store");
+        Place::take(&store, "sled").unwrap();
+        let refused = Place::take(&store, "sqlite").err().unwrap();
         assert!(
             refused.to_string().contains("set store.backend = \"sled\""),
             "{refused}"
         );
-        Place::take(directory.path(), "sled").unwrap();
+        Place::take(&store, "sled").unwrap();
     }
 
     #[test]
     fn a_marker_of_another_layout_or_of_nonsense_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let marker = directory.path().join(MARKER);
+        let store = directory.path().join("store");
+        fs::create_dir(&store).unwrap();
+        let marker = store.join(MARKER);
         for other in [
             "engine = fjall\nlayout = 1\n",
             "backend = sqlite\nlayout = 3\n",
         ] {
             fs::write(&marker, other).unwrap();
-            let refused = Place::take(directory.path(), "sqlite").err().unwrap();
+            let refused = Place::take(&store, "sqlite").err().unwrap();
             assert!(
                 matches!(refused, OpenError::WrongLayout { .. }),
                 "{refused}"
             );
         }
         fs::write(&marker, "").unwrap();
-        let refused = Place::take(directory.path(), "sqlite").err().unwrap();
+        let refused = Place::take(&store, "sqlite").err().unwrap();
         assert!(
             matches!(refused, OpenError::DamagedMarker { .. }),
             "{refused}"

@@ -9,18 +9,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::StoreSettings;
 use super::backup::{
-    Draft, GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, must_be_sound, rows_of,
+    Draft, GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, make_folder,
+    must_be_sound, rows_of,
 };
 use super::check::check_copy;
 use super::copied::Copied;
-use super::error::{MaintenanceError, OpenError};
+use super::error::MaintenanceError;
 use super::kv::WriteFailed;
 use super::mark::{Found, MarkPlace, Point};
-use super::place::{Place, rename_durably, replace_durably, sync_all_below};
+use super::place::{Lock, rename_durably, replace_durably, sync_all_below};
 use super::progress::Report;
-use super::restored::{Lost, Restored, restored};
-use super::{Backend, StoreSettings};
+use super::restored::{Lost, Restored};
 use crate::clock::Clock;
 use crate::ids::Ids;
 
@@ -45,7 +46,12 @@ pub fn restore(
     report: Report<'_>,
 ) -> Result<Restored, MaintenanceError> {
     let StoreSettings { backend, path, .. } = target.store;
-    must_be_free(path, *backend)?;
+    if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("")) {
+        make_folder(parent)?;
+    }
+    // Also where the folder of a running server was moved away.
+    let _lock = Lock::take(path)?;
+    must_be_free(path)?;
     let copied = Copied::find(backup)?;
     let backup = copied.as_ref().map_or(backup, |copied| &copied.base);
     let mut manifest = Manifest::read(backup)?;
@@ -78,10 +84,6 @@ pub fn restore(
     (manifest.sequence, manifest.sequence_at) = (end.sequence(), end.at());
     let now = Clock::wall().now();
     let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
-    write_point(target.store, &draft.0, point)?;
-    sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
-    add_gateways(&backup.join(GATEWAYS), target.gateways)?;
-    place_settings(&backup.join(SETTINGS), target.settings)?;
     let mark = MarkPlace::of(path);
     let record = Restored {
         store: point.store(),
@@ -91,42 +93,44 @@ pub fn restore(
         restored_at: now,
         lost: end_of_loss(&mark, &manifest, path)?,
     };
-    // The store comes last: without it a mark and a record serve nothing and refuse everything.
-    record
-        .write(path)
-        .and_then(|()| mark.make(point))
+    write_record(target.store, &draft.0, point, &record)?;
+    sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
+    add_gateways(&backup.join(GATEWAYS), target.gateways)?;
+    place_settings(&backup.join(SETTINGS), target.settings)?;
+    // The store comes last: without it a mark serves nothing and refuses everything.
+    mark.make(point)
         .and_then(|()| rename_durably(&draft.0, path))
         .map_err(MaintenanceError::file("write", path))?;
     Ok(record)
 }
 
 /// A restore overwrites no store. An empty folder is none.
-fn must_be_free(path: &Path, backend: Backend) -> Result<(), MaintenanceError> {
+fn must_be_free(path: &Path) -> Result<(), MaintenanceError> {
     let mut entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(MaintenanceError::file("read", path))?,
     };
-    if entries.next().is_none() {
-        return Ok(());
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(MaintenanceError::StoreExists {
+            path: path.to_owned(),
+        }),
     }
-    let path = path.to_owned();
-    Err(match Place::of_existing(&path, backend) {
-        Ok(None) => OpenError::Locked { path }.into(),
-        _ => MaintenanceError::StoreExists { path },
-    })
 }
 
-/// Gives the store in `folder` its new identity, by a commit group of its own.
-fn write_point(
+/// Gives the store in `folder` its new identity and the record of its restore.
+fn write_record(
     settings: &StoreSettings,
     folder: &Path,
-    point: Point,
+    identity: Point,
+    record: &Restored,
 ) -> Result<(), MaintenanceError> {
     let backend = settings.backend;
     let written = || {
         let path = folder.join(backend.name());
         let kv = backend.open_at(&path, settings.cache_bytes, Arc::default())?;
-        kv.write(&[Point::change(&point.row())])
+        record
+            .write(kv.as_ref(), identity)
             .map_err(|WriteFailed { error, .. }| error)?;
         kv.finish()
     };
@@ -146,8 +150,7 @@ fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
     }
 }
 
-/// The last commit group that was acknowledged here, by the mark of the store that
-/// was here, or by the record of a restore before this one.
+/// The last commit group that was acknowledged here, by the mark of the store that was here.
 fn end_of_loss(
     mark: &MarkPlace,
     manifest: &Manifest,
@@ -156,17 +159,12 @@ fn end_of_loss(
     let found = mark
         .read()
         .map_err(MaintenanceError::file("read the mark of", path))?;
-    let of_mark = match found {
+    let lost = match found {
         Found::Point(point) => Some(Lost {
             sequence: point.sequence(),
             at: point.at(),
         }),
         Found::Damaged | Found::Nothing => None,
     };
-    // A damaged record is replaced: the loss is then known from the mark alone.
-    let before = restored(path).ok().flatten().and_then(|record| record.lost);
-    let ends = of_mark.into_iter().chain(before);
-    Ok(ends
-        .filter(|lost| lost.at >= manifest.sequence_at)
-        .max_by_key(|lost| lost.at))
+    Ok(lost.filter(|lost| lost.at >= manifest.sequence_at))
 }

@@ -126,7 +126,6 @@ async fn a_backup_holds_store_gateways_and_settings_and_is_restored_elsewhere() 
         );
         assert_eq!(record.incarnation, manifest.incarnation);
         assert_eq!(record.backup_at, manifest.sequence_at);
-        assert_eq!(restored(&new.settings.path).unwrap(), Some(record));
         let settings = fs::read(new.at("settings.restored.toml")).unwrap();
         assert_eq!(settings, b"[server]\n");
         let gateway = fs::read(new.at(&format!("gateways/{hash}.so"))).unwrap();
@@ -135,10 +134,11 @@ async fn a_backup_holds_store_gateways_and_settings_and_is_restored_elsewhere() 
         assert!(checked.is_sound(), "{checked:?}");
         let store = new.open();
         assert_eq!(stored(&store).await, 30);
+        assert_eq!(store.restored().await.unwrap(), Some(record));
         fill(&store, 30, 35).await;
         assert!(store.close().await);
         assert_eq!(stored(&new.open()).await, 35);
-        assert_eq!(restored(&old.settings.path).unwrap(), None);
+        assert_eq!(old.open().restored().await.unwrap(), None);
     }
 }
 
@@ -265,7 +265,7 @@ async fn a_restore_overwrites_nothing_and_takes_no_damaged_backup() {
         }
         let refused = new.restore(&folder).unwrap_err().to_string();
         assert!(refused.contains(said), "{said}: {refused}");
-        assert_eq!(files(new.home.0.path()), [""; 0], "{said}");
+        assert_eq!(files(new.home.0.path()), ["store.lock"], "{said}");
     }
 }
 
@@ -306,9 +306,7 @@ async fn a_restore_tells_how_far_the_loss_reaches_and_keeps_older_files_out() {
     assert_eq!(again.sequence, 10);
     assert!(again.lost.unwrap().at >= lost.at, "{again:?}");
     assert_ne!(again.store, record.store);
-    fs::remove_dir_all(&path).unwrap();
-    fs::remove_file(installation.at("store.restored")).unwrap();
-    let nothing = installation.restore(&first).unwrap();
-    assert_eq!(nothing.lost.unwrap().at, again.restored_at);
-    assert_eq!(stored(&installation.open()).await, 10);
+    let store = installation.open();
+    assert_eq!(stored(&store).await, 10);
+    assert_eq!(store.restored().await.unwrap(), Some(again));
 }

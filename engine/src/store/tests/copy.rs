@@ -53,8 +53,8 @@ async fn rows_in(copy: &Path) -> Result<usize, MaintenanceError> {
             return Err(refused);
         }
     };
-    assert_eq!(restored(&home.settings().path).unwrap(), Some(record));
     let store = home.open();
+    assert_eq!(store.restored().await.unwrap(), Some(record));
     let rows = stored(&store).await;
     assert!(store.close().await);
     Ok(rows)
@@ -147,7 +147,7 @@ async fn a_machine_that_is_lost_at_any_time_loses_the_last_seconds_and_nothing_e
         // The last round is cut off anywhere.
         let last = logs(&copy).pop().unwrap();
         let length = fs::metadata(&last).unwrap().len();
-        let cut = length - chance(&seed, length.min(400_000));
+        let cut = length - chance(&seed, length.clamp(1, 400_000));
         let file = File::options().write(true).open(&last).unwrap();
         file.set_len(cut).unwrap();
         let less = rows_in(&copy).await.unwrap();

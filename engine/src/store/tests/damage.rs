@@ -217,6 +217,7 @@ async fn an_older_copy_of_a_store_is_refused_until_its_loss_is_accepted() {
     let store = home.open();
     fill(&store, 30, 50).await;
     assert!(store.close().await);
+    let newest = fs::read(home.database()).unwrap();
     fs::write(home.database(), older).unwrap();
     for _ in 0..2 {
         let refused = home.refusal().to_string();
@@ -226,12 +227,38 @@ async fn an_older_copy_of_a_store_is_refused_until_its_loss_is_accepted() {
     }
     let store = Store::open_accepting_loss(&home.settings()).unwrap();
     assert_eq!(stored(&store).await, 30);
-    let record = restored(&home.settings().path).unwrap().unwrap();
+    let record = store.restored().await.unwrap().unwrap();
     assert_eq!((record.sequence, record.lost.unwrap().sequence), (30, 50));
     assert!(record.backup_at < record.lost.unwrap().at);
     fill(&store, 30, 35).await;
+    assert!(store.close().await);
     drop(store);
-    assert_eq!(stored(&home.open()).await, 35);
+    // The store that was there before has more commits, and lacks those after the accepted loss.
+    let accepted = fs::read(home.database()).unwrap();
+    fs::write(home.database(), newest).unwrap();
+    let refused = home.refusal();
+    assert!(
+        matches!(refused, OpenError::ForeignMark { .. }),
+        "{refused}"
+    );
+    fs::write(home.database(), accepted).unwrap();
+    let store = home.open();
+    assert_eq!(stored(&store).await, 35);
+    assert_eq!(store.restored().await.unwrap(), Some(record));
+}
+
+#[tokio::test]
+async fn a_store_is_held_when_the_process_ends_between_setting_the_log_aside_and_the_record() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    let killed = home.killed();
+    MarkPlace::of(&killed.settings().path).spoil().unwrap();
+    fs::remove_file(killed.log()).unwrap();
+    let Ok(store) = Store::open(&killed.settings()) else {
+        return; // the database had no commit without its log: refused, which is as good
+    };
+    assert!(store.restored().await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -277,19 +304,25 @@ async fn a_mark_that_is_damaged_or_gone_is_made_anew_while_the_store_holds_rows(
     assert!(store.close().await);
     let whole = fs::read(home.mark()).unwrap();
     zero(&home.mark(), 512, 512);
-    assert_eq!(stored(&home.open()).await, 5, "one line is enough");
-    assert_eq!(restored(&home.settings().path).unwrap(), None);
+    let store = home.open();
+    assert_eq!(stored(&store).await, 5, "one line is enough");
+    assert_eq!(store.restored().await.unwrap(), None);
+    drop(store);
     fs::write(home.mark(), "").unwrap();
-    assert_eq!(stored(&home.open()).await, 5);
-    let first = restored(&home.settings().path).unwrap().unwrap();
+    let store = home.open();
+    assert_eq!(stored(&store).await, 5);
+    let first = store.restored().await.unwrap().unwrap();
+    drop(store);
     assert_eq!(
         (first.sequence, first.lost),
         (5, None),
         "it may lack commits"
     );
     fs::remove_file(home.mark()).unwrap();
-    assert_eq!(stored(&home.open()).await, 5);
-    let second = restored(&home.settings().path).unwrap().unwrap();
+    let store = home.open();
+    assert_eq!(stored(&store).await, 5);
+    let second = store.restored().await.unwrap().unwrap();
+    drop(store);
     assert_ne!(first.incarnation, second.incarnation, "held once more");
     assert_eq!(fs::read(home.mark()).unwrap().len(), whole.len());
 

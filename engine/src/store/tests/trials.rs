@@ -68,9 +68,10 @@ async fn fill(store: &Store, from: u32, to: u32) {
     }
 }
 
+/// Without the store's own rows: one that is opened without its mark gets another identity.
 async fn all_rows(store: &Store) -> Vec<(Table, KeyValues)> {
     let mut all = Vec::new();
-    for table in Table::ALL {
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Meta) {
         let rows = store.scan(table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
         all.push((table, rows.await.unwrap()));
     }
