@@ -457,6 +457,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
         public_url: settings.public_url(),
         expires_after: settings.payment.expires_after.0,
         idle_after: settings.actors.idle_after.0,
+        live_test_gateways: settings.development,
         sandbox_retention: Duration::from_secs(
             u64::from(settings.sandbox.retention_days) * 24 * 60 * 60,
         ),

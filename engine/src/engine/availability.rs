@@ -206,6 +206,7 @@ impl Engine {
         let standing = match &version {
             _ if !connection.is_enabled => Standing::Disabled,
             None => Standing::GatewayMissing,
+            Some(version) if self.is_for_sandbox_only(connection, version) => Standing::TestGateway,
             Some(version) => {
                 let chosen = connection
                     .methods
@@ -236,6 +237,13 @@ impl Engine {
             candidate,
             standing,
         }
+    }
+
+    /// Whether the connection is live and its gateway moves no money.
+    fn is_for_sandbox_only(&self, connection: &Connection, version: &Version) -> bool {
+        connection.environment == Environment::Live
+            && version.manifest.any_method
+            && !self.settings.live_test_gateways
     }
 
     fn standing(

@@ -25,6 +25,8 @@ pub struct EngineSettings {
     pub sandbox_retention: Duration,
     /// The gateway that serves sandbox apps which have no connection for a method.
     pub sandbox_gateway: String,
+    /// Whether test gateways serve live connections too: in development mode.
+    pub live_test_gateways: bool,
     pub webhook: WebhookSettings,
     pub mail: MailSettings,
     /// Limits of prompts and payouts.
@@ -42,6 +44,7 @@ impl Default for EngineSettings {
             live_actors: crate::limits::LIVE_ACTORS,
             sandbox_retention: crate::limits::SANDBOX_RETENTION,
             sandbox_gateway: "switchyard_demo".to_owned(),
+            live_test_gateways: true,
             webhook: WebhookSettings::default(),
             mail: MailSettings::default(),
             limits: LimitSettings::default(),

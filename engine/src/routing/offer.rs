@@ -19,6 +19,8 @@ pub enum Standing {
     Disabled,
     /// Its gateway is not loaded.
     GatewayMissing,
+    /// It is live, and its gateway is a test gateway, which moves no money.
+    TestGateway,
     /// Its gateway is in quarantine: an operator has to bring it back.
     InQuarantine,
     /// The version of its gateway died during the attempt that failed over.
@@ -42,6 +44,7 @@ impl Standing {
             Self::AppDisabled => Some("the app is disabled"),
             Self::Disabled => Some("the connection is switched off"),
             Self::GatewayMissing => Some("its gateway is not loaded"),
+            Self::TestGateway => Some("its gateway is a test gateway, which moves no money"),
             Self::InQuarantine => Some("its gateway is in quarantine"),
             Self::VersionDied => {
                 Some("the same version of its gateway died during the attempt before")

@@ -9,4 +9,5 @@ mod rate;
 mod replay;
 mod restored;
 mod road;
+mod sandbox_only;
 mod storm;
