@@ -3,7 +3,7 @@
 
 use crate::language::Language;
 use crate::money::{Amount, Currency};
-use crate::transaction::{Attempt, AttemptState, Conversion, State, Transaction};
+use crate::transaction::{Attempt, Conversion, State, Transaction};
 
 /// The money of a transaction, as its payer or recipient knows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,19 +19,16 @@ pub struct Charge<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// After a success: what the provider captured. While an attempt is open: what it asks for. Otherwise the transaction's own
-    /// amount, since the next attempt may be in another currency.
+    /// After a success: what the provider captured. While an attempt is open: what it asks for. When
+    /// money was reported for an attempt without a success: what that attempt asked for. Otherwise
+    /// the transaction's own amount, since the next attempt may be in another currency.
     pub fn of(tx: &'a Transaction) -> Self {
-        let succeeded = tx
-            .attempts
-            .iter()
-            .find(|attempt| attempt.state == AttemptState::Succeeded);
-        let counts = match tx.state {
-            State::Succeeded => succeeded.or_else(|| tx.current_attempt()),
-            _ if tx.has_open_attempt() => tx.current_attempt(),
-            _ => None,
-        };
-        match counts {
+        let telling = tx.telling_attempt();
+        let is_told = tx.state == State::Succeeded
+            || tx.has_open_attempt()
+            || tx.is_held()
+            || (tx.state.is_final() && tx.received().is_some());
+        match telling.filter(|_| is_told) {
             Some(attempt) => Self::of_attempt(tx.amount, attempt),
             None => Self {
                 amount: tx.amount,

@@ -2,6 +2,7 @@
 //!
 //! The bodies of steps are the very messages that an in-process library gets and gives. A worker's own words, about loading, are JSON.
 
+use std::fmt;
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,16 @@ pub(super) enum Refusal {
     OtherAbi(u32),
     ShortTable(u32),
     NotLoadable(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherAbi(found) => write!(f, "its interface has version {found}"),
+            Self::ShortTable(found) => write!(f, "its table of functions has {found} bytes"),
+            Self::NotLoadable(reason) => f.write_str(reason),
+        }
+    }
 }
 
 pub(super) fn encode(kind: Kind, call: u32, body: &[u8]) -> io::Result<Vec<u8>> {

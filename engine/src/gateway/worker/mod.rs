@@ -193,8 +193,11 @@ impl Worker {
         let process = match started {
             Ok(Ok(process)) => process,
             Ok(Err(NotStarted::Failed(why))) => return Err(Gone(why)),
-            Ok(Err(NotStarted::Refused(_))) => {
-                return Err(Gone("its worker cannot load it".to_owned()));
+            Ok(Err(NotStarted::Refused(why))) => {
+                tracing::error!(
+                    gateway = %self.launch.name, reason = %why, "the worker of a gateway cannot start"
+                );
+                return Err(Gone(format!("its worker cannot start: {why}")));
             }
             Err(_) => return Err(Gone("the engine is stopping".to_owned())),
         };
