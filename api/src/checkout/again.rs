@@ -3,7 +3,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{Attempt, AttemptState, DeclineReason};
+use switchyard_engine::transaction::{AfterCallOff, Attempt, AttemptState, CallOff, DeclineReason};
 
 use super::answers::Answers;
 use super::leave::way_back;
@@ -101,22 +101,7 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
     let unsent = attempt.state == AttemptState::NotSent;
     let why = decline.map(|decline| decline.reason);
     let message = decline.and_then(|decline| decline.provider_message.as_deref());
-    let (title, text) = if unsent {
-        let method = &scene.method_name(&attempt.method);
-        (
-            scene.say_with("choose-unsent", &[("method", method)]),
-            format!(
-                "{} {}",
-                scene.say("choose-unsent-text"),
-                scene.about_money()
-            ),
-        )
-    } else {
-        (
-            scene.say("result-failed-title"),
-            format!("{} {}", reason(language, why), scene.about_money()),
-        )
-    };
+    let (title, text) = heading(scene, attempt);
     let left = scene.tx.attempts_left() as u64;
     // A number without an account is corrected first; all else can be confirmed again as it is.
     let step = match why {
@@ -146,6 +131,30 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
     })
 }
 
+/// What became of the attempt: a title and a text that says what is certain about money.
+fn heading(scene: &Scene, attempt: &Attempt) -> (String, String) {
+    let is_given_up = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
+    let (title, text) = if attempt.state == AttemptState::NotSent {
+        let method = &scene.method_name(&attempt.method);
+        (
+            scene.say_with("choose-unsent", &[("method", method)]),
+            scene.say("choose-unsent-text"),
+        )
+    } else if attempt.call_off.is_some_and(is_given_up) {
+        (
+            scene.say("choose-given-up"),
+            scene.say("choose-given-up-text"),
+        )
+    } else {
+        let why = attempt.decline.as_ref().map(|decline| decline.reason);
+        (
+            scene.say("result-failed-title"),
+            reason(scene.visitor.language, why),
+        )
+    };
+    (title, format!("{text} {}", scene.about_money()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +162,20 @@ mod tests {
     use crate::checkout::needs::check;
     use crate::checkout::tests::samples;
     use switchyard_engine::directory::country;
+
+    #[test]
+    fn an_attempt_that_was_given_up_has_ended_and_did_not_fail() {
+        let title = |tx| {
+            let scene = samples::scene(tx, Language::English);
+            heading(&scene, failed(&scene).unwrap())
+        };
+        let mut tx = samples::declined_once();
+        assert_eq!(title(tx.clone()).0, "The payment did not work");
+        tx.attempts[0].call_off = samples::given_up().attempts[0].call_off;
+        let (title, text) = title(tx);
+        assert_eq!(title, "The earlier attempt has ended");
+        assert!(text.contains("choose another method"), "{text}");
+    }
 
     #[test]
     fn answers_after_an_attempt_hold_no_number_of_the_merchant_and_pay_with_it() {

@@ -6,9 +6,10 @@ use switchyard_engine::clock::Timestamp;
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::gateway::Direction;
 use switchyard_engine::transaction::{
-    AfterCallOff, Attempt, PayerAction, Refusal, State, Transaction,
+    AfterCallOff, Attempt, AttemptState, PayerAction, Refusal, State, Transaction,
 };
 
+use super::action;
 use super::form::Form;
 use super::scene::Scene;
 use super::stand::{Stand, stand};
@@ -93,7 +94,7 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
         text: text(scene, attempt, phase, usual.as_secs()),
         wake: wake
             .or_else(|| usual_wake(scene, attempt))
-            .filter(|_| phase != Phase::Usual),
+            .filter(|_| phase != Phase::Usual && attempt.state != AttemptState::InDoubt),
         ways_out: if overdue && can_end {
             ways_out(scene, attempt)
         } else {
@@ -103,7 +104,8 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
         hidden: scene.hidden(&[("attempt", &attempt.id.to_string())]),
         explain: (overdue && can_end).then(|| explain(scene, attempt)),
         is_stuck: nothing_to_do && !can_end && !is_seen,
-        changes_in: next.map(|next| (next - elapsed).as_secs().max(SOONEST_CHANGE_S)),
+        // Rounded up, so that the page then shows the next phase.
+        changes_in: next.map(|next| ((next - elapsed).as_secs() + 1).max(SOONEST_CHANGE_S)),
     })
 }
 
@@ -135,6 +137,8 @@ fn is_prompted(attempt: &Attempt) -> bool {
 fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<String> {
     let minutes = usual_s.div_ceil(60);
     match phase {
+        // Nothing is awaited of the payer.
+        Phase::Usual if !is_awaited(scene, attempt) => None,
         // Without a stated time only a prompt has a usual one.
         Phase::Usual if attempt.candidate.usual_s.is_none() && !is_prompted(attempt) => None,
         Phase::Usual if minutes <= 1 => Some(scene.say("time-usual-minute")),
@@ -142,9 +146,21 @@ fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<
             let minutes = minutes.to_string();
             Some(scene.say_with("time-usual", &[("minutes", &minutes)]))
         }
+        _ if payer_sends(attempt) && attempt.part_received().is_some() => {
+            Some(scene.say("time-rest-not-seen"))
+        }
         _ if payer_sends(attempt) => Some(scene.say("time-not-seen")),
         _ => Some(scene.say("time-longer")),
     }
+}
+
+/// Whether the payer is to act: not once the result is in doubt, the time to send is over or the
+/// provider's page cannot be opened.
+fn is_awaited(scene: &Scene, attempt: &Attempt) -> bool {
+    let is_late = |action| action::is_late(scene, action);
+    attempt.state != AttemptState::InDoubt
+        && !is_unusable(attempt)
+        && !attempt.payer_action.as_ref().is_some_and(is_late)
 }
 
 fn usual_wake(scene: &Scene, attempt: &Attempt) -> Option<String> {
@@ -167,9 +183,21 @@ fn ways_out(scene: &Scene, attempt: &Attempt) -> Vec<(&'static str, String)> {
 /// What the provider does with an attempt that is given up.
 fn explain(scene: &Scene, attempt: &Attempt) -> String {
     match attempt.ends_at().filter(|_| !attempt.candidate.can_cancel) {
-        Some(end) => scene.say_with("out-ends", &[("minutes", &minutes_until(scene, end))]),
+        Some(end) => {
+            let name = match is_last(scene, end) {
+                true => "out-ends-last",
+                false => "out-ends",
+            };
+            scene.say_with(name, &[("minutes", &minutes_until(scene, end))])
+        }
         None => scene.say("out-cancels"),
     }
+}
+
+/// Whether the payment's own time is over by `end`: then there is no other way to pay after it.
+fn is_last(scene: &Scene, end: Timestamp) -> bool {
+    let expires_at = scene.tx.payment().map(|payment| payment.expires_at);
+    expires_at.is_some_and(|expires_at| expires_at <= end)
 }
 
 fn minutes_until(scene: &Scene, end: Timestamp) -> String {
@@ -184,7 +212,12 @@ pub fn stuck(scene: &Scene) -> String {
         ("merchant", scene.app.name.as_str()),
         ("reference", &reference),
     ];
-    scene.say_with("time-stuck", &values)
+    let attempt = scene.tx.current_attempt();
+    let name = match attempt.and_then(Attempt::part_received) {
+        Some(_) => "time-stuck-part",
+        None => "time-stuck",
+    };
+    scene.say_with(name, &values)
 }
 
 /// Title and text of the waiting page while a called-off attempt ends. A gateway that can cancel
@@ -203,7 +236,13 @@ pub fn ending(scene: &Scene, then: AfterCallOff) -> (String, String) {
         .filter(|attempt| !attempt.candidate.can_cancel)
         .and_then(Attempt::ends_at);
     let text = match ends_at {
-        Some(end) => scene.say_with(ends, &[("minutes", &minutes_until(scene, end))]),
+        Some(end) => {
+            let name = match then {
+                AfterCallOff::ChooseAgain if is_last(scene, end) => "given-up-ends-last",
+                AfterCallOff::ChooseAgain | AfterCallOff::Cancel => ends,
+            };
+            scene.say_with(name, &[("minutes", &minutes_until(scene, end))])
+        }
         None => scene.say(cancels),
     };
     let text = match attempt.is_some_and(is_unusable) {
@@ -238,5 +277,76 @@ pub async fn post(visit: Visit, form: Form) -> Response {
         // The page says what can be done.
         Err(EngineError::Refused(_)) => scene.go("wait", &[]),
         Err(error) => visit.trouble(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::money::{Amount, Currency};
+
+    use super::*;
+    use crate::checkout::language::Language;
+    use crate::checkout::tests::samples;
+
+    fn shown(seconds: u64, change: impl FnOnce(&mut Attempt)) -> (Scene, Patience) {
+        let scene = samples::scene(samples::waited(seconds, change), Language::English);
+        let patience = view(&scene, None).unwrap();
+        (scene, patience)
+    }
+
+    fn dial(attempt: &mut Attempt) {
+        attempt.payer_action = Some(PayerAction::Dial {
+            ussd: "*1#".to_owned(),
+        });
+    }
+
+    #[test]
+    fn after_a_part_only_the_rest_was_not_seen_and_nothing_is_cancelled() {
+        let (_, none) = shown(1_000, dial);
+        assert!(none.text.unwrap().contains("not seen your payment"));
+        let (scene, part) = shown(1_000, |attempt| {
+            dial(attempt);
+            attempt.candidate.can_cancel = true;
+            let currency = Currency::from_code("XOF").unwrap();
+            attempt.received = Some(Amount::from_minor(6_250, currency));
+        });
+        assert!(part.text.unwrap().contains("not seen the rest"));
+        assert!(part.is_stuck && part.ways_out.is_empty());
+        assert!(stuck(&scene).starts_with("Part of the money has arrived"));
+    }
+
+    #[test]
+    fn a_payer_is_told_of_no_usual_time_and_no_prompt_when_nothing_is_awaited_of_them() {
+        let (_, prompted) = shown(10, |_| ());
+        assert!(prompted.text.is_some());
+        for seconds in [10, 1_000] {
+            let in_doubt = |attempt: &mut Attempt| attempt.state = AttemptState::InDoubt;
+            let (_, patience) = shown(seconds, in_doubt);
+            assert_eq!(patience.text.is_none(), seconds == 10);
+            assert_eq!(patience.wake, None);
+        }
+        let (_, unusable) = shown(10, |attempt| {
+            attempt.candidate.usual_s = Some(60);
+            attempt.payer_action = Some(PayerAction::UnusablePage {
+                why: "its address begins with http://".to_owned(),
+            });
+        });
+        assert_eq!(unusable.text, None);
+    }
+
+    #[test]
+    fn another_way_to_pay_is_promised_only_within_the_time_of_the_payment() {
+        for (ends_after_s, promised) in [(1_100, true), (24 * 3_600, false)] {
+            let (_, patience) = shown(1_000, |attempt| {
+                attempt.candidate.ends_after_s = Some(ends_after_s);
+            });
+            let explain = patience.explain.unwrap();
+            assert_eq!(explain.contains("pay another way"), promised, "{explain}");
+            assert_eq!(
+                explain.contains("will be over by then"),
+                !promised,
+                "{explain}"
+            );
+        }
     }
 }

@@ -131,7 +131,7 @@ fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response
         }
         EngineError::AppDisabled => return trouble::page(visitor, Trouble::Closed, home()),
         EngineError::TooManyPrompts(limit) => {
-            let wait = limit.retry_after.map_or(60, |wait| wait.as_secs() + 1);
+            let wait = limit.retry_after.map_or(60, |wait| wait.as_secs().max(1));
             return trouble::page(visitor, Trouble::TooMany(wait), home());
         }
         _ => {}

@@ -141,8 +141,8 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
 /// The sentence on what goes on when the payer leaves the page.
 fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -> &'static str {
     match action {
-        _ if called_off => "wait-leave-ending",
         _ if scene.is_in_question() => "wait-leave-back",
+        _ if called_off => "wait-leave-ending",
         // Nothing is left to do here.
         None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
         Some(_) => "wait-leave-back",

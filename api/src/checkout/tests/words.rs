@@ -203,7 +203,7 @@ async fn a_failed_attempt_offers_the_same_method_and_another_one() {
 async fn the_words_of_the_waiting_page_depend_on_the_time_that_has_passed() {
     let minute = "usually takes less than a minute";
     let html = page("wait-auto").await;
-    assert!(html.contains(minute) && html.contains("data-changes=\"60\""));
+    assert!(html.contains(minute) && html.contains("data-changes=\"61\""));
     assert!(!html.contains("No message?") && !html.contains("Pay another way"));
     let html = page("wait-late").await;
     assert!(!html.contains(minute) && html.contains("longer than usual"));
