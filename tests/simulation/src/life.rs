@@ -14,7 +14,6 @@ use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
 use switchyard_engine::ids::{Ids, TransactionId};
-use switchyard_engine::money::Amount;
 use switchyard_engine::quota::LimitSettings;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::secret::Secret;
