@@ -51,9 +51,10 @@ impl Copied {
         for (done, log) in (1_u64..).zip(&self.logs) {
             fs::copy(log, &placed).map_err(MaintenanceError::file("copy", log))?;
             match frames::span(database)? {
-                // Older logs ended before the base was made.
+                // Older logs ended before the base was made. A log may begin before the store got its
+                // identity of now, and the base after it.
                 Some((first, last)) if last.sequence() >= end => {
-                    if first.store() != base.store || first.sequence() > end + 1 {
+                    if last.store() != base.store || first.sequence() > end + 1 {
                         return Err(missing(log, end, first.sequence()));
                     }
                     log::move_in(database).map_err(|error| MaintenanceError::Copy {

@@ -124,6 +124,24 @@ fn chance(seed: &Ids, below: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_in_which_the_store_got_a_new_identity_is_copied_and_restored() {
+    let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
+    let store = home.open();
+    fill(&store, 0, 20).await;
+    let killed = home.killed();
+    fs::remove_file(killed.mark()).unwrap();
+    let store = killed.open();
+    assert!(store.restored().await.unwrap().is_some(), "it has one");
+    let to = elsewhere.path().join("copy");
+    let copying = copier(&killed, &store, &to);
+    fill(&store, 20, 25).await;
+    copied(&store).await;
+    assert!(store.close().await);
+    copying.join().unwrap();
+    assert_eq!(rows_in(&to).await.unwrap(), 25);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_that_is_lost_at_any_time_loses_the_last_seconds_and_nothing_else() {
     let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
     let to = elsewhere.path().join("copy");
