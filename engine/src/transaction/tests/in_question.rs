@@ -329,4 +329,15 @@ fn the_attempt_whose_money_came_tells_of_a_transaction_without_a_success() {
     let case = world.tx.cases[0].id;
     world.apply(by_operator(Order::CloseCase(case))).unwrap();
     assert_eq!(telling(&world), first);
+    // A case that reports no money, or money that holds nothing, is of no attempt that was paid.
+    let mut case = world.tx.cases[0].clone();
+    case.reference = world.tx.attempt(last).unwrap().reference;
+    for reason in [
+        CaseReason::FoundAfterNotSent,
+        CaseReason::ContradictingSuccess,
+    ] {
+        let case = case.clone();
+        world.tx.cases.push(Case { reason, ..case });
+        assert_eq!(telling(&world), first, "{reason:?}");
+    }
 }
