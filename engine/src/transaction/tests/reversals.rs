@@ -111,3 +111,27 @@ fn a_success_by_hand_after_a_reversal_is_not_taken_back_until_the_next_one() {
     assert_eq!(world.tx.taken_back(), TakenBack::All);
     assert_eq!(world.tx.attention(), Some(CaseReason::SuccessContradicted));
 }
+
+#[test]
+fn a_reversal_of_another_attempt_says_nothing_about_this_one() {
+    let (mut world, [first, second]) = first_attempt_reversed();
+    for minor in [1_000, 1_200] {
+        world.wait(1);
+        world.answer_about(second, succeeded_with(minor)).unwrap();
+        // The reversal of the first attempt comes once more, after the money of the second.
+        world.answer_about(first, declined(false)).unwrap();
+    }
+    let second = world.tx.attempt(second).unwrap().reference;
+    let about = world
+        .tx
+        .cases
+        .iter()
+        .filter(|case| case.reference == second);
+    let amounts: Vec<_> = about.map(|case| (case.reason, case.amount)).collect();
+    assert_eq!(amounts, [(CaseReason::AmountDiffers, Some(amount(1_200)))]);
+    let reversals = reasons(&world);
+    let reversals = reversals
+        .iter()
+        .filter(|reason| **reason == CaseReason::SuccessContradicted);
+    assert_eq!(reversals.count(), 1);
+}
