@@ -19,9 +19,9 @@ pub struct Charge<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// After a success: what the provider captured. While an attempt is open: what it asks for. When
-    /// money was reported for an attempt without a success: what that attempt asked for. Otherwise
-    /// the transaction's own amount, since the next attempt may be in another currency.
+    /// After a success: the captured amount. While an attempt is open, or when money was reported
+    /// for one without a success: the amount of that attempt. Otherwise the transaction's own
+    /// amount, since the next attempt may be in another currency.
     pub fn of(tx: &'a Transaction) -> Self {
         let telling = tx.telling_attempt();
         let is_told = tx.state == State::Succeeded

@@ -131,7 +131,7 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
     })
 }
 
-/// What became of the attempt: a title and a text that says what is certain about money.
+/// Title of the page, and a text on the end of the attempt and on what is certain about money.
 fn heading(scene: &Scene, attempt: &Attempt) -> (String, String) {
     let is_given_up = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
     let (title, text) = if attempt.state == AttemptState::NotSent {

@@ -19,7 +19,7 @@ pub enum Standing {
     Disabled,
     /// Its gateway is not loaded.
     GatewayMissing,
-    /// It is live, and its gateway is a test gateway, which moves no money.
+    /// A live connection of a test gateway, which moves no money.
     TestGateway,
     /// Its gateway is in quarantine: an operator has to bring it back.
     InQuarantine,

@@ -51,8 +51,8 @@ impl Copied {
         for (done, log) in (1_u64..).zip(&self.logs) {
             fs::copy(log, &placed).map_err(MaintenanceError::file("copy", log))?;
             match frames::span(database)? {
-                // Older logs ended before the base was made. A log may begin before the store got its
-                // identity of now, and the base after it.
+                // Older logs ended before the base was made. A log may begin before the store got
+                // its present identity, and the base after it.
                 Some((first, last)) if last.sequence() >= end => {
                     if last.store() != base.store || first.sequence() > end + 1 {
                         return Err(missing(log, end, first.sequence()));

@@ -1,7 +1,7 @@
 //! The restore record: a row of the store that says that the store came from a backup.
 //!
-//! `switchyard store restore` writes it in the commit that gives the restored store its identity, so
-//! neither is found without the other. It stays until the next record replaces it. A server that
+//! `switchyard store restore` writes it in the commit that gives the restored store its identity,
+//! so neither is found without the other. It stays until the next record replaces it. A server that
 //! finds it serves a store that may lack transactions: providers may have moved money that this
 //! store does not know of. A store that is opened although it has lost commits, or may have, gets
 //! such a record and a new identity, too.

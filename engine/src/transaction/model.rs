@@ -284,8 +284,8 @@ impl Transaction {
         latest.find(|attempt| !attempt.was_never_made())
     }
 
-    /// The attempt that decides the transaction's outcome: the one that succeeded, else the one whose
-    /// reported money holds the transaction or came after its end, else the last.
+    /// The attempt that decides the transaction's outcome: the one that succeeded, else the one
+    /// whose reported money holds the transaction or came after its end, else the last.
     pub fn telling_attempt(&self) -> Option<&Attempt> {
         let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
         let done = self.attempts.iter().find(succeeded);

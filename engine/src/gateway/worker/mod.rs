@@ -195,7 +195,8 @@ impl Worker {
             Ok(Err(NotStarted::Failed(why))) => return Err(Gone(why)),
             Ok(Err(NotStarted::Refused(why))) => {
                 tracing::error!(
-                    gateway = %self.launch.name, reason = %why, "the worker of a gateway cannot start"
+                    gateway = %self.launch.name, reason = %why,
+                    "the worker of a gateway cannot start"
                 );
                 return Err(Gone(format!("its worker cannot start: {why}")));
             }

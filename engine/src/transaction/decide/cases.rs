@@ -85,8 +85,8 @@ impl Evidence {
     }
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
-    /// money that was reported after it; a closed one covers only a reversal with the same id, since
-    /// any other may be new.
+    /// money that was reported after it; a closed one covers only a reversal with the same id,
+    /// since any other may be new.
     fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
         self.reason != CaseReason::SuccessContradicted
             || (!is_superseded(tx, case)

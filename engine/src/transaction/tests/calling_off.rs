@@ -47,7 +47,7 @@ fn a_call_off_without_an_effect_is_repeated_with_the_scheduled_queries() {
         assert_eq!(call_offs(&world), call_offs_so_far + repeated);
         world.answer(pending()).unwrap();
     }
-    // Money that came meanwhile cannot be called back.
+    // Money that came in the meantime cannot be called back.
     world.answer(part(1_000)).unwrap();
     world.wait(24 * 3_600);
     assert_eq!(world.apply(Command::Wake), Ok(1));
