@@ -129,10 +129,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         .then(operations::metrics::start)
         .transpose()?;
     let store = open_store(&settings, start.loss)?;
-    let reasons = Reasons {
-        restored: store.restored().await?,
-        is_ordered: start.is_held || start.loss == Loss::Accept,
-    };
+    let reasons = reasons(&store, start).await?;
     let store = (store, reasons);
     let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
     let copy = look_after_store(&settings, &engine, contents)?;
@@ -212,6 +209,14 @@ fn warn_of_hold(engine: &Engine) {
         "HELD: no payout is sent and no payment attempt starts. Read `switchyard release --report`, \
          then run `switchyard release`"
     );
+}
+
+/// The reasons to hold the store: its restore, an accepted loss, an order.
+async fn reasons(store: &Store, start: Start) -> anyhow::Result<Reasons> {
+    Ok(Reasons {
+        restored: store.restored().await?,
+        is_ordered: start.is_held || start.loss == Loss::Accept,
+    })
 }
 
 async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
