@@ -64,8 +64,8 @@ pub(super) enum Found {
 impl Mark {
     /// Opens the mark of the store in `path` and compares it with the rows of `kv`. With an
     /// accepted loss a store that ends before its mark, or has the mark of another store, gets a
-    /// new one. A store that has lost commits, or may have, gets a restore record and a new identity: files of
-    /// the store before it do not fit the new mark.
+    /// new one. A store that has lost commits, or may have, gets a restore record and a new
+    /// identity: files of the store before it do not fit the new mark.
     pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
