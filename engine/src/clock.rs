@@ -4,6 +4,9 @@
 //! sleep included, which nobody can set: when NTP or a person sets the wall clock, no timer is lost or late, no retry is early and nothing
 //! expires. What others hold against a clock of their own, such as the time in a signature, is [`Clock::shown`], which follows.
 //!
+//! No stored time is in the future: when the wall clock is behind the last commit of a store, time
+//! continues from that commit, a tenth slower until the two agree ([`Clock::continue_from`]).
+//!
 //! This module and [`crate::ids`] are the only homes of `SystemTime::now` and of randomness; `clippy.toml` bans them elsewhere.
 //! That is what lets a whole engine run on virtual time.
 
@@ -172,6 +175,29 @@ impl Clock {
         }
     }
 
+    /// Seconds by which the machine's clock was set since this program started.
+    pub fn set_since_start(&self) -> i64 {
+        let unset = match &self.0 {
+            Source::Wall => Timestamp(unled(since_boot())),
+            Source::Manual(_) => self.now(),
+            #[cfg(feature = "simulation")]
+            Source::Simulated(_) => self.now(),
+        };
+        self.shown().as_seconds() - unset.as_seconds()
+    }
+
+    /// Makes the wall clock's time continue from `at`, the last commit of a store, if it is behind.
+    /// Returns by how much it was. A hold compares the times of transactions with its beginning: on
+    /// a machine whose clock is behind, open transactions would count as made after it.
+    pub fn continue_from(&self, at: Timestamp) -> Duration {
+        match &self.0 {
+            Source::Wall => lead(at),
+            Source::Manual(_) => Duration::ZERO,
+            #[cfg(feature = "simulation")]
+            Source::Simulated(_) => Duration::ZERO,
+        }
+    }
+
     /// Turns a manual clock forward and wakes whoever sleeps by it. The wall clock does not turn: a call on it does nothing.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(manual) = &self.0 {
@@ -185,12 +211,13 @@ impl Clock {
     /// Returns when this clock shows `at` or later.
     pub async fn sleep_until(&self, at: Timestamp) {
         match &self.0 {
-            Source::Wall => {
+            Source::Wall => loop {
                 let left = at.since(self.now());
-                if !left.is_zero() {
-                    tokio::time::sleep(left).await;
+                if left.is_zero() {
+                    return;
                 }
-            }
+                tokio::time::sleep(left).await;
+            },
             Source::Manual(manual) => loop {
                 let turned = manual.turned.notified();
                 tokio::pin!(turned);
@@ -218,12 +245,36 @@ impl Clock {
     }
 }
 
-/// What the wall clock showed when this was first asked, and all the time that has passed since.
+/// Time of the wall clock when it was first read, and the time that has passed since, with the rest
+/// of its lead.
 fn steady() -> Timestamp {
-    static BEGAN: OnceLock<i64> = OnceLock::new();
     let since = since_boot();
-    let began = BEGAN.get_or_init(|| machine().0 - since);
-    Timestamp(began + since)
+    Timestamp(unled(since) + lead_at(since))
+}
+
+fn unled(since: i64) -> i64 {
+    static BEGAN: OnceLock<i64> = OnceLock::new();
+    BEGAN.get_or_init(|| machine().0 - since) + since
+}
+
+/// When the lead is used up, in microseconds since the machine was started.
+static LED_UNTIL: AtomicI64 = AtomicI64::new(0);
+
+fn lead_at(since: i64) -> i64 {
+    (LED_UNTIL.load(Ordering::SeqCst) - since).max(0) / SLOWER_BY
+}
+
+/// Leads the steady clock so that it shows `at` now. Returns the lead that this took.
+fn lead(at: Timestamp) -> Duration {
+    let since = since_boot();
+    let behind = at.0.saturating_sub(unled(since));
+    if behind <= 0 {
+        return Duration::ZERO;
+    }
+    // Rounded up, so that the clock shows no earlier time.
+    let until = since.saturating_add((behind + 1).saturating_mul(SLOWER_BY));
+    LED_UNTIL.fetch_max(until, Ordering::SeqCst);
+    Duration::from_micros(behind.unsigned_abs())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one home of the wall clock")]
@@ -286,6 +337,8 @@ impl Clock {
     }
 }
 
+/// A clock that leads loses one in so many microseconds.
+const SLOWER_BY: i64 = 10;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What timestamps are counted in.
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -300,6 +353,26 @@ mod tests {
             Timestamp::from_micros(1_763_640_000_000_042).to_string(),
             "2025-11-20T12:00:00.000042Z"
         );
+    }
+
+    #[tokio::test]
+    async fn time_goes_on_from_a_later_commit_and_approaches_the_machines_clock() {
+        let clock = Clock::wall();
+        let commit = clock.now().plus(Duration::from_secs(30));
+        assert!(clock.continue_from(commit) > Duration::from_secs(29));
+        let began = clock.now();
+        assert!(began > commit);
+        assert!(
+            clock.shown() < commit,
+            "signatures go by the machine's clock"
+        );
+        let set_by = |clock: &Clock| clock.now().since(clock.shown());
+        let lead = set_by(&clock);
+        let later = clock.now().plus(Duration::from_millis(200));
+        clock.sleep_until(later).await;
+        assert!(clock.now() >= later);
+        assert!(set_by(&clock) < lead);
+        assert_eq!(clock.continue_from(began.minus(DAY)), Duration::ZERO);
     }
 
     #[test]

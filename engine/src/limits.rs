@@ -107,6 +107,9 @@ pub const GATEWAY_LANES: [usize; 3] = [8, 2, 2];
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
 /// Deaths of a version's workers within a minute that put it into quarantine.
 pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
+/// Pause before a payout is given again to a version whose worker died during one of its attempts.
+/// It is longer than the minute in which deaths lead to a quarantine.
+pub const PAYOUT_PAUSE_AFTER_A_DEATH: Duration = Duration::from_secs(90);
 /// CPU time that a worker may use while none of its steps is open, before it is ended.
 pub const GATEWAY_STRAY_CPU: Duration = Duration::from_secs(1);
 /// The part of a processor, one in so many, that does not count against it: a worker reads and

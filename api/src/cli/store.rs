@@ -59,10 +59,13 @@ pub struct Backup {
 /// Arguments of `switchyard store restore`.
 #[derive(Args)]
 pub struct Restore {
-    /// Folder of the backup
+    /// Folder of the backup, of the continuous copy or of one of its generations
     backup: PathBuf,
     #[command(flatten)]
     installation: Installation,
+    /// Restore a continuous copy that a running server writes; that server goes on
+    #[arg(long)]
+    from_running: bool,
 }
 
 impl Store {
@@ -133,6 +136,7 @@ impl Backup {
             "last_commit": format!("group {} of {}", made.sequence, made.sequence_at),
             "rows": made.rows.values().sum::<u64>(),
             "gateways": made.gateways.len(),
+            "gateways_left_out": made.gateways_left_out,
             "settings_file": text.is_some(),
             "master_key": false,
         });
@@ -142,6 +146,9 @@ impl Backup {
             "Verified. The master key is not in it: keep a copy of the key apart, a restored store \
              does not open without it.",
         );
+        if !made.gateways_left_out.is_empty() {
+            output.note("It lacks the gateways that are named above: put their files back.");
+        }
         Ok(())
     }
 }
@@ -157,6 +164,10 @@ impl Restore {
             gateways: &settings.gateway_copies(),
             settings: &beside,
         };
+        let _unused = match self.from_running {
+            true => None,
+            false => Some(store::lock_copy(&self.backup)?),
+        };
         let mut line = ProgressLine::default();
         let done = store::restore(&self.backup, target, &mut |now| line.show(now));
         line.clear();
@@ -165,7 +176,7 @@ impl Restore {
         let lost = match done.lost {
             Some(lost) if lost.at == done.backup_at => "nothing is lost".to_owned(),
             Some(lost) => format!("group {} of {}", lost.sequence, lost.at),
-            None => "not known: there is no mark of the store before it".to_owned(),
+            None => "not known: no mark of this store, or only an older one, was here".to_owned(),
         };
         let answer = json!({
             "store": settings.store_path().display().to_string(),
@@ -426,6 +437,7 @@ mod tests {
         let restore = Restore {
             backup: root.join("backup"),
             installation: installation(root),
+            from_running: false,
         };
         let open_to_all = restore.run(true).unwrap_err().to_string();
         assert!(open_to_all.contains("chmod 700"), "{open_to_all}");
@@ -445,6 +457,54 @@ mod tests {
         fs::write(&database, damaged).unwrap();
         let failed = check.run(false).unwrap_err().to_string();
         assert!(failed.contains("is damaged: restore a backup"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn a_backup_without_its_gateways_is_refused_before_anything_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let data = root.join("data");
+        fs::create_dir_all(data.join("gateways")).unwrap();
+        fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+        MasterKey::create_file(&data.join("master.key"), &Ids::system()).unwrap();
+        let file = format!("[data]\ndir = '{}'\n", data.display());
+        fs::write(root.join("switchyard.toml"), file).unwrap();
+        let hash = "7ea4d08acc8c3cdc7df003a4c8ab94fb647bc00f83c57d4e9f1dd35bdfdba9ad";
+        let gateway = data.join(format!("gateways/{hash}.so"));
+        fs::write(&gateway, "a gateway").unwrap();
+        let settings = installation(root).settings().unwrap();
+        let store = store::Store::open(&store_settings(&settings)).unwrap();
+        let mut batch = store::Batch::new();
+        batch.put(Table::Event, "a", "1");
+        store.commit(batch).await.unwrap();
+        assert!(store.close().await);
+        let backup = Backup {
+            folder: root.join("backup"),
+            installation: installation(root),
+            speed: 0,
+        };
+        backup.run(true).unwrap();
+        for lost in ["store", "gateways"] {
+            fs::remove_dir_all(data.join(lost)).unwrap();
+        }
+        let kept = root.join("kept");
+        fs::rename(root.join("backup/gateways"), &kept).unwrap();
+        let restore = Restore {
+            backup: root.join("backup"),
+            installation: installation(root),
+            from_running: false,
+        };
+        let refused = restore.run(true).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("gateways/{hash}.so")),
+            "{refused}"
+        );
+        for path in ["store", "gateways", "switchyard.restored.toml"] {
+            assert!(!data.join(path).exists(), "{path}");
+        }
+        fs::rename(&kept, root.join("backup/gateways")).unwrap();
+        restore.run(true).unwrap();
+        assert!(gateway.exists());
     }
 
     #[test]

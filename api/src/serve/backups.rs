@@ -1,9 +1,10 @@
 //! Scheduled backups of the store: `store.backup_to`, `backup_every` and `backup_keep`.
 //!
-//! Backups are folders named by their time, in one folder. The newest one tells when the next is
-//! due, so a restart neither skips nor repeats one. Older ones are removed only after a new one is
-//! whole.
+//! Backups are folders named by their time, in one folder, which several installations may share:
+//! only backups of this store count. The newest one tells when the next is due, so a restart
+//! neither skips nor repeats one. Older ones are removed only after a new one is whole.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::store::{self, BackupSource, Manifest, StoreSettings, Views};
+use switchyard_engine::store::{
+    self, BackupSource, Identity, Manifest, Store, StoreSettings, Views,
+};
 
 use crate::config::{self, Settings};
 use crate::serve::{quiet, store_settings};
@@ -23,7 +26,18 @@ pub struct Schedule {
     every: Duration,
     /// Backups that are kept.
     keep: usize,
+    /// Identity of the store.
+    store: Option<Identity>,
     contents: BackupContents,
+}
+
+/// Whole backups of this store.
+#[derive(Default)]
+struct Backups {
+    /// By their time, the oldest first.
+    past: Vec<(Timestamp, PathBuf)>,
+    /// Backups whose name is a future time. They do not count.
+    future: Vec<PathBuf>,
 }
 
 /// The parts of the installation that a backup holds.
@@ -68,8 +82,9 @@ pub async fn run(schedule: Option<Schedule>) {
 
 impl Schedule {
     /// The schedule of the settings, `None` without `store.backup_to`.
-    pub fn of(settings: &Settings, contents: BackupContents) -> Option<Self> {
+    pub fn of(settings: &Settings, contents: BackupContents, store: &Store) -> Option<Self> {
         Some(Self {
+            store: store.identity(),
             to: settings.store.backup_to.clone()?,
             every: settings.store.backup_every.0,
             keep: settings.store.backup_keep as usize,
@@ -79,14 +94,21 @@ impl Schedule {
 
     /// Makes backups until the server ends.
     async fn run(self, clock: Clock) {
+        let mut ignored = BTreeSet::new();
         loop {
-            let newest = match self.backups() {
-                Ok(backups) => backups.last().map(|(at, _)| *at),
-                Err(error) => {
-                    tracing::warn!(%error, folder = %self.to.display(), "failed to list backups");
-                    None
+            let found = self.backups(clock.now()).unwrap_or_else(|error| {
+                tracing::warn!(%error, folder = %self.to.display(), "failed to list backups");
+                Backups::default()
+            });
+            for path in found.future {
+                if ignored.insert(path.clone()) {
+                    tracing::warn!(
+                        backup = %path.display(),
+                        "ignored a backup that is named by a time that is still to come"
+                    );
                 }
-            };
+            }
+            let newest = found.past.last().map(|(at, _)| *at);
             if let Some(newest) = newest {
                 metrics::gauge!("switchyard_store_last_backup_timestamp_seconds")
                     .set(newest.as_seconds() as f64);
@@ -114,7 +136,7 @@ impl Schedule {
             folder = %self.to.display(),
             "store backed up"
         );
-        self.remove_old()
+        self.remove_old(now)
     }
 
     fn make(&self, now: Timestamp) -> anyhow::Result<Manifest> {
@@ -123,19 +145,24 @@ impl Schedule {
             .back_up(&self.to.join(name_of(now)), Views::Added)
     }
 
-    /// Removes the drafts of backups that a process began and did not end.
+    /// Removes the drafts of backups of this store that a process began and did not end.
     fn remove_drafts(&self) -> io::Result<()> {
         for path in folders(&self.to)? {
             let is_draft = path.extension().is_some_and(|extension| extension == DRAFT);
-            if is_draft && time_of(&path.with_extension("")).is_some() {
-                fs::remove_dir_all(path)?;
+            if is_draft
+                && time_of(&path.with_extension("")).is_some()
+                && let Some(store) = self.store
+                && let Err(error) = store::remove_abandoned_draft(&path, store)
+            {
+                let error = format!("{:#}", anyhow::Error::from(error));
+                tracing::warn!(error, "failed to remove the draft of a backup");
             }
         }
         Ok(())
     }
 
-    fn remove_old(&self) -> anyhow::Result<()> {
-        let backups = self.backups()?;
+    fn remove_old(&self, now: Timestamp) -> anyhow::Result<()> {
+        let backups = self.backups(now)?.past;
         let old = backups.len().saturating_sub(self.keep);
         for (_, path) in &backups[..old] {
             // Under its own name it would be a backup that is not whole.
@@ -146,14 +173,20 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whole backups by their time, the oldest first.
-    fn backups(&self) -> io::Result<Vec<(Timestamp, PathBuf)>> {
-        let folders = folders(&self.to)?.into_iter();
-        let mut backups: Vec<_> = folders
-            .filter_map(|path| Some((time_of(&path)?, path)))
-            .filter(|(_, path)| Manifest::read(path).is_ok())
-            .collect();
-        backups.sort();
+    fn backups(&self, now: Timestamp) -> io::Result<Backups> {
+        let is_of_store = |path: &Path| {
+            Manifest::read(path).is_ok_and(|manifest| Some(manifest.store) == self.store)
+        };
+        let latest = now.plus(self.every);
+        let mut backups = Backups::default();
+        for path in folders(&self.to)? {
+            match time_of(&path) {
+                Some(at) if is_of_store(&path) && at > latest => backups.future.push(path),
+                Some(at) if is_of_store(&path) => backups.past.push((at, path)),
+                _ => {}
+            }
+        }
+        backups.past.sort();
         Ok(backups)
     }
 }
@@ -190,7 +223,7 @@ const BYTES_PER_SECOND: u64 = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::store::{Backend, Batch, Store, Table};
+    use switchyard_engine::store::{Backend, Batch, Table};
 
     use super::*;
 
@@ -218,6 +251,7 @@ mod tests {
                 to: folder.path().join("backups"),
                 every: HOUR,
                 keep: 2,
+                store: store.identity(),
                 contents: BackupContents {
                     store: settings,
                     gateways: folder.path().join("gateways"),
@@ -306,6 +340,72 @@ mod tests {
         fs::write(installation.folder.path().join("switchyard.toml"), "").unwrap();
         clock.advance(RETRY);
         installation.wait_for(&["2026-11-25T12-10-00Z"]).await;
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn installations_that_share_a_folder_leave_the_backups_and_drafts_of_each_other_alone() {
+        let [first, mut second] = [Installation::new().await, Installation::new().await];
+        second.schedule.to = first.schedule.to.clone();
+        second.schedule.keep = 1;
+        let clock = Clock::manual(noon());
+        let run = |schedule: &Schedule| tokio::spawn(schedule.clone().run(clock.clone()));
+        let running = run(&first.schedule);
+        let mut names = vec!["2026-11-25T12-00-00Z"];
+        first.wait_for(&names).await;
+        running.abort();
+        // A backup of the first store that is being removed.
+        let of_first = first.schedule.to.join(names[0]);
+        let removed = first.schedule.to.join("2026-11-25T11-00-00Z.draft");
+        fs::create_dir(&removed).unwrap();
+        fs::copy(of_first.join("backup.json"), removed.join("backup.json")).unwrap();
+        names.insert(0, "2026-11-25T11-00-00Z.draft");
+
+        // The second store has no backup of its own, so it makes one at once.
+        clock.advance(Duration::from_secs(60));
+        let running = run(&second.schedule);
+        names.push("2026-11-25T12-01-00Z");
+        second.wait_for(&names).await;
+        clock.advance(HOUR);
+        names[2] = "2026-11-25T13-01-00Z";
+        second.wait_for(&names).await;
+        running.abort();
+        // It is due, and removes its own draft.
+        clock.advance(Duration::from_secs(60));
+        let running = run(&first.schedule);
+        for _ in 0..3_000 {
+            if !removed.exists() && folders(&first.schedule.to).unwrap().len() == 3 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(!removed.exists());
+        assert!(of_first.exists() && first.schedule.to.join(names[2]).exists());
+        running.abort();
+    }
+
+    #[tokio::test]
+    async fn a_backup_that_is_named_in_the_future_stops_no_backup() {
+        let installation = Installation::new().await;
+        let clock = Clock::manual(noon());
+        let running = tokio::spawn(installation.schedule.clone().run(clock.clone()));
+        installation.wait_for(&["2026-11-25T12-00-00Z"]).await;
+        running.abort();
+        let to = &installation.schedule.to;
+        let future = "2036-01-01T00-00-00Z";
+        fs::rename(to.join("2026-11-25T12-00-00Z"), to.join(future)).unwrap();
+        let running = tokio::spawn(installation.schedule.clone().run(clock.clone()));
+        let wanted = ["2026-11-25T12-00-00Z", future];
+        installation.wait_for(&wanted).await;
+        for hour in ["13", "14"] {
+            clock.advance(HOUR);
+            let newest = format!("2026-11-25T{hour}-00-00Z");
+            let before = match hour {
+                "13" => "2026-11-25T12-00-00Z",
+                _ => "2026-11-25T13-00-00Z",
+            };
+            installation.wait_for(&[before, &newest, future]).await;
+        }
         running.abort();
     }
 

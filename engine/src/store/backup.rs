@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
 use super::check::{CheckReport, check_copy};
-use super::error::MaintenanceError;
+use super::draft::Draft;
+use super::error::{MaintenanceError, chain};
 use super::kv::sqlite;
-use super::mark::{MarkPlace, Point};
-use super::place::{Place, rename_durably, replace_durably, sync_all_below};
+use super::mark::{Found, MarkPlace, Point};
+use super::place::{Place, replace_durably, sync_all_below};
 use super::progress::Report;
 use super::throttle::Throttle;
 use super::{Backend, StoreSettings};
@@ -48,6 +49,10 @@ pub struct Manifest {
     pub rows: BTreeMap<String, u64>,
     /// SHA-256 of each gateway in it.
     pub gateways: Vec<String>,
+    /// Files of gateways that could not be read, or have not the content of their name, and are
+    /// missing in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways_left_out: Vec<String>,
 }
 
 /// The parts of an installation that a backup holds.
@@ -70,7 +75,9 @@ pub enum Views {
     AsStored,
 }
 
-/// Makes a backup in the new folder `to`. It reads at most `bytes_per_second`; 0: no limit.
+/// Makes a backup in the new folder `to`. It reads at most `bytes_per_second`; 0: no limit. A
+/// gateway that cannot be read is left out: the store is more urgent than a file that its source
+/// has.
 ///
 /// # Errors
 /// When the store is damaged or behind its mark, or a file cannot be read or written. Then there is
@@ -89,36 +96,51 @@ pub fn backup(
             path: to.to_owned(),
         });
     }
-    let draft = Draft::make(to)?;
+    if is_inside(to, &source.store.path) {
+        return Err(MaintenanceError::Inside {
+            path: to.to_owned(),
+            store: source.store.path.clone(),
+        });
+    }
     let reached = MarkPlace::of(&source.store.path);
-    let mark = reached.read();
-    let mark = mark.map_err(MaintenanceError::file(
-        "read the mark of",
-        &source.store.path,
-    ))?;
+    let mark = reached.read()?;
+    let identity = match &mark {
+        Found::Point(point) => Some(point.store()),
+        Found::Damaged | Found::Nothing => None,
+    };
+    let draft = Draft::make(to, identity)?;
     copy_store(
         (source.store, source.views),
         &draft.0.join(STORE),
         &mut Throttle::new(bytes_per_second),
         report,
     )?;
-    let gateways = add_gateways(source.gateways, &draft.0.join(GATEWAYS))?;
+    let mut left_out = Vec::new();
+    let added = add_gateways(source.gateways, &draft.0.join(GATEWAYS), &mut |error| {
+        let reason = chain(&error);
+        tracing::warn!(reason, "a gateway was left out of a backup");
+        metrics::counter!("switchyard_store_gateways_left_out_total").increment(1);
+        left_out.push(reason);
+        Ok(())
+    });
+    let gateways = added?;
     if let Some(settings) = source.settings {
         let path = draft.0.join(SETTINGS);
         fs::write(&path, settings).map_err(MaintenanceError::file("write", &path))?;
     }
     let folder = draft.0.join(STORE).join(source.store.backend.name());
     let (checked, end) = check_copy(source.store, &folder, report);
-    must_be_sound("the store", &checked)?;
+    must_be_sound("the copy", &checked)?;
     reached.compare(end, &mark)?;
     let Some(end) = end else {
         return Err(MaintenanceError::NothingStored);
     };
-    let manifest = Manifest::of(source.store.backend, end, &checked, gateways);
+    let mut manifest = Manifest::of(source.store.backend, end, &checked, gateways);
+    manifest.gateways_left_out = left_out;
     manifest
         .write(&draft.0.join(MANIFEST))
         .and_then(|()| sync_all_below(&draft.0))
-        .and_then(|()| rename_durably(&draft.0, to))
+        .and_then(|()| draft.place(to))
         .map_err(MaintenanceError::file("write", to))?;
     Ok(manifest)
 }
@@ -153,29 +175,52 @@ fn copy_store(
     }
 }
 
-/// Adds the gateways of one folder to another. Returns the SHA-256 of each.
-pub(super) fn add_gateways(from: &Path, to: &Path) -> Result<Vec<String>, MaintenanceError> {
+/// Adds the gateways of one folder to another. Returns the SHA-256 of each. A file that cannot be
+/// read, or has not the content of its name, is left out if `unreadable` returns no error.
+pub(super) fn add_gateways(
+    from: &Path,
+    to: &Path,
+    unreadable: &mut dyn FnMut(MaintenanceError) -> Result<(), MaintenanceError>,
+) -> Result<Vec<String>, MaintenanceError> {
+    let mut hashes = Vec::new();
     let entries = match fs::read_dir(from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(MaintenanceError::file("read", from))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(hashes),
+        Err(error) => {
+            unreadable(MaintenanceError::file("read", from)(error))?;
+            return Ok(hashes);
+        }
+        Ok(entries) => entries,
     };
     make_folder(to)?;
-    let mut hashes = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(MaintenanceError::file("read", from))?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                unreadable(MaintenanceError::file("read", from)(error))?;
+                break;
+            }
+        };
         let (path, name) = (entry.path(), entry.file_name());
         // Only whole copies of gateways have such a name; nothing else is taken along.
         let hash = name.to_str().and_then(|name| name.strip_suffix(".so"));
         let Some(hash) = hash.filter(|hash| hash.len() == 64) else {
             continue;
         };
-        let bytes = fs::read(&path).map_err(MaintenanceError::file("read", &path))?;
-        if sha256(&bytes) != hash {
-            return Err(MaintenanceError::Damaged {
+        let read = fs::read(&path).map_err(MaintenanceError::file("read", &path));
+        let verified = read.and_then(|bytes| match sha256(&bytes) == hash {
+            true => Ok(bytes),
+            false => Err(MaintenanceError::Damaged {
                 what: path.display().to_string(),
                 faults: "its SHA-256 is not its name".to_owned(),
-            });
-        }
+            }),
+        });
+        let bytes = match verified {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                unreadable(error)?;
+                continue;
+            }
+        };
         let kept = to.join(&name);
         let is_there = fs::read(&kept).is_ok_and(|kept| kept == bytes);
         if !is_there {
@@ -214,6 +259,30 @@ pub(super) fn make_folder(path: &Path) -> Result<(), MaintenanceError> {
         .map_err(MaintenanceError::file("make", path))
 }
 
+/// Whether a path is a folder or lies in it. Symbolic links are resolved.
+pub fn is_inside(path: &Path, folder: &Path) -> bool {
+    resolved(path).starts_with(resolved(folder))
+}
+
+/// A path without symbolic links, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|above| {
+        let real = fs::canonicalize(above).ok()?;
+        Some((real, path.strip_prefix(above).ok()?))
+    });
+    let Some((mut real, rest)) = existing else {
+        return path;
+    };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => drop(real.pop()),
+            part => real.push(part),
+        }
+    }
+    real
+}
+
 pub(super) fn must_be_sound(what: &str, report: &CheckReport) -> Result<(), MaintenanceError> {
     if report.is_sound() {
         return Ok(());
@@ -232,30 +301,6 @@ pub(super) fn must_be_sound(what: &str, report: &CheckReport) -> Result<(), Main
     })
 }
 
-/// A folder that is written under another name, and removed unless it was renamed.
-pub(super) struct Draft(pub PathBuf);
-
-impl Draft {
-    /// Makes the draft of the folder `path`, in place of one that a process left that was killed.
-    pub(super) fn make(path: &Path) -> Result<Self, MaintenanceError> {
-        let draft = path.with_added_extension("draft");
-        match fs::remove_dir_all(&draft) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(MaintenanceError::file("remove", &draft)(error));
-            }
-            _ => {}
-        }
-        make_folder(&draft)?;
-        Ok(Self(draft))
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // it is gone when it was renamed
-    }
-}
-
 impl Manifest {
     fn of(backend: Backend, end: Point, checked: &CheckReport, gateways: Vec<String>) -> Self {
         let now = Clock::wall().now();
@@ -270,6 +315,7 @@ impl Manifest {
             taken_at: now,
             rows: rows_of(checked),
             gateways,
+            gateways_left_out: Vec::new(),
         }
     }
 
@@ -318,7 +364,7 @@ fn sha256(bytes: &[u8]) -> String {
 pub(super) const STORE: &str = "store";
 pub(super) const GATEWAYS: &str = "gateways";
 pub(super) const SETTINGS: &str = "switchyard.toml";
-const MANIFEST: &str = "backup.json";
+pub(super) const MANIFEST: &str = "backup.json";
 const FORMAT: u32 = 1;
 /// Faults that an error lists.
 const MAX_FAULTS: usize = 5;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::error::MaintenanceError;
+use super::error::{MaintenanceError, OpenError};
 use super::kv::sqlite::check::Access;
 use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
 use super::mark::{MarkPlace, Point, SEQUENCE_KEY};
@@ -68,7 +68,7 @@ pub fn check(
     let mut findings = Findings::new(report);
     // Read before the rows: a running store only gets ahead of it.
     let mark = MarkPlace::of(path);
-    let reached = mark.read().map_err(MaintenanceError::file("read", path))?;
+    let reached = mark.read()?;
     match settings.backend {
         Backend::Memory => return Err(MaintenanceError::NothingStored),
         Backend::Sled if is_running => {
@@ -76,10 +76,12 @@ pub fn check(
         }
         Backend::Sled => findings.sled(&path.join(settings.backend.name()), settings.cache_bytes),
         Backend::Sqlite => {
-            if let Some(place) = place
-                && let Err(refused) = settings.backend.verify_log(&place)
-            {
-                findings.fault(refused.to_string());
+            if let Some(place) = place {
+                match settings.backend.verify_log(&place) {
+                    Err(refused @ OpenError::Unreadable { .. }) => return Err(refused.into()),
+                    Err(refused) => findings.fault(refused.to_string()),
+                    Ok(()) => {}
+                }
             }
             let access = match is_running {
                 true => Access::Running,

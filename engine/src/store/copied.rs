@@ -1,16 +1,23 @@
 //! Restores from the folder of a continuous copy: a backup, and the logs that continue it.
 //!
 //! The last log may end with a commit that was cut off while it was shipped; it is left out. Any
-//! other damage and any missing commit is refused.
+//! other damage and any missing commit is refused, except a last log that is gone as a whole: there
+//! may have been none.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use ulid::Ulid;
 
 use super::backup::Manifest;
-use super::error::MaintenanceError;
+use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::{frames, log};
+use super::mark::Point;
 use super::progress::{Progress, Report};
 
 /// The newest state in the folder of a continuous copy.
@@ -18,25 +25,51 @@ pub(super) struct Copied {
     pub base: PathBuf,
     /// The logs since the base, the oldest first.
     logs: Vec<PathBuf>,
+    /// The log that was there when the base was begun.
+    needed: Option<PathBuf>,
 }
 
 impl Copied {
-    /// `None`: the folder holds no continuous copy with a whole base.
+    /// `None`: the folder holds no continuous copy. It may also be one generation of a copy. The
+    /// newest generation with a base is taken, and refused if that base cannot be read: an older
+    /// one lacks commits, and only an operator can choose it.
     pub(super) fn find(folder: &Path) -> Result<Option<Self>, MaintenanceError> {
         let read = MaintenanceError::file("read", folder);
-        for generation in numbered(folder, GENERATION).map_err(&read)?.values().rev() {
-            let bases = numbered(generation, BASE).map_err(&read)?;
-            let logs = numbered(generation, LOG).map_err(&read)?;
-            let mut whole = bases.into_iter().rev();
-            if let Some((number, base)) = whole.find(|(_, base)| Manifest::read(base).is_ok()) {
-                let logs = logs.into_iter().filter(|(log, _)| *log >= number);
-                return Ok(Some(Self {
-                    base,
-                    logs: logs.map(|(_, log)| log).collect(),
-                }));
-            }
+        let generations = numbered(folder, GENERATION).map_err(read)?;
+        let is_copy = !generations.is_empty();
+        let mut candidates: Vec<_> = generations.into_values().rev().collect();
+        if !is_copy {
+            candidates.push(folder.to_owned());
         }
-        Ok(None)
+        for generation in &candidates {
+            let read = MaintenanceError::file("read", generation);
+            let bases = numbered(generation, BASE).map_err(&read)?;
+            let Some((number, base)) = bases.into_iter().next_back() else {
+                continue; // its first base was never whole
+            };
+            Manifest::read(&base).map_err(|error| match error {
+                MaintenanceError::NotABackup { path, reason } if candidates.len() > 1 => {
+                    let reason = format!("{reason}. {OLDER_LACKS}");
+                    MaintenanceError::NotABackup { path, reason }
+                }
+                error => error,
+            })?;
+            let logs = numbered(generation, LOG).map_err(&read)?;
+            let logs = logs.into_iter().filter(|(log, _)| *log >= number);
+            return Ok(Some(Self {
+                base,
+                logs: logs.map(|(_, log)| log).collect(),
+                // The first log begins with the first commit, which may not have been made.
+                needed: (number > 1).then(|| generation.join(name_of(LOG, number))),
+            }));
+        }
+        match is_copy {
+            true => Err(MaintenanceError::NotABackup {
+                path: folder.to_owned(),
+                reason: "no generation of this continuous copy has a whole base".to_owned(),
+            }),
+            false => Ok(None),
+        }
     }
 
     /// Adds the commits of the logs to a copy of the base. Returns the number of the last group.
@@ -48,21 +81,35 @@ impl Copied {
     ) -> Result<u64, MaintenanceError> {
         let mut end = base.sequence;
         let placed = frames::log_of(database);
+        let needed = self.needed.as_ref();
+        if let Some(needed) = needed.filter(|needed| !self.logs.contains(needed)) {
+            return Err(damaged(needed, HAS_NO_COMMIT));
+        }
         for (done, log) in (1_u64..).zip(&self.logs) {
-            fs::copy(log, &placed).map_err(MaintenanceError::file("copy", log))?;
-            match frames::span(database)? {
-                // Older logs ended before the base was made. A log may begin before the store got
-                // its present identity, and the base after it.
-                Some((first, last)) if last.sequence() >= end => {
-                    if last.store() != base.store || first.sequence() > end + 1 {
-                        return Err(missing(log, end, first.sequence()));
-                    }
+            match span(log)? {
+                None if needed == Some(log) => return Err(damaged(log, HAS_NO_COMMIT)),
+                // The last one was begun and not continued.
+                None => {}
+                Some((_, last)) if last.store() != base.store => {
+                    return Err(damaged(log, "it belongs to another store than the base"));
+                }
+                // Ended before the base was made.
+                Some((_, last)) if last.sequence() < end => {}
+                // May begin before the store got its present identity, and the base after it.
+                Some((first, _)) if first.sequence() > end + 1 => {
+                    let begins = first.sequence();
+                    let fault = format!(
+                        "it begins with commit group {begins} and does not continue group {end}"
+                    );
+                    return Err(damaged(log, &fault));
+                }
+                Some((_, last)) => {
+                    fs::copy(log, &placed).map_err(MaintenanceError::file("copy", log))?;
                     log::move_in(database).map_err(|error| MaintenanceError::Copy {
                         reason: error.to_string(),
                     })?;
                     end = last.sequence();
                 }
-                _ => fs::remove_file(&placed).map_err(MaintenanceError::file("remove", &placed))?,
             }
             report(Progress {
                 stage: "logs",
@@ -74,13 +121,180 @@ impl Copied {
     }
 }
 
-fn missing(log: &Path, end: u64, begins: u64) -> MaintenanceError {
+/// End of a continuous copy.
+#[derive(Default)]
+pub(super) struct CopyEnd {
+    /// The last commit group of the store that any generation holds.
+    pub end: Option<Point>,
+    /// Whether a generation that cannot be read may hold later ones.
+    pub is_unknown: bool,
+}
+
+/// The commits that a generation holds.
+#[derive(Default)]
+pub(super) struct GenerationEnd {
+    /// The last commit group of each store, also around damage.
+    ends: Vec<Point>,
+    /// The part of it that cannot be read.
+    pub fault: Option<MaintenanceError>,
+    /// Whether there may be later ones in that part.
+    may_hold_more: bool,
+}
+
+/// The end of a store in its continuous copy. A copy that is not there, or cannot be read in time,
+/// tells nothing; the log says why.
+pub(super) fn end_in_time(copy: &Path, store: Ulid) -> CopyEnd {
+    let (sender, answer) = channel();
+    let folder = copy.to_owned();
+    let reader = thread::Builder::new().name("store copy end".to_owned());
+    let reading = reader.spawn(move || sender.send(end_of(&folder, store)));
+    let error = match reading.map(|_| answer.recv_timeout(LONGEST_READ)) {
+        Ok(Ok(Ok(end))) => return end,
+        Ok(Ok(Err(error))) => chain(&error),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    tracing::warn!(
+        error,
+        folder = %copy.display(),
+        "the store is not compared with its continuous copy, which cannot be read"
+    );
+    CopyEnd::default()
+}
+
+fn end_of(copy: &Path, store: Ulid) -> Result<CopyEnd, MaintenanceError> {
+    let read = MaintenanceError::file("read", copy);
+    let mut copied = CopyEnd::default();
+    for generation in numbered(copy, GENERATION).map_err(read)?.values() {
+        let found = GenerationEnd::of(generation);
+        if let Some(fault) = &found.fault {
+            let error = chain(fault);
+            tracing::warn!(error, "a generation of the continuous copy cannot be read");
+        }
+        // An unreadable generation is marked at the start that it held: it holds no later one.
+        let is_of_store = match found.ends.is_empty() {
+            true => !generation.is_file() && !generation.join(KEPT).exists(),
+            false => found.ends.iter().any(|end| end.store() == store),
+        };
+        copied.is_unknown |= found.may_hold_more && is_of_store;
+        // A store that gets a new identity keeps all older generations. So this one was made after
+        // the state that is opened now: an older store was put in its place.
+        if found.newest().is_some_and(|end| end.store() != store) && !is_kept(generation) {
+            tracing::warn!(
+                generation = %generation.display(),
+                "a generation of the continuous copy ends with a later identity of the store"
+            );
+            copied.is_unknown = true;
+        }
+        let ends = found.ends.into_iter().filter(|end| end.store() == store);
+        copied.end = copied
+            .end
+            .into_iter()
+            .chain(ends)
+            .max_by_key(Point::sequence);
+    }
+    Ok(copied)
+}
+
+impl GenerationEnd {
+    pub(super) fn of(generation: &Path) -> Self {
+        let mut found = Self {
+            may_hold_more: true,
+            ..Self::default()
+        };
+        if let Err(fault) = found.read(generation) {
+            found.fault = Some(fault);
+        }
+        found.may_hold_more &= found.fault.is_some();
+        found
+    }
+
+    /// The last commit group of any store.
+    pub(super) fn newest(&self) -> Option<Point> {
+        self.ends.iter().copied().max_by_key(Point::sequence)
+    }
+
+    fn read(&mut self, generation: &Path) -> Result<(), MaintenanceError> {
+        let read = MaintenanceError::file("read", generation);
+        let bases = numbered(generation, BASE).map_err(&read)?;
+        let mut fault = None;
+        for base in bases.values().rev() {
+            match Manifest::read(base) {
+                Ok(base) => {
+                    let end = Point::new(base.store, base.sequence, base.sequence_at);
+                    self.ends.push(end);
+                    break;
+                }
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        let newest = bases.keys().next_back();
+        let logs = numbered(generation, LOG).map_err(&read)?;
+        for (number, log) in logs.iter().rev() {
+            let ends = frames::ends(log).map_err(MaintenanceError::file("read", log))?;
+            if !ends.is_empty() {
+                // The log continues the base, whatever the base holds.
+                self.may_hold_more = newest.is_some_and(|base| number < base);
+                self.ends.extend(ends);
+                break;
+            }
+        }
+        match fault {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a generation must not be removed, or may have to be kept.
+pub(super) fn is_kept(generation: &Path) -> bool {
+    generation.join(KEPT).try_exists().unwrap_or(true)
+}
+
+/// The right to read a continuous copy that no server writes.
+pub struct CopyLock {
+    _file: Option<File>,
+}
+
+/// Locks the continuous copy in a folder, or the one of which the folder is a generation. Any other
+/// folder needs no lock.
+///
+/// # Errors
+/// When a running server writes the copy, or its lock cannot be opened.
+pub fn lock_copy(folder: &Path) -> Result<CopyLock, MaintenanceError> {
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let name = real.file_name().and_then(|name| name.to_str());
+    let is_generation = name.is_some_and(|name| name.starts_with(GENERATION));
+    let copy = match real.parent() {
+        Some(parent) if is_generation => parent,
+        _ => real.as_path(),
+    };
+    let path = copy.join(LOCK);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        file => Some(file.map_err(MaintenanceError::file("open", &path))?),
+    };
+    // Shared: the file is open for reading only, and a network file system refuses it another lock.
+    let taken = file.as_ref().map(File::try_lock_shared);
+    if let Some(Err(TryLockError::WouldBlock)) = taken {
+        let path = copy.to_owned();
+        return Err(MaintenanceError::CopyInUse { path });
+    }
+    Ok(CopyLock { _file: file })
+}
+
+/// First and last commit group of a shipped log.
+fn span(log: &Path) -> Result<Option<(Point, Point)>, MaintenanceError> {
+    frames::span(log).map_err(|error| match error {
+        OpenError::DamagedLog { log, fault } => damaged(&log, &fault),
+        error => error.into(),
+    })
+}
+
+fn damaged(log: &Path, fault: &str) -> MaintenanceError {
     MaintenanceError::Damaged {
-        what: "the continuous copy".to_owned(),
-        faults: format!(
-            "{} begins with commit group {begins} and does not continue group {end} of this store",
-            log.display()
-        ),
+        what: format!("the continuous copy in {}", log.display()),
+        faults: fault.to_owned(),
     }
 }
 
@@ -109,3 +323,12 @@ pub(super) fn name_of(prefix: &str, number: u64) -> String {
 pub(super) const GENERATION: &str = "generation-";
 pub(super) const BASE: &str = "base-";
 pub(super) const LOG: &str = "log-";
+/// The file whose lock the server holds that writes the copy.
+pub(super) const LOCK: &str = "lock";
+/// A generation with this file is never removed: see `copier`.
+pub(super) const KEPT: &str = "kept";
+const OLDER_LACKS: &str = "An older generation lacks later commits: to restore it all the same, \
+    name its folder";
+const HAS_NO_COMMIT: &str = "it has no commit, and there were some when the base was begun";
+/// Longest time that a start waits for the folder of the copy.
+const LONGEST_READ: Duration = Duration::from_secs(20);

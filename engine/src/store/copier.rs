@@ -7,24 +7,39 @@
 //! logs are larger than the database, or after a day. Older files are removed only when a newer
 //! base is whole. `copied` restores.
 //!
+//! A generation that holds commits which the store did not have when it was opened may be the only
+//! place that has them: the store was restored, its loss was accepted, or its files were replaced
+//! by older ones. So each generation that another process made is read before a new one begins. One
+//! with such commits, or that cannot be read, is marked by a file, and is never removed.
+//!
+//! The destination may be unmounted, moved or mounted over while its files are open. Each round
+//! compares the open files with their paths, and fails when they are not the same.
+//!
 //! The store never waits for the copy. When the destination fails, commits go on, and
 //! [`StoreStats::copy_lag`](super::StoreStats::copy_lag) grows.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use ulid::Ulid;
 
-use super::backup::make_folder;
-use super::copied::{BASE, GENERATION, LOG, name_of, numbered};
-use super::error::{MaintenanceError, OpenError};
+use super::backup::{MANIFEST, make_folder};
+use super::copied::{BASE, GENERATION, GenerationEnd, KEPT, LOCK, LOG, is_kept, name_of, numbered};
+use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::frames::{Chain, HEADER_BYTES};
 use super::kv::sqlite::tail::{Part, Tail};
-use super::{Manifest, Store, StoreSettings, lower_priority};
+use super::mark::Point;
+use super::place::replace_durably;
+use super::{Store, StoreSettings, lower_priority};
+use crate::clock::Clock;
+use crate::ids::Ids;
 
 /// Makes a backup of the store in a new folder.
 pub type MakeBase = Arc<dyn Fn(&Path) -> Result<(), String> + Send + Sync>;
@@ -36,6 +51,10 @@ pub struct Copier {
     to: PathBuf,
     every: Duration,
     make_base: MakeBase,
+    /// The last commit group when the store was opened.
+    opened: Option<Point>,
+    /// Generations that this process began: the store has all their commits.
+    own: Vec<Ulid>,
     generation: Option<Generation>,
     making: Option<Making>,
     /// No base is begun before this time.
@@ -46,19 +65,24 @@ pub struct Copier {
 
 /// Logs that follow each other.
 struct Generation {
-    number: u64,
+    /// Identity, also in a file in the folder.
+    id: Ulid,
     folder: PathBuf,
     log: Option<ShippedLog>,
     base: Option<Base>,
     /// Bytes of all logs.
     shipped: u64,
+    /// Older generations that the first base replaces, by their number.
+    replaced: Vec<(u64, PathBuf)>,
     /// Keeps other processes from the destination.
-    _lock: File,
+    lock: File,
 }
 
 struct ShippedLog {
     number: u64,
     file: File,
+    /// Bytes of it.
+    written: u64,
     chain: Chain,
 }
 
@@ -73,7 +97,7 @@ struct Base {
 
 /// A base that is being made, on a thread of its own.
 struct Making {
-    generation: u64,
+    generation: Ulid,
     base: Base,
     thread: JoinHandle<Result<(), String>>,
 }
@@ -95,6 +119,8 @@ impl Copier {
             to,
             every,
             make_base,
+            opened: store.0.shared.opened,
+            own: Vec::new(),
             generation: None,
             making: None,
             next_base: Instant::now(),
@@ -109,7 +135,10 @@ impl Copier {
             if let Err(error) = self.round() {
                 self.generation = None;
                 self.tail.unfollow();
-                self.fail(&error.to_string());
+                if matches!(error, MaintenanceError::Replaced { .. }) {
+                    self.tail.lose_copy();
+                }
+                self.fail(&chain(&error));
             }
             is_open = self.tail.wait(match self.generation {
                 Some(_) => self.every,
@@ -119,15 +148,19 @@ impl Copier {
         if self.generation.is_some()
             && let Err(error) = self.round()
         {
-            self.fail(&error.to_string());
+            self.fail(&chain(&error));
         }
     }
 
     fn round(&mut self) -> Result<(), MaintenanceError> {
         let generation = match &mut self.generation {
-            Some(generation) => generation,
+            Some(generation) => {
+                generation.must_be_in_place(&self.to)?;
+                generation
+            }
             None => {
-                let begun = Generation::begin(&self.to)?;
+                let begun = Generation::begin(&self.to, self.opened, &self.own)?;
+                self.own.push(begun.id);
                 self.tail.follow();
                 self.generation.insert(begun)
             }
@@ -159,7 +192,7 @@ impl Copier {
         };
         let to = generation.folder.join(name_of(BASE, base.log));
         let make_base = self.make_base.clone();
-        let number = generation.number;
+        let id = generation.id;
         let thread = thread::Builder::new().name("store copy base".to_owned());
         match thread.spawn(move || {
             lower_priority();
@@ -167,7 +200,7 @@ impl Copier {
         }) {
             Ok(thread) => {
                 self.making = Some(Making {
-                    generation: number,
+                    generation: id,
                     base,
                     thread,
                 });
@@ -187,11 +220,11 @@ impl Copier {
             Err(error) => return self.fail(&error),
         }
         if let Some(generation) = &mut self.generation
-            && generation.number == making.generation
+            && generation.id == making.generation
         {
             generation.base = Some(making.base);
             if let Err(error) = generation.remove_older(&self.to) {
-                self.fail(&error.to_string());
+                self.fail(&chain(&error));
             }
         }
     }
@@ -215,34 +248,84 @@ impl Copier {
 }
 
 impl Generation {
-    /// Makes the folder of a new generation. Generations without a base are of no use.
-    fn begin(to: &Path) -> Result<Self, MaintenanceError> {
+    /// Makes the folder of a new generation. `opened`: see [`Copier`]; `own`: generations of this
+    /// process.
+    fn begin(to: &Path, opened: Option<Point>, own: &[Ulid]) -> Result<Self, MaintenanceError> {
         make_folder(to)?;
-        let path = to.join("lock");
+        let path = to.join(LOCK);
         let lock = File::create(&path).map_err(MaintenanceError::file("open", &path))?;
         if lock.try_lock().is_err() {
             let path = to.to_owned();
             return Err(OpenError::Locked { path }.into());
         }
-        let older = numbered(to, GENERATION).map_err(MaintenanceError::file("read", to))?;
-        for folder in older.values() {
-            let bases = numbered(folder, BASE).map_err(MaintenanceError::file("read", folder))?;
-            if !bases.values().any(|base| Manifest::read(base).is_ok()) {
-                fs::remove_dir_all(folder).map_err(MaintenanceError::file("remove", folder))?;
+        for path in entries(to, REMOVED)?.values() {
+            fs::remove_dir_all(path).map_err(MaintenanceError::file("remove", path))?;
+        }
+        let older = entries(to, GENERATION)?;
+        let next = older.keys().next_back().map_or(1, |last| last + 1);
+        let mut replaced = Vec::new();
+        for (number, folder) in older {
+            match Use::of(&folder, opened, own) {
+                Use::None => remove(to, number, &folder)?,
+                Use::UntilNext => replaced.push((number, folder)),
+                Use::Kept => {}
             }
         }
-        let number = older.keys().next_back().map_or(1, |last| last + 1);
-        let folder = to.join(name_of(GENERATION, number));
+        let folder = to.join(name_of(GENERATION, next));
         make_folder(&folder)?;
+        let id = Ids::system().ulid(Clock::wall().now());
+        let path = folder.join(ID);
+        let marked = replace_durably(&path, format!("{id}\n").as_bytes());
+        marked.map_err(MaintenanceError::file("write", &path))?;
         sync(to)?;
         Ok(Self {
-            number,
+            id,
             folder,
             log: None,
             base: None,
             shipped: 0,
-            _lock: lock,
+            replaced,
+            lock,
         })
+    }
+
+    /// Checks that a restore of the generation is possible: each open file is still at its path,
+    /// with all bytes that were written to it, and the base and all later logs exist.
+    fn must_be_in_place(&self, to: &Path) -> Result<(), MaintenanceError> {
+        let log = self.log.as_ref();
+        let log = log.map(|log| {
+            let path = self.folder.join(name_of(LOG, log.number));
+            (path, &log.file, log.written)
+        });
+        for (path, file, written) in [Some((to.join(LOCK), &self.lock, 0)), log]
+            .into_iter()
+            .flatten()
+        {
+            let found = match fs::metadata(&path) {
+                Err(error) if IS_GONE.contains(&error.kind()) => None,
+                found => Some(found.map_err(MaintenanceError::file("read", &path))?),
+            };
+            let open = file.metadata();
+            let open = open.map_err(MaintenanceError::file("read", &path))?;
+            let is_whole = |found: fs::Metadata| {
+                (found.dev(), found.ino()) == (open.dev(), open.ino()) && found.len() >= written
+            };
+            if !found.is_some_and(is_whole) {
+                return Err(MaintenanceError::Replaced { path });
+            }
+        }
+        let Some(base) = self.base else {
+            return Ok(());
+        };
+        let manifest = self.folder.join(name_of(BASE, base.log)).join(MANIFEST);
+        let logs = (base.log..self.log_number()).map(|log| self.folder.join(name_of(LOG, log)));
+        for path in std::iter::once(manifest).chain(logs) {
+            let is_there = path.try_exists();
+            if !is_there.map_err(MaintenanceError::file("read", &path))? {
+                return Err(MaintenanceError::Replaced { path });
+            }
+        }
+        Ok(())
     }
 
     fn log_number(&self) -> u64 {
@@ -258,6 +341,10 @@ impl Generation {
         if self.log.as_ref().is_none_or(|log| log.number != part.log) {
             // The log before is whole before the next one exists.
             self.sync()?;
+            let path = self.folder.join(ID);
+            if id_of(&self.folder) != Some(self.id) {
+                return Err(MaintenanceError::Replaced { path });
+            }
             let path = self.folder.join(name_of(LOG, part.log));
             let created = File::create_new(&path);
             let file = created.map_err(MaintenanceError::file("create", &path))?;
@@ -265,6 +352,7 @@ impl Generation {
             self.log = Some(ShippedLog {
                 number: part.log,
                 file,
+                written: 0,
                 chain: Chain::begin(frames).ok_or_else(damaged)?,
             });
             frames = frames.get(HEADER_BYTES..).unwrap_or_default();
@@ -277,6 +365,7 @@ impl Generation {
         }
         let written = log.file.write_all(&part.bytes);
         written.map_err(MaintenanceError::file("write", &self.folder))?;
+        log.written += part.bytes.len() as u64;
         self.shipped += part.bytes.len() as u64;
         Ok(())
     }
@@ -301,15 +390,10 @@ impl Generation {
     }
 
     /// Removes all that the newest base replaces.
-    fn remove_older(&self, to: &Path) -> Result<(), MaintenanceError> {
+    fn remove_older(&mut self, to: &Path) -> Result<(), MaintenanceError> {
         let newest = self.base.map_or(0, |base| base.log);
-        for (parent, prefix, first) in [
-            (to, GENERATION, self.number),
-            (self.folder.as_path(), BASE, newest),
-            (self.folder.as_path(), LOG, newest),
-        ] {
-            let found = numbered(parent, prefix).map_err(MaintenanceError::file("read", parent))?;
-            for (_, path) in found.range(..first) {
+        for (prefix, first) in [(BASE, newest), (LOG, newest)] {
+            for (_, path) in entries(&self.folder, prefix)?.range(..first) {
                 let removed = match path.is_dir() {
                     true => fs::remove_dir_all(path),
                     false => fs::remove_file(path),
@@ -317,8 +401,96 @@ impl Generation {
                 removed.map_err(MaintenanceError::file("remove", path))?;
             }
         }
+        for (number, folder) in &self.replaced {
+            if !is_kept(folder) && folder.exists() {
+                remove(to, *number, folder)?;
+            }
+        }
+        self.replaced.clear();
         Ok(())
     }
+}
+
+/// How long an older generation is needed.
+enum Use {
+    /// No use: the generation has no base, so it cannot be restored.
+    None,
+    /// Until the next generation has a base.
+    UntilNext,
+    /// Until an operator deletes it: it holds commits that the store does not have, or may.
+    Kept,
+}
+
+impl Use {
+    fn of(generation: &Path, opened: Option<Point>, own: &[Ulid]) -> Self {
+        let kept = generation.join(KEPT);
+        if kept.exists() {
+            return Self::Kept;
+        }
+        let is_own = id_of(generation).is_some_and(|id| own.contains(&id));
+        let has_base = numbered(generation, BASE).map(|bases| !bases.is_empty());
+        let reason = match opened {
+            Some(opened) if !is_own => reason_to_keep(generation, opened),
+            _ => None,
+        };
+        let reason = reason.or_else(|| has_base.as_ref().err().map(io::Error::to_string));
+        let Some(reason) = reason else {
+            return match has_base {
+                Ok(false) => Self::None,
+                _ => Self::UntilNext,
+            };
+        };
+        tracing::warn!(
+            reason,
+            generation = %generation.display(),
+            "a generation of the continuous copy may hold commits that the store does not have: it \
+             is kept until an operator deletes it"
+        );
+        let written = replace_durably(&kept, KEPT_SAYS.as_bytes());
+        if let Err(error) = written.map_err(MaintenanceError::file("write", &kept)) {
+            // This process does not remove it either.
+            tracing::warn!(
+                error = chain(&error),
+                "a generation could not be marked as kept"
+            );
+        }
+        Self::Kept
+    }
+}
+
+/// The reason to keep a generation that another process made, if there is one. `opened`: the end of
+/// the store when it was opened.
+fn reason_to_keep(generation: &Path, opened: Point) -> Option<String> {
+    let found = GenerationEnd::of(generation);
+    if let Some(fault) = &found.fault {
+        return Some(chain(fault));
+    }
+    let end = found.newest()?;
+    let is_past = end.store() == opened.store() && end.sequence() <= opened.sequence();
+    (!is_past).then(|| format!("it holds {end}"))
+}
+
+fn id_of(generation: &Path) -> Option<Ulid> {
+    let id = fs::read_to_string(generation.join(ID)).ok()?;
+    id.trim_end().parse().ok()
+}
+
+/// Removes a generation, under another name: a part of it that a crash leaves must not look like a
+/// damaged generation.
+fn remove(to: &Path, number: u64, generation: &Path) -> Result<(), MaintenanceError> {
+    let removed = to.join(name_of(REMOVED, number));
+    fs::rename(generation, &removed)
+        .and_then(|()| fs::remove_dir_all(&removed))
+        .map_err(MaintenanceError::file("remove", generation))?;
+    tracing::info!(
+        generation = %generation.display(),
+        "removed an older generation of the continuous copy"
+    );
+    Ok(())
+}
+
+fn entries(folder: &Path, prefix: &str) -> Result<BTreeMap<u64, PathBuf>, MaintenanceError> {
+    numbered(folder, prefix).map_err(MaintenanceError::file("read", folder))
 }
 
 fn sync(folder: &Path) -> Result<(), MaintenanceError> {
@@ -332,6 +504,21 @@ fn describe(error: super::kv::KvError) -> MaintenanceError {
     }
 }
 
+const KEPT_SAYS: &str = "\
+When the store was opened, it did not have some commits of this generation, or the generation could
+not be read to its end.
+The server never deletes this folder: delete it when nobody needs these commits.
+";
+/// Errors of a path whose file was unmounted or moved.
+const IS_GONE: [io::ErrorKind; 3] = [
+    io::ErrorKind::NotFound,
+    io::ErrorKind::NotADirectory,
+    io::ErrorKind::StaleNetworkFileHandle,
+];
+/// File with the identity of a generation.
+const ID: &str = "id";
+/// Name of a generation that is being removed.
+const REMOVED: &str = "removed-";
 /// Longest time between two attempts after failures.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// A base older than this is replaced.

@@ -1,5 +1,6 @@
 //! What can go wrong with the store, said so that an operator knows what to do.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -111,9 +112,16 @@ pub enum OpenError {
         fault: String,
     },
     #[error(
-        "can not write in {path}: make it a directory that this user may write in, on a disk with room"
+        "can not write {path}: this user must be allowed to write it and in its folder, on a disk \
+         with room"
     )]
     Unwritable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("can not read {path}: let this user read and write it, and check the disk")]
+    Unreadable {
         path: PathBuf,
         #[source]
         source: io::Error,
@@ -136,6 +144,23 @@ pub enum MaintenanceError {
     Exclusive { path: PathBuf },
     #[error("{path} exists: name another folder, or move that one away")]
     Exists { path: PathBuf },
+    #[error("{path} is inside the store's folder {store}: name a folder elsewhere")]
+    Inside { path: PathBuf, store: PathBuf },
+    #[error("{path} is in the way, and this program did not make it: move it away")]
+    NotADraft { path: PathBuf },
+    #[error("another backup or restore writes {path}: wait until it has ended")]
+    DraftInUse { path: PathBuf },
+    #[error(
+        "{path} is not the file that is written: the folder of the copy was unmounted, moved or \
+         replaced"
+    )]
+    Replaced { path: PathBuf },
+    #[error(
+        "a running server writes the continuous copy in {path}: stop it first. With \
+         `--from-running` its present state is restored and the server goes on: then there are two \
+         stores, and each of them moves money"
+    )]
+    CopyInUse { path: PathBuf },
     #[error(
         "there is a store in {path}, and a restore overwrites none: stop the server and move the store away first, \
          for example to {path}.old"
@@ -176,5 +201,43 @@ impl MaintenanceError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+/// An error with all its causes.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut causes = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes = format!("{causes}: {cause}");
+        next = cause.source();
+    }
+    causes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn an_error_is_written_with_its_causes() {
+        let full = || io::Error::from_raw_os_error(28);
+        let error = MaintenanceError::file("write", Path::new("/copy/log-0000000001"))(full());
+        assert_eq!(
+            chain(&error),
+            "failed to write /copy/log-0000000001: No space left on device (os error 28)"
+        );
+        let path = PathBuf::from("/store");
+        let error = MaintenanceError::from(OpenError::Unreadable {
+            path,
+            source: full(),
+        });
+        let said = chain(&error);
+        assert!(
+            said.ends_with("check the disk: No space left on device (os error 28)"),
+            "{said}"
+        );
     }
 }

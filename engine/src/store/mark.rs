@@ -18,9 +18,10 @@ use ulid::Ulid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::Change;
+use super::copied::{self, CopyEnd};
 use super::error::OpenError;
 use super::kv::{Kv, KvError, WriteFailed};
-use super::place::replace_durably;
+use super::place::{replace_durably, resolved};
 use super::restored::{Lost, Restored};
 use super::table::Table;
 use crate::clock::{Clock, Timestamp};
@@ -66,31 +67,37 @@ impl Mark {
     /// accepted loss a store that ends before its mark, or has the mark of another store, gets a
     /// new one. A store that has lost commits, or may have, gets a restore record and a new
     /// identity: files of the store before it do not fit the new mark.
-    pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss) -> Result<Self, OpenError> {
+    pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss<'_>) -> Result<Self, OpenError> {
         let place = MarkPlace::of(path);
         let unwritable = |source| OpenError::Unwritable {
             path: place.mark.clone(),
             source,
         };
         let stored = place.stored(kv)?;
-        let found = match known {
-            KnownLoss::LogSetAside(mark) => mark,
-            KnownLoss::None | KnownLoss::Accepted => place.read().map_err(unwritable)?,
+        let found = match known.log_set_aside {
+            Some(mark) => mark,
+            None => place.read()?,
         };
-        let clock = Clock::wall();
         let is_behind = match place.compare(stored, &found) {
-            Err(refused) if !matches!(known, KnownLoss::None) => {
+            Err(refused) if known.is_accepted => {
                 tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
                 true
             }
             compared => compared.map(|()| false)?,
         };
+        let copied = stored.zip(known.copy);
+        let copied = copied.map_or_else(CopyEnd::default, |(stored, copy)| {
+            copied_ahead(copy, stored)
+        });
+        place.warn(stored, &found, &copied);
         let has_no_mark = stored.is_some() && !matches!(found, Found::Point(_));
-        if has_no_mark {
+        let clock = Clock::wall();
+        let behind = stored.map_or(Duration::ZERO, |stored| clock.continue_from(stored.at));
+        if behind > CLOCK_BEHIND {
             tracing::warn!(
-                mark = %place.mark.display(),
-                "the store has no readable mark and gets a new one: it may be a copy without its \
-                 newest commits, so it is held"
+                seconds = behind.as_secs(),
+                "the machine's clock is behind the last commit of the store: stored times go on \
+                 from that commit, and a tenth slower until the two agree"
             );
         }
         let now = clock.now();
@@ -99,10 +106,12 @@ impl Mark {
             sequence: 0,
             at: now,
         });
-        if is_behind || has_no_mark || matches!(known, KnownLoss::LogSetAside(_)) {
+        let was_set_aside = known.log_set_aside.is_some();
+        let copy_has_more = copied.end.is_some() || copied.is_unknown;
+        if is_behind || has_no_mark || was_set_aside || copy_has_more {
             // Before the new mark: with that alone a store that lost commits looks whole.
             reached = Point::new(Ids::system().ulid(now), reached.sequence + 1, now);
-            let record = accepted(stored, &found, reached);
+            let record = accepted(stored, &later(&copied, found), reached);
             let written = record.write(kv, reached);
             written.map_err(|WriteFailed { error, .. }| OpenError::Backend {
                 path: path.to_owned(),
@@ -122,6 +131,11 @@ impl Mark {
             has_failed: false,
             clock,
         })
+    }
+
+    /// The last acknowledged group.
+    pub(super) fn reached(&self) -> Point {
+        self.reached
     }
 
     /// The point that the next group reaches.
@@ -177,8 +191,22 @@ impl Mark {
 }
 
 impl MarkPlace {
+    /// The content of the mark file. `None`: there is none, or it cannot be read.
+    pub(super) fn content(&self) -> Option<Vec<u8>> {
+        fs::read(&self.mark).ok()
+    }
+
+    /// Gives the mark file an earlier content.
+    pub(super) fn put_back(&self, content: Option<&[u8]>) -> io::Result<()> {
+        match content {
+            Some(content) => replace_durably(&self.mark, content),
+            None => fs::remove_file(&self.mark),
+        }
+    }
+
     /// Beside the store and not in it: a copy of the store that is put back does not bring its own.
     pub(super) fn of(store: &Path) -> Self {
+        let store = &resolved(store);
         let mark = match (store.parent(), store.file_name()) {
             (Some(parent), Some(name)) => {
                 let mut name = name.to_owned();
@@ -193,10 +221,13 @@ impl MarkPlace {
         }
     }
 
-    pub(super) fn read(&self) -> io::Result<Found> {
+    pub(super) fn read(&self) -> Result<Found, OpenError> {
         let bytes = match fs::read(&self.mark) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            read => read?,
+            read => read.map_err(|source| OpenError::Unreadable {
+                path: self.mark.clone(),
+                source,
+            })?,
         };
         let lines = bytes.chunks(SECTOR as usize).filter_map(Point::of_line);
         Ok(match lines.max_by_key(|point| point.sequence) {
@@ -207,10 +238,26 @@ impl MarkPlace {
 
     /// Reads the mark and makes it unreadable, durably: should the process end before it has a new
     /// one, the store is held, or refused if it is empty.
-    pub(super) fn spoil(&self) -> io::Result<Found> {
+    pub(super) fn spoil(&self) -> Result<Found, OpenError> {
         let found = self.read()?;
-        replace_durably(&self.mark, b"The log of the store was set aside.\n")?;
+        let spoiled = replace_durably(&self.mark, b"The log of the store was set aside.\n");
+        spoiled.map_err(|source| OpenError::Unwritable {
+            path: self.mark.clone(),
+            source,
+        })?;
         Ok(found)
+    }
+
+    /// Adds to the refusal of a damaged log how far the acknowledged commits reach.
+    pub(super) fn complete(&self, refused: OpenError) -> OpenError {
+        match (refused, self.read()) {
+            (OpenError::DamagedLog { log, fault }, Ok(Found::Point(reached))) => {
+                let mark = self.mark.display();
+                let fault = format!("{fault}; {reached} was acknowledged, as the mark {mark} says");
+                OpenError::DamagedLog { log, fault }
+            }
+            (refused, _) => refused,
+        }
     }
 
     /// Makes the mark durably, in place of an older one.
@@ -218,6 +265,31 @@ impl MarkPlace {
         let line = format!("{:1$}", point.line(), SECTOR as usize);
         let bytes = [line.as_str(); 2].concat();
         replace_durably(&self.mark, bytes.as_bytes())
+    }
+
+    /// Says what an operator has to know of a store that is opened.
+    fn warn(&self, stored: Option<Point>, found: &Found, copied: &CopyEnd) {
+        if stored.is_none() {
+            tracing::warn!("made a new, empty store in {}", self.store.display());
+        } else if !matches!(found, Found::Point(_)) {
+            tracing::warn!(
+                mark = %self.mark.display(),
+                "the store has no readable mark and gets a new one: it may be a copy without its \
+                 newest commits, so it is held"
+            );
+        }
+        if copied.is_unknown {
+            tracing::warn!(
+                "the continuous copy cannot be read to its end: the store may be an older one, so \
+                 it is held"
+            );
+        }
+        if let (Some(stored), Some(ahead)) = (stored, copied.end) {
+            tracing::warn!(
+                "the store ends with {stored}, and its continuous copy holds {ahead}: its data \
+                 folder was replaced by an older one, so it is held"
+            );
+        }
     }
 
     /// The last group that is stored.
@@ -268,13 +340,32 @@ impl MarkPlace {
 }
 
 /// Knowledge about a loss before the mark is read.
-#[derive(Clone, Copy)]
-pub(super) enum KnownLoss {
-    None,
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownLoss<'a> {
     /// A loss that the mark shows is accepted.
-    Accepted,
-    /// Accepted, and the damaged log was set aside. With the mark of before: [`MarkPlace::spoil`].
-    LogSetAside(Found),
+    pub is_accepted: bool,
+    /// The damaged log was set aside. With the mark of before: [`MarkPlace::spoil`].
+    pub log_set_aside: Option<Found>,
+    /// The folder of the continuous copy.
+    pub copy: Option<&'a Path>,
+}
+
+/// The last group in the continuous copy, if it is later than the one that the store ends with: the
+/// store was replaced by an older one, with its mark.
+fn copied_ahead(copy: &Path, stored: Point) -> CopyEnd {
+    let mut copied = copied::end_in_time(copy, stored.store);
+    copied.end = copied.end.filter(|end| end.sequence > stored.sequence);
+    copied
+}
+
+/// The later one of a group in the copy and the mark.
+fn later(copied: &CopyEnd, found: Found) -> Found {
+    match (copied.end, found) {
+        _ if copied.is_unknown => Found::Damaged,
+        (Some(copied), Found::Point(point)) if point.sequence > copied.sequence => found,
+        (Some(copied), _) => Found::Point(copied),
+        (None, _) => found,
+    }
 }
 
 /// The restore record of a store whose loss was accepted: its remaining commits are its backup.
@@ -389,3 +480,5 @@ pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
 const SECTOR: u64 = 512;
 /// Longest time by which the mark on the disk may be older than the acknowledged commits.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// A warning is logged when the machine's clock is further behind the last commit.
+const CLOCK_BEHIND: Duration = Duration::from_secs(1);

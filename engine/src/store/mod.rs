@@ -21,12 +21,14 @@
 //! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush that is
 //! under way, because sled shows rows before they are flushed.
 
+mod backend;
 mod backup;
 mod batch;
 mod check;
 mod company;
 mod copied;
 mod copier;
+mod draft;
 mod error;
 mod kv;
 mod mark;
@@ -50,14 +52,17 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Semaphore, oneshot};
+use ulid::Ulid;
 
-pub use self::backup::{BackupSource, Manifest, Views, backup};
+pub use self::backend::Backend;
+pub use self::backup::{BackupSource, Manifest, Views, backup, is_inside};
 pub use self::batch::{Batch, counts};
 pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
 use self::company::Company;
+pub use self::copied::{CopyLock, lock_copy};
 pub use self::copier::{Copier, MakeBase};
+pub use self::draft::remove_abandoned_draft;
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
-use self::kv::checksum::WithChecksums;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
@@ -65,7 +70,7 @@ pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};
-use self::mark::{KnownLoss, Mark, MarkPlace};
+use self::mark::{KnownLoss, Mark, MarkPlace, Point};
 use self::place::Place;
 pub use self::progress::{Progress, Report};
 pub use self::restore::{RestoreTarget, restore};
@@ -79,6 +84,9 @@ use crate::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
+/// Identity of a store. A restore gives it another one.
+pub type Identity = Ulid;
+
 /// How to open a store.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
@@ -87,13 +95,6 @@ pub struct StoreSettings {
     pub path: PathBuf,
     /// Memory for rows that were read from disk.
     pub cache_bytes: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    Sqlite,
-    Sled,
-    Memory,
 }
 
 /// The order of a scan.
@@ -151,6 +152,8 @@ struct Shared {
     counters: Counters,
     /// The log of the SQLite backend, for its continuous copy.
     tail: Arc<Tail>,
+    /// The last commit group when the store was opened; `None` for a store without a mark.
+    opened: Option<Point>,
 }
 
 #[derive(Default)]
@@ -165,17 +168,37 @@ impl Store {
     ///
     /// A store that has lost acknowledged commits is refused.
     pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
-        Self::open_marked(settings, false)
+        Self::open_knowing(settings, KnownLoss::default())
     }
 
     /// Opens a store as it is, also one that has lost acknowledged commits.
     pub fn open_accepting_loss(settings: &StoreSettings) -> Result<Self, OpenError> {
-        Self::open_marked(settings, true)
+        Self::open_beside_copy(settings, None, true)
     }
 
-    fn open_marked(settings: &StoreSettings, accept_loss: bool) -> Result<Self, OpenError> {
+    /// Opens a store and compares it with its continuous copy, if it can be read in seconds. A
+    /// store that ends before its copy gets a restore record: see [`Restored`].
+    pub fn open_beside_copy(
+        settings: &StoreSettings,
+        copy: Option<&Path>,
+        accepts_loss: bool,
+    ) -> Result<Self, OpenError> {
+        let known = KnownLoss {
+            is_accepted: accepts_loss,
+            copy,
+            ..KnownLoss::default()
+        };
+        Self::open_knowing(settings, known)
+    }
+
+    fn open_knowing(settings: &StoreSettings, mut known: KnownLoss<'_>) -> Result<Self, OpenError> {
         if settings.backend == Backend::Memory {
             return Ok(Self::memory());
+        }
+        if !known.is_accepted && !place::is_used(&settings.path)? {
+            // Before anything is made where a store is missing.
+            let mark = MarkPlace::of(&settings.path);
+            mark.compare(None, &mark.read()?)?;
         }
         let place = Arc::new(Place::take(&settings.path, settings.backend.name())?);
         let tail = Arc::<Tail>::default();
@@ -190,22 +213,13 @@ impl Store {
                 Box::new(move || backend.open(&place, cache_bytes, &tail))
             },
         };
-        let mut known = match accept_loss {
-            true => KnownLoss::Accepted,
-            false => KnownLoss::None,
-        };
-        if let Err(refused) = settings.backend.verify_log(&place) {
-            if !accept_loss {
-                return Err(refused);
+        match settings.backend.verify_log(&place) {
+            Err(refused @ OpenError::DamagedLog { .. }) if known.is_accepted => {
+                tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");
+                known.log_set_aside = Some(MarkPlace::of(&settings.path).spoil()?);
+                settings.backend.set_log_aside(&place)?;
             }
-            tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");
-            let mark = MarkPlace::of(&settings.path);
-            let found = mark.spoil().map_err(|source| OpenError::Unwritable {
-                path: settings.path.clone(),
-                source,
-            })?;
-            settings.backend.set_log_aside(&place)?;
-            known = KnownLoss::LogSetAside(found);
+            verified => verified?,
         }
         let kv = (reopen.open)()?;
         let mark = Mark::open(&settings.path, kv.as_ref(), known)?;
@@ -255,7 +269,8 @@ impl Store {
         mark: Option<Mark>,
         tail: Arc<Tail>,
     ) -> Result<Self, OpenError> {
-        let shared = Arc::new(Shared::new(kv, tail));
+        let opened = mark.as_ref().map(Mark::reached);
+        let shared = Arc::new(Shared::new(kv, tail, opened));
         let (sender, receiver) = channel();
         let writer = Writer::new(shared.clone(), receiver, reopen, mark);
         let writer = thread::Builder::new()
@@ -396,6 +411,11 @@ impl Store {
         }
     }
 
+    /// The identity of the store, as its backups have it; `None`: it is in memory.
+    pub fn identity(&self) -> Option<Identity> {
+        self.0.shared.opened.map(|opened| opened.store())
+    }
+
     /// The damage that was found first since the store was opened, a sentence. The store still
     /// answers reads of undamaged rows.
     pub fn damage(&self) -> Option<Arc<String>> {
@@ -423,7 +443,7 @@ impl Drop for Inner {
 }
 
 impl Shared {
-    fn new(kv: Box<dyn Kv>, tail: Arc<Tail>) -> Self {
+    fn new(kv: Box<dyn Kv>, tail: Arc<Tail>, opened: Option<Point>) -> Self {
         Self {
             kv: ArcSwapOption::from_pointee(kv),
             down: ArcSwapOption::empty(),
@@ -432,6 +452,7 @@ impl Shared {
             company: Company::default(),
             counters: Counters::default(),
             tail,
+            opened,
         }
     }
 
@@ -493,64 +514,6 @@ impl Shared {
             limit,
         };
         self.read(|kv| kv.scan(&scan))
-    }
-}
-
-impl Backend {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::Sled => "sled",
-            Self::Memory => "memory",
-        }
-    }
-
-    fn open(
-        self,
-        place: &Place,
-        cache_bytes: u64,
-        tail: &Arc<Tail>,
-    ) -> Result<Box<dyn Kv>, OpenError> {
-        let open = |path: &Path| {
-            self.open_at(path, cache_bytes, tail.clone())
-                .map_err(|error| OpenError::Backend {
-                    path: place.path().to_owned(),
-                    reason: error.to_string(),
-                })
-        };
-        let path = place.backend_path(|path| open(path).map(drop))?;
-        open(&path)
-    }
-
-    /// Whether the log is whole and belongs to the database, as far as the files can tell.
-    fn verify_log(self, place: &Place) -> Result<(), OpenError> {
-        match self {
-            Self::Sqlite => kv::sqlite::frames::verify(&place.path().join(self.name())),
-            Self::Sled | Self::Memory => Ok(()),
-        }
-    }
-
-    /// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to
-    /// the database. The log as it was is kept under another name.
-    fn set_log_aside(self, place: &Place) -> Result<(), OpenError> {
-        match self {
-            Self::Sqlite => kv::sqlite::frames::set_aside(&place.path().join(self.name())),
-            Self::Sled | Self::Memory => Ok(()),
-        }
-    }
-
-    fn open_at(
-        self,
-        path: &Path,
-        cache_bytes: u64,
-        tail: Arc<Tail>,
-    ) -> Result<Box<dyn Kv>, KvError> {
-        use kv::sqlite::Sqlite;
-        Ok(match self {
-            Self::Sled => Box::new(WithChecksums(kv::sled::Sled::open(path, cache_bytes)?)),
-            Self::Sqlite => Box::new(WithChecksums(Sqlite::open(path, cache_bytes, tail)?)),
-            Self::Memory => Box::new(kv::memory::Memory::default()),
-        })
     }
 }
 

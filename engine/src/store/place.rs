@@ -21,9 +21,37 @@ pub(super) struct Lock {
     _file: File,
 }
 
+/// The path of a store without symbolic links, so that each store has one lock and one mark.
+pub(super) fn resolved(store: &Path) -> PathBuf {
+    let parent = || {
+        Some(
+            fs::canonicalize(store.parent()?)
+                .ok()?
+                .join(store.file_name()?),
+        )
+    };
+    let found = fs::canonicalize(store).ok().or_else(parent);
+    found.unwrap_or_else(|| store.to_owned())
+}
+
+/// Whether there is anything in the folder of a store.
+///
+/// # Errors
+/// When the folder is there and cannot be read.
+pub(super) fn is_used(store: &Path) -> Result<bool, OpenError> {
+    match fs::read_dir(store) {
+        Ok(mut entries) => Ok(entries.next().is_some()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(OpenError::Unreadable {
+            path: store.to_owned(),
+            source,
+        }),
+    }
+}
+
 impl Lock {
     pub(super) fn take(store: &Path) -> Result<Self, OpenError> {
-        let path = store.with_added_extension("lock");
+        let path = resolved(store).with_added_extension("lock");
         let unwritable = |source| OpenError::Unwritable {
             path: path.clone(),
             source,
@@ -63,7 +91,10 @@ impl Place {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Self::mark(path, backend).map_err(unwritable)?;
             }
-            Err(source) => return Err(unwritable(source)),
+            Err(source) => {
+                let path = path.join(MARKER);
+                return Err(OpenError::Unreadable { path, source });
+            }
         }
         Ok(place)
     }
@@ -299,7 +330,7 @@ mod tests {
         assert!(
             refused
                 .to_string()
-                .contains("make it a directory that this user may write in")
+                .contains("this user must be allowed to write it")
         );
     }
 }

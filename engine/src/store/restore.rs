@@ -11,15 +11,16 @@ use std::sync::Arc;
 
 use super::StoreSettings;
 use super::backup::{
-    Draft, GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, make_folder,
-    must_be_sound, rows_of,
+    GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, make_folder, must_be_sound,
+    rows_of,
 };
 use super::check::check_copy;
 use super::copied::Copied;
-use super::error::MaintenanceError;
+use super::draft::Draft;
+use super::error::{MaintenanceError, OpenError};
 use super::kv::WriteFailed;
 use super::mark::{Found, MarkPlace, Point};
-use super::place::{Lock, rename_durably, replace_durably, sync_all_below};
+use super::place::{Lock, replace_durably, resolved, sync_all_below};
 use super::progress::Report;
 use super::restored::{Lost, Restored};
 use crate::clock::Clock;
@@ -46,6 +47,7 @@ pub fn restore(
     report: Report<'_>,
 ) -> Result<Restored, MaintenanceError> {
     let StoreSettings { backend, path, .. } = target.store;
+    let path = &resolved(path);
     if let Some(parent) = path.parent().filter(|parent| *parent != Path::new("")) {
         make_folder(parent)?;
     }
@@ -61,7 +63,8 @@ pub fn restore(
             wanted: backend.name(),
         });
     }
-    let draft = Draft::make(path)?;
+    must_have_gateways(backup, &manifest)?;
+    let draft = Draft::make(path, None)?;
     copy_files(&backup.join(STORE), &draft.0)?;
     let database = draft.0.join(backend.name());
     let last = match &copied {
@@ -82,7 +85,9 @@ pub fn restore(
         });
     };
     (manifest.sequence, manifest.sequence_at) = (end.sequence(), end.at());
-    let now = Clock::wall().now();
+    let clock = Clock::wall();
+    clock.continue_from(end.at());
+    let now = clock.now();
     let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
     let mark = MarkPlace::of(path);
     let record = Restored {
@@ -91,17 +96,24 @@ pub fn restore(
         sequence: manifest.sequence,
         backup_at: manifest.sequence_at,
         restored_at: now,
-        lost: end_of_loss(&mark, &manifest, path)?,
+        lost: end_of_loss(&mark, &manifest)?,
     };
     write_record(target.store, &draft.0, point, &record)?;
     sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
-    add_gateways(&backup.join(GATEWAYS), target.gateways)?;
+    add_gateways(&backup.join(GATEWAYS), target.gateways, &mut Err)?;
     place_settings(&backup.join(SETTINGS), target.settings)?;
-    // The store comes last: without it a mark serves nothing and refuses everything.
-    mark.make(point)
-        .and_then(|()| rename_durably(&draft.0, path))
-        .map_err(MaintenanceError::file("write", path))?;
+    place(draft, path, &mark, point).map_err(MaintenanceError::file("write", path))?;
     Ok(record)
+}
+
+/// The store comes last: without it a mark serves nothing and refuses everything.
+fn place(draft: Draft, path: &Path, mark: &MarkPlace, point: Point) -> io::Result<()> {
+    let before = mark.content();
+    mark.make(point)?;
+    draft.place(path).inspect_err(|_| {
+        // An older store that is moved back here fits its own mark only.
+        let _ = mark.put_back(before.as_deref());
+    })
 }
 
 /// A restore overwrites no store. An empty folder is none.
@@ -116,6 +128,22 @@ fn must_be_free(path: &Path) -> Result<(), MaintenanceError> {
             path: path.to_owned(),
         }),
     }
+}
+
+/// The backup has every gateway that its manifest lists.
+fn must_have_gateways(backup: &Path, manifest: &Manifest) -> Result<(), MaintenanceError> {
+    let files = manifest.gateways.iter().map(|hash| format!("{hash}.so"));
+    let missing: Vec<String> = files
+        .map(|file| format!("{GATEWAYS}/{file}"))
+        .filter(|file| !backup.join(file).is_file())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(MaintenanceError::NotABackup {
+        path: backup.to_owned(),
+        reason: format!("it lists files that are missing: {}", missing.join(", ")),
+    })
 }
 
 /// Gives the store in `folder` its new identity and the record of its restore.
@@ -150,21 +178,15 @@ fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
     }
 }
 
-/// The last commit group that was acknowledged here, by the mark of the store that was here.
-fn end_of_loss(
-    mark: &MarkPlace,
-    manifest: &Manifest,
-    path: &Path,
-) -> Result<Option<Lost>, MaintenanceError> {
-    let found = mark
-        .read()
-        .map_err(MaintenanceError::file("read the mark of", path))?;
-    let lost = match found {
-        Found::Point(point) => Some(Lost {
-            sequence: point.sequence(),
-            at: point.at(),
-        }),
-        Found::Damaged | Found::Nothing => None,
+/// The last commit group that the store of the backup acknowledged, by the mark in this place.
+/// `None`: the end is not known, since the mark is missing, older, or of another store.
+fn end_of_loss(mark: &MarkPlace, manifest: &Manifest) -> Result<Option<Lost>, OpenError> {
+    let Found::Point(point) = mark.read()? else {
+        return Ok(None);
     };
-    Ok(lost.filter(|lost| lost.at >= manifest.sequence_at))
+    let is_of_store = point.store() == manifest.store && point.sequence() >= manifest.sequence;
+    Ok(is_of_store.then(|| Lost {
+        sequence: point.sequence(),
+        at: point.at(),
+    }))
 }

@@ -16,7 +16,7 @@ impl Store {
     /// # Errors
     /// When the disk cannot be read.
     pub fn simulated(disk: &Disk) -> Result<Self, OpenError> {
-        let shared = Arc::new(Shared::new(Box::new(open(disk)?), Arc::default()));
+        let shared = Arc::new(Shared::new(Box::new(open(disk)?), Arc::default(), None));
         let (sender, receiver) = channel();
         let (probed, opened) = (disk.clone(), disk.clone());
         let reopen = Reopen {

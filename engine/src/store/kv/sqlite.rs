@@ -201,6 +201,8 @@ impl Database {
         }
         connection.pragma_update(None, "synchronous", "full")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        // Pages that go to the log before their commit get their checksums with it: see `pages`.
+        connection.pragma_update(None, "cache_spill", false)?;
         Ok(connection)
     }
 

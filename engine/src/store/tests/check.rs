@@ -193,3 +193,35 @@ async fn a_store_behind_its_mark_or_with_a_damaged_log_fails_the_check() {
     assert!(checked(&killed.settings()).is_sound());
     assert_eq!(stored(&killed.open()).await, 60);
 }
+
+#[tokio::test]
+async fn an_empty_database_file_is_named_and_nothing_removes_its_log() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let killed = home.killed();
+    let whole = fs::read(killed.database()).unwrap();
+    let log = fs::read(killed.log()).unwrap();
+    fs::write(killed.database(), "").unwrap();
+    let said = "switchyard.sqlite3 is empty";
+    let report = checked(&killed.settings());
+    let is_named = |fault: &String| fault.contains(said);
+    assert!(report.faults.iter().any(is_named), "{report:?}");
+    let shell = Shell::open(&killed.settings()).err().unwrap().to_string();
+    assert!(shell.contains(said), "{shell}");
+    let mark = fs::read(killed.mark()).unwrap();
+    for accepts_loss in [false, true] {
+        let opened = Store::open_beside_copy(&killed.settings(), None, accepts_loss);
+        let refused = opened.err().unwrap().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    assert!(log == fs::read(killed.log()).unwrap(), "the log is there");
+    assert!(mark == fs::read(killed.mark()).unwrap());
+    fs::write(killed.database(), whole).unwrap();
+    assert_eq!(stored(&killed.open()).await, 60);
+
+    fs::write(killed.database(), "").unwrap();
+    fs::write(killed.log(), "").unwrap();
+    let refused = killed.refusal().to_string();
+    assert!(refused.contains(said), "{refused}");
+}

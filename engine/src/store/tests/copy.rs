@@ -17,7 +17,7 @@ use crate::store::*;
 const EVERY: Duration = Duration::from_millis(300);
 const GENEROUS: Duration = Duration::from_secs(60);
 
-fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
+pub(super) fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
     let settings = home.settings();
     let source = settings.clone();
     let make_base: MakeBase = Arc::new(move |to| {
@@ -34,7 +34,7 @@ fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
     std::thread::spawn(move || copier.run())
 }
 
-fn restore_into(home: &Home, copy: &Path) -> Result<Restored, MaintenanceError> {
+pub(super) fn restore_into(home: &Home, copy: &Path) -> Result<Restored, MaintenanceError> {
     let target = RestoreTarget {
         store: &home.settings(),
         gateways: &home.0.path().join("gateways"),
@@ -44,7 +44,7 @@ fn restore_into(home: &Home, copy: &Path) -> Result<Restored, MaintenanceError> 
 }
 
 /// Rows of the store that a restore makes of a copy. Its check has read every row and page.
-async fn rows_in(copy: &Path) -> Result<usize, MaintenanceError> {
+pub(super) async fn rows_in(copy: &Path) -> Result<usize, MaintenanceError> {
     let home = Home::new();
     let record = match restore_into(&home, copy) {
         Ok(record) => record,
@@ -61,7 +61,7 @@ async fn rows_in(copy: &Path) -> Result<usize, MaintenanceError> {
 }
 
 /// Waits until every commit can be restored.
-async fn copied(store: &Store) {
+pub(super) async fn copied(store: &Store) {
     let begun = Instant::now();
     while store.stats().copy_lag > Duration::ZERO {
         assert!(begun.elapsed() < GENEROUS, "{:?}", store.stats());
@@ -70,7 +70,7 @@ async fn copied(store: &Store) {
 }
 
 /// Makes commits that fill more than one log of 16 MiB. Returns the number of them all.
-async fn fill_logs(store: &Store, from: u32, logs: u32) -> u32 {
+pub(super) async fn fill_logs(store: &Store, from: u32, logs: u32) -> u32 {
     let to = from + logs * 180;
     fill_large(store, from, to).await;
     to
@@ -103,7 +103,7 @@ fn snapshot(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Files of all logs in a copy with one generation, the oldest first.
-fn logs(copy: &Path) -> Vec<PathBuf> {
+pub(super) fn logs(copy: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for generation in fs::read_dir(copy).unwrap() {
         let generation = generation.unwrap().path();
@@ -112,12 +112,26 @@ fn logs(copy: &Path) -> Vec<PathBuf> {
             found.extend(entries.map(|entry| entry.unwrap().path()));
         }
     }
-    found.retain(|path| path.is_file());
+    found.retain(|path| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("log-")
+    });
     found.sort();
     found
 }
 
-fn chance(seed: &Ids, below: u64) -> u64 {
+pub(super) fn generations(to: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(to).unwrap();
+    let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders
+}
+
+pub(super) fn chance(seed: &Ids, below: u64) -> u64 {
     let mut bytes = [0; 8];
     seed.fill(&mut bytes);
     u64::from_le_bytes(bytes) % below
@@ -304,6 +318,101 @@ async fn a_destination_that_fails_stops_no_commit_and_gets_a_new_base_when_it_is
     assert_eq!(rows_in(&to).await.unwrap(), all as usize + 3);
     assert!(store.close().await);
     copying.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destination_that_is_moved_away_while_its_files_are_open_is_noticed() {
+    let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
+    let to = elsewhere.path().join("copy");
+    let store = home.open();
+    let copying = copier(&home, &store, &to);
+    fill(&store, 0, 20).await;
+    copied(&store).await;
+    // No commit follows, and no log is created: only the paths tell.
+    let lost = elsewhere.path().join("lost");
+    fs::rename(&to, &lost).unwrap();
+    fs::write(&to, "no folder").unwrap();
+    sleep(3 * EVERY).await;
+    assert!(store.stats().copy_lag >= EVERY, "{:?}", store.stats());
+    fs::remove_file(&to).unwrap();
+    copied(&store).await;
+    assert_eq!(rows_in(&to).await.unwrap(), 20);
+
+    // The folder of the generation is another one with the same name and log.
+    let generation = generations(&to).remove(0);
+    fs::write(generation.join("id"), "01ARZ3NDEKTSV4RRFFQ69G5FAV").unwrap();
+    let all = fill_logs(&store, 20, 3).await;
+    fill(&store, all, all + 1).await;
+    copied(&store).await;
+    assert!(generation.join("kept").exists());
+    assert!(!generation.join("log-0000000002").exists());
+    assert_eq!(rows_in(&to).await.unwrap(), all as usize + 1);
+    assert!(store.close().await);
+    copying.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_whose_files_are_deleted_or_cut_is_made_again() {
+    let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
+    let to = elsewhere.path().join("copy");
+    let store = home.open();
+    let copying = copier(&home, &store, &to);
+    let damages: [fn(&Path) -> io::Result<()>; 3] = [
+        |generation| fs::remove_file(newest(generation, "base-").join("backup.json")),
+        |generation| fs::remove_dir_all(newest(generation, "base-")),
+        |generation| {
+            let log = File::options()
+                .write(true)
+                .open(newest(generation, "log-"))?;
+            log.set_len(9)
+        },
+    ];
+    for (rows, damage) in (0..).zip(damages) {
+        fill(&store, rows, rows + 1).await;
+        copied(&store).await;
+        let generation = generations(&to).pop().unwrap();
+        // No commit follows: only the files tell.
+        damage(&generation).unwrap();
+        sleep(3 * EVERY).await;
+        copied(&store).await;
+        assert_ne!(generations(&to).pop().unwrap(), generation, "{rows}");
+        assert_eq!(rows_in(&to).await.unwrap(), rows as usize + 1);
+    }
+    assert!(store.close().await);
+    copying.join().unwrap();
+}
+
+/// The entry of a folder with this prefix and the highest number.
+fn newest(folder: &Path, prefix: &str) -> PathBuf {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let name = names.filter(|name| name.starts_with(prefix)).max();
+    folder.join(name.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_copy_of_a_running_server_is_locked_until_it_ends() {
+    let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
+    let to = elsewhere.path().join("copy");
+    let store = home.open();
+    let copying = copier(&home, &store, &to);
+    fill(&store, 0, 5).await;
+    copied(&store).await;
+    let generation = generations(&to).remove(0);
+    for folder in [&to, &generation] {
+        match lock_copy(folder) {
+            Ok(_) => panic!("{} is not in use", folder.display()),
+            Err(refused) => {
+                assert!(matches!(refused, MaintenanceError::CopyInUse { .. }));
+                assert!(refused.to_string().contains("--from-running"), "{refused}");
+            }
+        }
+    }
+    assert!(store.close().await);
+    copying.join().unwrap();
+    for folder in [&to, &generation, &elsewhere.path().to_owned()] {
+        assert!(lock_copy(folder).is_ok());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 
-use super::{batch, text};
+use super::{batch, logged, text};
 use crate::store::*;
 
 pub(super) struct Home(pub(super) tempfile::TempDir);
@@ -248,6 +248,29 @@ async fn an_older_copy_of_a_store_is_refused_until_its_loss_is_accepted() {
 }
 
 #[tokio::test]
+async fn a_store_that_is_made_because_there_was_none_is_named_in_the_log() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        let path = settings.path.display();
+        let said =
+            format!("WARN switchyard_engine::store::mark: made a new, empty store in {path}");
+        let mut made = None;
+        let log = logged(|| made = Store::open(&settings).ok());
+        assert!(log.contains(&said), "{log}");
+        let store = made.unwrap();
+        fill(&store, 0, 1).await;
+        assert!(store.close().await);
+        drop(store);
+        let log = logged(|| drop(Store::open(&settings).unwrap()));
+        assert_eq!(log, "", "it is there");
+    }
+}
+
+#[tokio::test]
 async fn a_store_is_held_when_the_process_ends_between_setting_the_log_aside_and_the_record() {
     let home = Home::new();
     let store = home.open();
@@ -282,7 +305,6 @@ async fn a_store_that_is_gone_or_is_another_one_is_refused() {
                 "{refused:?}"
             );
         }
-        fs::remove_dir_all(home.settings().path).unwrap();
         fs::rename(other.settings().path, home.settings().path).unwrap();
         let refused = Store::open(&settings(&home)).err();
         assert!(
@@ -363,4 +385,17 @@ async fn with_a_page_zeroed_the_store_is_refused_or_every_row_is_right_or_an_err
         refused > 0 && errors > 0,
         "{refused} refused, {errors} errors"
     );
+}
+
+#[tokio::test]
+async fn a_missing_store_is_refused_before_anything_is_made() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 10).await;
+    assert!(store.close().await);
+    let path = home.settings().path;
+    fs::remove_dir_all(&path).unwrap();
+    let refused = home.refusal();
+    assert!(matches!(refused, OpenError::Behind { .. }), "{refused}");
+    assert!(!path.exists(), "a restore finds no store");
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::damage::{Home, fill, stored};
+use super::batch;
+use super::damage::{Home, fill, stored, zero};
 use crate::ids::Ids;
 use crate::store::*;
 
@@ -171,6 +172,165 @@ async fn a_log_and_a_database_of_different_times_or_stores_are_refused() {
             assert!(refused.contains(fault), "{database} {log}: {refused}");
             let set_aside = Store::open_accepting_loss(&killed.settings()).unwrap();
             stored(&set_aside).await;
+        }
+    }
+}
+
+/// A store whose counts fill several pages only after the older database file was copied, so that
+/// the row of the sequence is on another page in it. Returns the older file and the store as it
+/// was killed: its log changes pages that the older file has, too.
+async fn grown() -> (Vec<u8>, Home) {
+    let home = Home::new();
+    let access = |key: &str| batch(|batch| batch.put(Table::Access, key, "an app"));
+    let store = home.open();
+    store.commit(access("a")).await.unwrap();
+    fill(&store, 0, 5).await;
+    assert!(store.close().await);
+    let older = fs::read(home.database()).unwrap();
+    let store = home.open();
+    for n in 0..400 {
+        let counted = batch(|batch| batch.add(Table::Count, format!("{n:04}"), [n]));
+        store.commit(counted).await.unwrap();
+    }
+    assert!(store.close().await);
+    let store = home.open();
+    store.commit(access("b")).await.unwrap();
+    for n in 400..500 {
+        let counted = batch(|batch| batch.add(Table::Count, format!("{n:04}"), [n]));
+        store.commit(counted).await.unwrap();
+    }
+    let killed = home.killed();
+    assert!(store.close().await);
+    (older, killed)
+}
+
+#[tokio::test]
+async fn an_older_database_is_refused_also_where_the_sequence_was_on_another_page() {
+    let [(older, killed), (foreign, _)] = [grown().await, grown().await];
+    assert!(stored(&killed.killed().open()).await == 5, "it is sound");
+    let log = fs::read(killed.log()).unwrap();
+    for (database, fault) in [
+        (
+            older,
+            "the database is older than its log: it ends with commit group 6 of",
+        ),
+        (foreign, "the log belongs to another store"),
+    ] {
+        fs::write(killed.database(), database).unwrap();
+        let refused = said(&killed.refusal());
+        assert!(refused.contains(fault), "{refused}");
+        assert!(log == fs::read(killed.log()).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_goes_on_after_the_store_got_a_new_identity_is_opened() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 20).await;
+    let killed = home.killed();
+    fs::remove_file(killed.mark()).unwrap();
+    let store = killed.open();
+    fill(&store, 20, 25).await;
+    // The pages are moved, and the log is not restarted before the process is killed.
+    let whole = fs::read(killed.log()).unwrap();
+    let moved = killed.killed();
+    kv::sqlite::log::move_in(moved.database().parent().unwrap()).unwrap();
+    fs::write(moved.log(), whole).unwrap();
+    assert_eq!(stored(&moved.open()).await, 25);
+    assert!(store.close().await);
+}
+
+#[tokio::test]
+async fn a_damaged_header_of_the_log_hides_nothing_of_what_was_acknowledged() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 40).await;
+    let killed = home.killed();
+    // All but the first commits are torn off, too.
+    let log = fs::read(killed.log()).unwrap();
+    fs::write(killed.log(), &log[..HEADER + commits(&log)[9] * FRAME]).unwrap();
+    zero(&killed.log(), 0, HEADER);
+    let refused = said(&killed.refusal());
+    assert!(
+        refused.contains("commit group 40 of 20"),
+        "the mark says it: {refused}"
+    );
+    let checked = check(&killed.settings(), &mut |_| {}).unwrap();
+    assert!(checked.faults[0].contains("commit group 40 of 20"));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_read_is_no_damage_and_its_loss_cannot_be_accepted() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 10).await;
+    assert!(store.close().await);
+    drop(store);
+    let mark = fs::read(home.mark()).unwrap();
+    fs::remove_file(home.log()).unwrap();
+    fs::create_dir(home.log()).unwrap();
+    let checked = check(&home.settings(), &mut |_| {}).err().unwrap();
+    let accepted = Store::open_accepting_loss(&home.settings()).err().unwrap();
+    for refused in [home.refusal(), accepted] {
+        let said = refused.to_string();
+        assert!(said.contains("can not read"), "{said}");
+        assert!(said.contains("switchyard.sqlite3-wal"), "{said}");
+        assert!(!said.contains("estore a backup"), "{said}");
+        assert_eq!(checked.to_string(), said);
+    }
+    assert!(mark == fs::read(home.mark()).unwrap(), "it is as it was");
+    fs::remove_dir(home.log()).unwrap();
+    assert_eq!(stored(&home.open()).await, 10);
+}
+
+/// A power cut leaves any of the pages that were being moved into the database, torn or whole.
+#[tokio::test]
+async fn pages_of_the_log_that_are_moved_in_part_are_no_reason_to_refuse() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 20).await;
+    assert!(store.close().await);
+    let store = home.open();
+    fill(&store, 20, 25).await;
+    for n in 0..300 {
+        let counted = batch(|batch| batch.add(Table::Count, format!("{n:04}"), [n]));
+        store.commit(counted).await.unwrap();
+    }
+    let killed = home.killed();
+    assert!(store.close().await);
+    let [before, log] = [killed.database(), killed.log()].map(|file| fs::read(file).unwrap());
+    kv::sqlite::log::move_in(killed.database().parent().unwrap()).unwrap();
+    let moved = fs::read(killed.database()).unwrap();
+    let pages = moved.len() / 4096;
+    let chance = Ids::seeded(21);
+    for trial in 0..60 {
+        let mut bytes = vec![0; pages + 1];
+        chance.fill(&mut bytes);
+        // In the order of the pages, or any of them.
+        let first = usize::from(bytes[pages]) * pages / 256;
+        let is_moved = |page: usize| match trial % 2 {
+            0 => page < first,
+            _ => bytes[page] < 128,
+        };
+        let mut database = before.clone();
+        for page in (0..pages).filter(|page| is_moved(*page)) {
+            let place = page * 4096..(page + 1) * 4096;
+            database.resize(database.len().max(place.end), 0);
+            database[place.clone()].copy_from_slice(&moved[place]);
+        }
+        fs::write(killed.database(), &database).unwrap();
+        fs::write(killed.log(), &log).unwrap();
+        assert_eq!(stored(&killed.killed().open()).await, 25, "trial {trial}");
+        // The page that was written last is torn.
+        let torn = first.min(database.len() / 4096 - 1);
+        let number = (torn as u32 + 1).to_be_bytes();
+        if log[HEADER..]
+            .chunks(FRAME)
+            .any(|frame| frame.starts_with(&number))
+        {
+            zero(&killed.database(), torn as u64 * 4096 + 2048, 2048);
+            assert_eq!(stored(&killed.killed().open()).await, 25, "trial {trial}");
         }
     }
 }

@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod conformance;
 mod copy;
+mod copy_kept;
 mod damage;
 mod failure;
 mod log;
@@ -16,6 +17,34 @@ fn batch(fill: impl FnOnce(&mut Batch)) -> Batch {
     let mut batch = Batch::new();
     fill(&mut batch);
     batch
+}
+
+/// The log lines of some work on this thread.
+fn logged(work: impl FnOnce()) -> String {
+    let lines = Arc::<Mutex<Vec<u8>>>::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer({
+            let lines = lines.clone();
+            move || Lines(lines.clone())
+        })
+        .finish();
+    tracing::subscriber::with_default(subscriber, work);
+    let lines = lines.lock().unwrap();
+    String::from_utf8_lossy(&lines).into_owned()
+}
+
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 async fn text(store: &Store, table: Table, key: &str) -> Option<String> {

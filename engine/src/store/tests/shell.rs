@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::batch;
-use super::damage::Home;
+use super::damage::{Home, fill, zero};
 use crate::store::*;
 
 fn text(text: &str) -> Cell {
@@ -78,4 +78,22 @@ async fn a_shell_needs_a_store_with_sql() {
     assert!(Store::open(&settings).unwrap().close().await);
     let refused = Shell::open(&settings).err().unwrap().to_string();
     assert!(refused.contains("sled has no SQL"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_stopped_store_that_lost_commits_or_is_damaged_answers_no_query() {
+    for is_cut in [false, true] {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 40).await;
+        let killed = home.killed();
+        Shell::open(&killed.settings()).unwrap();
+        match is_cut {
+            true => fs::write(killed.log(), b"").unwrap(),
+            false => zero(&killed.log(), 32 + 4 * (24 + 4096), 24),
+        }
+        let refused = Shell::open(&killed.settings()).err();
+        assert!(refused.is_some(), "cut: {is_cut}");
+        assert!(store.close().await);
+    }
 }

@@ -1,6 +1,7 @@
 //! Damage of any file of a store: an acknowledged row is answered as it was written, or refused.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::batch;
@@ -111,6 +112,11 @@ impl Sample {
         let Ok(store) = Store::open(&settings(self.backend, home.path())) else {
             return (true, None);
         };
+        self.read(&store, &what).await
+    }
+
+    /// Reads every row. Returns whether anything was refused, and the first wrong answer.
+    async fn read(&self, store: &Store, what: &str) -> (bool, Option<String>) {
         let mut is_refused = false;
         for (table, rows) in &self.rows {
             match store
@@ -137,6 +143,46 @@ impl Sample {
             }
         }
         (is_refused, None)
+    }
+
+    /// Harms the log of a running store, reads every row, closes the store and opens it again.
+    async fn harmed_while_it_runs(
+        &self,
+        harm: Harm,
+        chance: &mut impl FnMut(usize) -> usize,
+    ) -> (bool, Option<String>) {
+        let home = tempfile::tempdir().unwrap();
+        write_files(home.path(), &self.files);
+        let store = Store::open(&settings(self.backend, home.path())).unwrap();
+        let log = home.path().join("store/sqlite/switchyard.sqlite3-wal");
+        let mut bytes = fs::read(&log).unwrap();
+        // Of older frames later ones have the page.
+        let newest = bytes.len().min(NEWEST * FRAME_BYTES);
+        let place = bytes.len() - 1 - chance(newest - 512);
+        match harm {
+            Harm::FlippedBit => bytes[place] ^= 1 << chance(8),
+            Harm::ZeroedSector => bytes[place / 512 * 512 - 512..][..512].fill(0),
+            _ => {
+                let frames = bytes.len() / FRAME_BYTES;
+                let [from, to] = [chance(frames), frames - 1 - chance(NEWEST)];
+                let [from, to] = [from, to].map(|frame| 32 + frame * FRAME_BYTES);
+                bytes.copy_within(from..from + FRAME_BYTES, to);
+            }
+        }
+        // In place: the store has the file open.
+        let file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let what = format!("{harm:?} of the log at {place} of {}", bytes.len());
+        let (is_refused, wrong) = self.read(&store, &what).await;
+        if wrong.is_some() {
+            return (is_refused, wrong);
+        }
+        let is_closed = store.close().await;
+        let what = format!("{what}, closed: {is_closed}");
+        match Store::open(&settings(self.backend, home.path())) {
+            Ok(store) => self.read(&store, &what).await,
+            Err(_) => (true, None),
+        }
     }
 
     /// Returns what was done.
@@ -211,13 +257,17 @@ fn write_files(home: &Path, files: &Files) {
     }
 }
 
-async fn trials(backend: Backend) {
+fn chances() -> impl FnMut(usize) -> usize {
     let ids = Ids::seeded(20);
-    let mut chance = |below: usize| {
+    move |below| {
         let mut bytes = [0; 8];
         ids.fill(&mut bytes);
         (u64::from_le_bytes(bytes) % below as u64) as usize
-    };
+    }
+}
+
+async fn trials(backend: Backend) {
+    let mut chance = chances();
     let mut wrong = Vec::new();
     let mut refused = 0;
     for end in [End::Stopped, End::Killed] {
@@ -243,5 +293,26 @@ async fn sled_answers_as_before_or_refuses_after_any_damage() {
     trials(Backend::Sled).await;
 }
 
+#[tokio::test]
+async fn a_log_that_is_damaged_under_a_running_store_changes_no_row() {
+    let mut chance = chances();
+    let sample = Sample::new(Backend::Sqlite, End::Killed).await;
+    let (mut wrong, mut refused) = (Vec::new(), 0);
+    for trial in 0..RUNNING {
+        let harm = [Harm::FlippedBit, Harm::ZeroedSector, Harm::Swapped][trial % 3];
+        let (is_refused, fault) = sample.harmed_while_it_runs(harm, &mut chance).await;
+        refused += usize::from(is_refused);
+        wrong.extend(fault);
+    }
+    assert!(wrong.is_empty(), "{} of {RUNNING}: {wrong:#?}", wrong.len());
+    assert!(refused > RUNNING / 4, "{refused} of {RUNNING} refused");
+}
+
+/// Length of a frame of the log: its header and a page.
+const FRAME_BYTES: usize = 24 + 4096;
+/// Frames at the end of a log that are damaged under a running store.
+const NEWEST: usize = 20;
+/// Logs that are damaged under a running store.
+const RUNNING: usize = 60;
 /// Damaged copies of each backend.
 const TRIALS: usize = 420;

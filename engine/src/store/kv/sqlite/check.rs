@@ -9,11 +9,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use super::super::KvError;
-use super::{CLUSTERS, FILE, cluster, definition, pages};
+use super::super::{KvError, checksum};
+use super::{CLUSTERS, FILE, STATEMENTS, bytes, cluster, definition, pages};
 use crate::store::check::Findings;
+use crate::store::mark::{Point, SEQUENCE_KEY};
 use crate::store::table::Table;
 
 /// The use of the database file by others.
@@ -33,12 +34,7 @@ pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvErr
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match access {
         Access::Running | Access::Stopped => pages::open(&file, flags)?,
-        Access::Copy => {
-            let uri = url::Url::from_file_path(std::path::absolute(&file)?)
-                .map_err(|()| KvError::Failed("its path cannot be used".to_owned()))?;
-            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            pages::open(format!("{uri}?immutable=1").as_ref(), flags)?
-        }
+        Access::Copy => pages::open_immutable(&file, flags)?,
     };
     connection.busy_timeout(BUSY)?;
     connection.set_db_config(
@@ -47,6 +43,18 @@ pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvErr
     )?;
     connection.pragma_update(None, "cell_size_check", true)?;
     Ok(connection)
+}
+
+/// The last commit group in a database without its log, which no process has open.
+pub(super) fn end(folder: &Path) -> Result<Option<Point>, KvError> {
+    let connection = connect(folder, Access::Copy)?;
+    let mut statement = connection.prepare(&STATEMENTS[Table::Meta.position()].get)?;
+    let row = statement.query_row(params![SEQUENCE_KEY], |row| bytes(row, 0));
+    let row = row.optional()?;
+    let value = row
+        .as_deref()
+        .and_then(|row| checksum::value_of(Table::Meta, SEQUENCE_KEY, row));
+    Ok(value.and_then(Point::of_row))
 }
 
 /// Checks the database in a folder.

@@ -10,6 +10,7 @@
 //! Each commit changes the row of the sequence (see `store::mark`), which links the log to its
 //! database: it shows that one of the two is from another time or another store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -17,8 +18,8 @@ use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::FILE;
 use super::pages::PAGE_BYTES;
+use super::{FILE, check};
 use crate::store::error::OpenError;
 use crate::store::kv::checksum;
 use crate::store::mark::{Point, SEQUENCE_KEY};
@@ -46,26 +47,25 @@ enum LogFault {
 
 /// Verifies the log of the database in a folder, which no process has open.
 pub(in crate::store) fn verify(folder: &Path) -> Result<(), OpenError> {
-    match find_fault(folder) {
-        Ok(None) => Ok(()),
-        Ok(Some(fault)) => Err(OpenError::DamagedLog {
+    match find_fault(folder)? {
+        None => Ok(()),
+        Some(fault) => Err(OpenError::DamagedLog {
             log: log_of(folder),
             fault: fault.to_string(),
         }),
-        Err(error) => Err(unreadable(folder, &error)),
     }
 }
 
 /// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to its
 /// database. The log as it was stays under another name.
 pub(in crate::store) fn set_aside(folder: &Path) -> Result<(), OpenError> {
+    let (log, fault) = (log_of(folder), find_fault(folder)?);
     let set_aside = || {
-        let log = log_of(folder);
         let mut name = log.with_added_extension("damaged");
         while name.try_exists()? {
             name.add_extension("damaged");
         }
-        match find_fault(folder)? {
+        match fault {
             Some(LogFault::Damaged { at, .. }) => {
                 fs::copy(&log, &name)?;
                 File::open(&name)?.sync_all()?;
@@ -78,59 +78,104 @@ pub(in crate::store) fn set_aside(folder: &Path) -> Result<(), OpenError> {
         }
         File::open(folder)?.sync_all()
     };
-    set_aside().map_err(|error| unreadable(folder, &error))
+    set_aside().map_err(|source| OpenError::Unwritable {
+        path: log.clone(),
+        source,
+    })
 }
 
-/// First and last commit group of the log of a database that no process has open, `None` without
-/// a whole commit. A torn tail is left out.
-pub(in crate::store) fn span(folder: &Path) -> Result<Option<(Point, Point)>, OpenError> {
+/// First and last commit group of a log that no process writes, `None` without a whole commit. A
+/// torn tail is left out.
+pub(in crate::store) fn span(path: &Path) -> Result<Option<(Point, Point)>, OpenError> {
     let read = || {
-        let (database, file) = (File::open(folder.join(FILE))?, File::open(log_of(folder))?);
-        let log = LogFile::read_header(&file, &database)?;
+        let file = File::open(path)?;
+        let log = LogFile::read_header(&file)?;
         let commits = log.walk()?;
         if let Some(fault) = log.damage(&commits)? {
             return Ok(Err(fault));
         }
         let (Some(first), Some(last)) = (commits.first, commits.last) else {
+            // Refuses a log of other bytes.
+            ends(path)?;
             return Ok(Ok(None));
         };
         Ok(Ok(log.point(first)?.zip(log.point(last)?)))
     };
-    let found = read().map_err(|error| unreadable(folder, &error))?;
+    let found = read().map_err(unreadable(path))?;
     found.map_err(|fault| OpenError::DamagedLog {
-        log: log_of(folder),
+        log: path.to_owned(),
         fault: fault.to_string(),
     })
 }
 
-fn find_fault(folder: &Path) -> io::Result<Option<LogFault>> {
+/// The last commit group of each store of which a frame of the log holds the row, also around
+/// damage: the row has a checksum of its own. The log holds durable commits only.
+pub(in crate::store) fn ends(log: &Path) -> io::Result<Vec<Point>> {
+    let file = File::open(log)?;
+    let log = LogFile::read_header(&file)?;
+    let mut reader = BufReader::with_capacity(256 * 1024, &file);
+    reader.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
+    let mut frame = vec![0; FRAME_HEADER_BYTES + log.page_bytes];
+    let mut ends = BTreeMap::new();
+    loop {
+        match reader.read_exact(&mut frame) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+            read => read?,
+        }
+        if let Some(point) = point_in(&frame[FRAME_HEADER_BYTES..]) {
+            let end = ends.entry(point.store()).or_insert(point);
+            *end = [*end, point]
+                .into_iter()
+                .max_by_key(Point::sequence)
+                .unwrap_or(point);
+        }
+    }
+    // A log that was begun and not flushed may be zeros.
+    if ends.is_empty() && log.header.is_none() && frame.iter().any(|&byte| byte != 0) {
+        return Err(io::Error::other("no commit of the log can be read"));
+    }
+    Ok(ends.into_values().collect())
+}
+
+fn find_fault(folder: &Path) -> Result<Option<LogFault>, OpenError> {
     let open = |path: &Path| match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        file => file.map(Some),
+        file => file.map(Some).map_err(unreadable(path)),
     };
+    let path = log_of(folder);
     // Without the database there is nothing to compare: it does not open.
-    let (Some(database), Some(file)) = (open(&folder.join(FILE))?, open(&log_of(folder))?) else {
+    let (Some(database), Some(file)) = (open(&folder.join(FILE))?, open(&path)?) else {
         return Ok(None);
     };
-    let log = LogFile::read_header(&file, &database)?;
-    let commits = log.walk()?;
-    if let Some(fault) = log.damage(&commits)? {
-        return Ok(Some(fault));
+    if database.metadata().map_err(unreadable(&path))?.len() == 0 {
+        let file = folder.join(FILE);
+        return Err(OpenError::Backend {
+            reason: format!("{} is empty: put it back", file.display()),
+            path: folder.to_owned(),
+        });
     }
-    match (commits.first, commits.last) {
-        (Some(first), Some(last)) => log.compare(&database, first, last),
-        _ => Ok(None),
-    }
+    let find = || {
+        let log = LogFile::read_header(&file)?;
+        let commits = log.walk()?;
+        if let Some(fault) = log.damage(&commits)? {
+            return Ok(Some(fault));
+        }
+        match (commits.first, commits.last) {
+            (Some(first), Some(last)) => log.compare(folder, &database, first, last),
+            _ => Ok(None),
+        }
+    };
+    find().map_err(unreadable(&path))
 }
 
 pub(in crate::store) fn log_of(folder: &Path) -> PathBuf {
     folder.join(format!("{FILE}-wal"))
 }
 
-fn unreadable(folder: &Path, error: &io::Error) -> OpenError {
-    OpenError::Backend {
-        path: folder.to_owned(),
-        reason: error.to_string(),
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> OpenError {
+    move |source| OpenError::Unreadable {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -225,12 +270,33 @@ impl Chain {
     }
 }
 
+/// Whether a page is as its frame was written. `before`: the sums of the frame before it, or of the
+/// header of the log.
+pub(super) fn is_whole(before: [u8; 8], header: &[u8; FRAME_HEADER_BYTES], page: &[u8]) -> bool {
+    let before = Sums(be32(&before, 0), be32(&before, 4));
+    let stored = Sums(be32(header, 16), be32(header, 20));
+    // The order of bytes is that of the machine that began the log.
+    [false, true].into_iter().any(|is_big_endian| {
+        let sums = before.then(&header[..8], is_big_endian);
+        sums.then(page, is_big_endian) == stored
+    })
+}
+
+/// Place in the log of the sums before the frame whose page is at `page`.
+pub(super) const fn sums_before(page: i64) -> i64 {
+    let frame = page - FRAME_HEADER_BYTES as i64;
+    match frame == HEADER_BYTES as i64 {
+        true => frame - 8,
+        false => frame - FRAME_BYTES as i64 + 16,
+    }
+}
+
 /// Two sums that run on from frame to frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Sums(u32, u32);
 
 impl<'a> LogFile<'a> {
-    fn read_header(file: &'a File, database: &File) -> io::Result<Self> {
+    fn read_header(file: &'a File) -> io::Result<Self> {
         let mut bytes = [0; HEADER_BYTES];
         let header = match file.read_exact_at(&mut bytes, 0) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
@@ -238,13 +304,7 @@ impl<'a> LogFile<'a> {
         };
         let page_bytes = match header {
             Some(_) => be32(&bytes, 8) as usize,
-            None => {
-                let mut size = [0; 2];
-                match database.read_exact_at(&mut size, 16) {
-                    Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
-                    _ => usize::from(u16::from_be_bytes(size)),
-                }
-            }
+            None => PAGE_BYTES,
         };
         Ok(Self {
             file,
@@ -316,25 +376,39 @@ impl<'a> LogFile<'a> {
     /// Compares the groups of the log with the one that the database holds without it.
     fn compare(
         &self,
+        folder: &Path,
         database: &File,
         first: Frames,
         last: Frames,
     ) -> io::Result<Option<LogFault>> {
-        let pages = self.pages(first.clone())?;
+        let (changed, all) = (self.pages(first.clone())?, 0..=*last.end());
         let (Some(begins), Some(ends)) = (self.point(first)?, self.point(last)?) else {
             return Ok(None);
         };
         let mut stored = Vec::new();
         let mut holds_nothing = true;
-        for page in pages {
-            if let Some(page) = self.database_page(database, page)? {
+        for number in changed {
+            // The first page has the definitions of the tables.
+            if let Some(page) = self.database_page(database, number)?
+                && number != 1
+            {
                 stored.extend(point_in(&page));
                 holds_nothing &= page.starts_with(&EMPTY_LEAF);
             }
         }
+        // In an older database the row may be on another page. A lookup fails where a power cut
+        // tore a page, and may be led astray while some pages of the log are moved.
+        if !self.is_moved_in_part(database, all)?
+            && let Ok(Some(found)) = check::end(folder)
+        {
+            stored.push(found);
+        }
         // The row may have moved to another page in the first commit: the older place is stale.
         let fault = match stored.into_iter().max_by_key(Point::sequence) {
-            Some(stored) if stored.store() != begins.store() => Some(LogFault::Foreign),
+            // A store gets a new identity by a commit like any other.
+            Some(stored) if ![begins.store(), ends.store()].contains(&stored.store()) => {
+                Some(LogFault::Foreign)
+            }
             Some(stored) if stored.sequence() + 1 < begins.sequence() => {
                 Some(LogFault::OldDatabase {
                     ends: Some(stored),
@@ -352,6 +426,24 @@ impl<'a> LogFile<'a> {
             _ => None,
         };
         Ok(fault)
+    }
+
+    /// Whether the database has an inner page of a b-tree as it is in the log: pages below it,
+    /// which are not yet moved, may hold anything.
+    fn is_moved_in_part(&self, database: &File, frames: Frames) -> io::Result<bool> {
+        let mut page = vec![0; self.page_bytes];
+        for (frame, number) in frames.clone().zip(self.pages(frames)?) {
+            let at = self.offset(frame) + FRAME_HEADER_BYTES as u64;
+            self.file.read_exact_at(&mut page, at)?;
+            let content = ..self.page_bytes.saturating_sub(checksum::SUM_BYTES);
+            if page.first() == Some(&INTERIOR)
+                && let Some(moved) = self.database_page(database, number)?
+                && moved.get(content) == page.get(content)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The group of a commit.
@@ -446,9 +538,9 @@ impl Sums {
 
 /// The row of the sequence, if it is among the rows of a page.
 fn point_in(page: &[u8]) -> Option<Point> {
-    let cells_begin = match page.first()? {
-        0x0a => 8,  // leaf
-        0x02 => 12, // interior: each cell begins with the number of a page
+    let cells_begin = match *page.first()? {
+        0x0a => 8,      // leaf
+        INTERIOR => 12, // each cell begins with the number of a page
         _ => return None,
     };
     let child_bytes = cells_begin - 8;
@@ -472,12 +564,14 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 /// Beginning of the record of the sequence: its bytes and those of its header, and the types of
 /// its columns: a blob of 8 bytes (key), an integer of one (kind), a blob of 40 (value, checksum).
 const RECORD: [u8; 5] = [53, 4, 12 + 2 * 8, 1, 12 + 2 * 40];
+/// First byte of an inner page of a b-tree.
+const INTERIOR: u8 = 0x02;
 /// Beginning of a page of a b-tree that has no rows.
 const EMPTY_LEAF: [u8; 5] = [0x0a, 0, 0, 0, 0];
 pub(in crate::store) const HEADER_BYTES: usize = 32;
 /// Place of the salts in the header of a log: another pair after each restart.
 pub(super) const SALTS: Range<usize> = 16..24;
-const FRAME_HEADER_BYTES: usize = 24;
+pub(super) const FRAME_HEADER_BYTES: usize = 24;
 /// Length of a frame in the log of a store.
 pub(super) const FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAGE_BYTES;
 const MIN_PAGE_BYTES: usize = 512;

@@ -6,11 +6,15 @@
 //! file, in bytes that SQLite leaves free when the header of the database says so. A read of a
 //! damaged page fails with `SQLITE_IOERR_DATA`.
 //!
-//! A page in the log is under the checksums of the log. It gets this one when it is moved into the
-//! database. A page of zeros is let through: SQLite leaves one where a page was allocated and freed
-//! before it was written, and takes none for a page of a b-tree.
+//! A page in the log has the checksum of its frame, which SQLite verifies when it opens the log and
+//! not when it reads the page later. So this interface verifies it at each read: no damaged page is
+//! answered, nor moved into the database, where it would get a valid checksum.
+//!
+//! A page of zeros in the database is let through: SQLite leaves one where a page was allocated and
+//! freed before it was written, and takes none for a page of a b-tree.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs;
 use std::path::Path;
 use std::ptr;
 use std::slice;
@@ -21,10 +25,30 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::KvError;
+use super::frames::{self, FRAME_HEADER_BYTES};
 
-/// Opens a database with checksums in its pages. `name` is its path, or the URI of its path. A file
-/// whose header does not say that its pages have checksums is no database of a store.
-pub(super) fn open(name: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
+/// Opens a database with checksums in its pages. A file whose header does not say that its pages
+/// have checksums is no database of a store, and neither is an empty one.
+pub(super) fn open(file: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
+    open_named(file, file, flags)
+}
+
+/// Opens a database for reading, without its log. No process may have it open for writing.
+pub(super) fn open_immutable(file: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
+    let uri = url::Url::from_file_path(std::path::absolute(file)?)
+        .map_err(|()| KvError::Failed("its path cannot be used".to_owned()))?;
+    let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+    open_named(format!("{uri}?immutable=1").as_ref(), file, flags)
+}
+
+/// `name` is the path of the file, or the URI of its path.
+fn open_named(name: &Path, file: &Path, flags: OpenFlags) -> Result<Connection, KvError> {
+    // SQLite removes the log of an empty database, also when it only reads.
+    let is_empty = || fs::metadata(file).is_ok_and(|file| file.len() == 0);
+    if !flags.contains(OpenFlags::SQLITE_OPEN_CREATE) && is_empty() {
+        let file = file.display();
+        return Err(KvError::DamagedDatabase(format!("{file} is empty")));
+    }
     register()?;
     Ok(Connection::open_with_flags_and_vfs(name, flags, NAME)?)
 }
@@ -52,9 +76,11 @@ pub(super) fn reserve(connection: &Connection) -> Result<(), KvError> {
 
 /// The default file interface of SQLite.
 static BELOW: AtomicPtr<ffi::sqlite3_vfs> = AtomicPtr::new(ptr::null_mut());
-/// The methods of its files and those of a database.
-static METHODS: OnceLock<Methods> = OnceLock::new();
+/// The methods of a database, and those of its log.
+static DATABASE: OnceLock<Methods> = OnceLock::new();
+static LOG: OnceLock<Methods> = OnceLock::new();
 
+/// The methods of the interface below and those that are called in their place.
 struct Methods {
     below: &'static ffi::sqlite3_io_methods,
     own: ffi::sqlite3_io_methods,
@@ -103,26 +129,21 @@ unsafe extern "C" fn open_file(
     };
     // SAFETY: the arguments come from SQLite, and both interfaces have files of one size.
     let code = unsafe { open(below, name, file, flags, opened) };
-    if code != ffi::SQLITE_OK || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
+    if code != ffi::SQLITE_OK || flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 {
         return code;
     }
     // SAFETY: the file was opened.
     let found = unsafe { (*file).pMethods };
     // SAFETY: an open file points to its methods, which are constants of SQLite.
     let found: &'static ffi::sqlite3_io_methods = unsafe { &*found };
-    let methods = METHODS.get_or_init(|| Methods {
-        below: found,
-        own: ffi::sqlite3_io_methods {
-            iVersion: found.iVersion.min(WITHOUT_MEMORY_MAP),
-            xRead: Some(read),
-            xWrite: Some(write),
-            xDeviceCharacteristics: Some(characteristics),
-            ..*found
-        },
-    });
+    let is_log = flags & ffi::SQLITE_OPEN_WAL != 0;
+    let methods = match is_log {
+        true => LOG.get_or_init(|| Methods::of_log(found)),
+        false => DATABASE.get_or_init(|| Methods::of_database(found)),
+    };
     let refused = match ptr::eq(methods.below, found) {
         false => Some(ffi::SQLITE_CANTOPEN),
-        true if has_checksums(file, found) => None,
+        true if is_log || has_checksums(file, found) => None,
         true => Some(ffi::SQLITE_NOTADB),
     };
     if let Some(code) = refused {
@@ -133,6 +154,28 @@ unsafe extern "C" fn open_file(
     // SAFETY: as above; the methods live as long as the program.
     unsafe { (*file).pMethods = &raw const methods.own };
     code
+}
+
+impl Methods {
+    fn of_database(below: &'static ffi::sqlite3_io_methods) -> Self {
+        let own = ffi::sqlite3_io_methods {
+            iVersion: below.iVersion.min(WITHOUT_MEMORY_MAP),
+            xRead: Some(read),
+            xWrite: Some(write),
+            xDeviceCharacteristics: Some(characteristics),
+            ..*below
+        };
+        Self { below, own }
+    }
+
+    fn of_log(below: &'static ffi::sqlite3_io_methods) -> Self {
+        let own = ffi::sqlite3_io_methods {
+            iVersion: below.iVersion.min(WITHOUT_MEMORY_MAP),
+            xRead: Some(read_log),
+            ..*below
+        };
+        Self { below, own }
+    }
 }
 
 /// Whether the header of a database says that its pages have checksums. A new database has no header
@@ -159,7 +202,7 @@ unsafe extern "C" fn read(
     bytes: c_int,
     offset: ffi::sqlite3_int64,
 ) -> c_int {
-    let Some(read) = METHODS.get().and_then(|methods| methods.below.xRead) else {
+    let Some(read) = DATABASE.get().and_then(|methods| methods.below.xRead) else {
         return ffi::SQLITE_IOERR_READ;
     };
     // SAFETY: the arguments come from SQLite, for the method that it would have called itself.
@@ -175,13 +218,50 @@ unsafe extern "C" fn read(
     }
 }
 
+/// Reads a page or a header of the log. A whole frame is verified by SQLite itself.
+unsafe extern "C" fn read_log(
+    file: *mut ffi::sqlite3_file,
+    buffer: *mut c_void,
+    bytes: c_int,
+    offset: ffi::sqlite3_int64,
+) -> c_int {
+    let Some(read) = LOG.get().and_then(|methods| methods.below.xRead) else {
+        return ffi::SQLITE_IOERR_READ;
+    };
+    // SAFETY: the arguments come from SQLite, for the method that it would have called itself.
+    let code = unsafe { read(file, buffer, bytes, offset) };
+    if code != ffi::SQLITE_OK || !is_page(bytes) {
+        return code;
+    }
+    let mut header = [0_u8; FRAME_HEADER_BYTES];
+    let mut before = [0_u8; size_of::<u64>()];
+    let places = [
+        (&mut header[..], offset - FRAME_HEADER_BYTES as i64),
+        (&mut before[..], frames::sums_before(offset)),
+    ];
+    for (part, at) in places {
+        let length = part.len() as c_int;
+        // SAFETY: the file is open, and the part has room for so many bytes.
+        let code = unsafe { read(file, part.as_mut_ptr().cast(), length, at) };
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+    }
+    // SAFETY: the first read has filled the buffer.
+    let page = unsafe { slice::from_raw_parts(buffer.cast::<u8>(), PAGE_BYTES) };
+    match frames::is_whole(before, &header, page) {
+        true => ffi::SQLITE_OK,
+        false => ffi::SQLITE_IOERR_DATA,
+    }
+}
+
 unsafe extern "C" fn write(
     file: *mut ffi::sqlite3_file,
     buffer: *const c_void,
     bytes: c_int,
     offset: ffi::sqlite3_int64,
 ) -> c_int {
-    let Some(write) = METHODS.get().and_then(|methods| methods.below.xWrite) else {
+    let Some(write) = DATABASE.get().and_then(|methods| methods.below.xWrite) else {
         return ffi::SQLITE_IOERR_WRITE;
     };
     if !is_page(bytes) {
@@ -200,7 +280,7 @@ unsafe extern "C" fn write(
 
 /// Parts of a page are not read: a checksum needs all of it.
 unsafe extern "C" fn characteristics(file: *mut ffi::sqlite3_file) -> c_int {
-    let below = METHODS
+    let below = DATABASE
         .get()
         .and_then(|methods| methods.below.xDeviceCharacteristics);
     // SAFETY: the file comes from SQLite, for the method that it would have called itself.

@@ -7,11 +7,13 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error};
 
-use super::super::KvError;
+use super::super::{KvError, checksum};
 use super::check::{Access, connect};
-use super::reporting;
+use super::{get, reporting};
 use crate::store::error::MaintenanceError;
+use crate::store::mark::{MarkPlace, Point, SEQUENCE_KEY};
 use crate::store::place::Place;
+use crate::store::table::Table;
 use crate::store::{Backend, Manifest, StoreSettings};
 
 /// A read-only connection for queries.
@@ -43,10 +45,27 @@ impl Shell {
     /// Opens a store, beside a server or without one.
     ///
     /// # Errors
-    /// When there is no store, or its backend has no SQL.
+    /// When there is no store, or its backend has no SQL; when no server has it open and it is
+    /// damaged, or has lost commits.
     pub fn open(settings: &StoreSettings) -> Result<Self, MaintenanceError> {
-        Place::of_existing(&settings.path, settings.backend)?;
-        Self::connect(settings.backend.name(), &settings.path, Access::Running)
+        let place = Place::of_existing(&settings.path, settings.backend)?;
+        if let Some(place) = &place {
+            settings.backend.verify_log(place)?;
+        }
+        // Read before the rows: a running store only gets ahead of it.
+        let mark = MarkPlace::of(&settings.path);
+        let reached = mark.read()?;
+        let shell = Self::connect(settings.backend.name(), &settings.path, Access::Running)?;
+        if place.is_some() {
+            mark.compare(shell.end(), &reached)?;
+        }
+        Ok(shell)
+    }
+
+    /// The last commit group. `None`: there is none, or it cannot be read.
+    fn end(&self) -> Option<Point> {
+        let row = get(&self.0, Table::Meta, SEQUENCE_KEY).ok()??;
+        Point::of_row(checksum::value_of(Table::Meta, SEQUENCE_KEY, &row)?)
     }
 
     /// Opens a backup.

@@ -134,7 +134,7 @@ const REPORTING: [Reporting; 7] = [
             ("attempts", Sql("json_array_length(value, '$.attempts')")),
             ("open_cases", Sql(OPEN_CASES)),
             ("failure_reason", Sql("value->>'$.state.reason'")),
-            ("failure_message", Sql("value->>'$.state.message'")),
+            ("failure_message", Sql(FAILURE_MESSAGE)),
             ("created_at", Time("value->>'created_at'")),
             ("updated_at", Time("value->>'updated_at'")),
             ("success_at", Time("value->>'success_at'")),
@@ -168,7 +168,7 @@ const REPORTING: [Reporting; 7] = [
             ("attempts", Sql("json_array_length(value, '$.attempts')")),
             ("open_cases", Sql(OPEN_CASES)),
             ("failure_reason", Sql("value->>'$.state.reason'")),
-            ("failure_message", Sql("value->>'$.state.message'")),
+            ("failure_message", Sql(FAILURE_MESSAGE)),
             ("created_at", Time("value->>'created_at'")),
             ("updated_at", Time("value->>'updated_at'")),
             ("success_at", Time("value->>'success_at'")),
@@ -308,5 +308,14 @@ const STATUS: &str = "CASE value->>'$.state.state' \
               'initiated', 'pending') END";
 const OPEN_CASES: &str = "(SELECT count(*) FROM json_each(transaction_rows.value, '$.cases') AS c \
      WHERE c.value->>'closed' IS NULL)";
+/// The reason of a failure, or that money was reported after it: the texts of the API.
+const FAILURE_MESSAGE: &str = "iif(value->>'$.state.state' = 'failed' AND EXISTS \
+     (SELECT 1 FROM json_each(transaction_rows.value, '$.cases') AS c \
+      WHERE c.value->>'reason' = 'money_after_the_end' \
+      AND c.value->>'opened_at' >= transaction_rows.value->>'failed_at'), \
+     iif(value->>'$.details.kind' = 'payment', \
+         'Money was reported for this payment after it had failed.', \
+         'Money was reported as sent for this payout after it had failed.'), \
+     value->>'$.state.message')";
 const DELIVERY_STATUS: &str = "coalesce(value->>'status', \
      iif(value->>'is_sent', 'delivered', 'failed'))";

@@ -170,6 +170,14 @@ impl Tail {
         self.inner().round_since = None;
     }
 
+    /// Notes that the copy with the earlier commits is gone.
+    pub(in crate::store) fn lose_copy(&self) {
+        let mut inner = self.inner();
+        if inner.is_watched {
+            inner.waits_since.get_or_insert_with(Instant::now);
+        }
+    }
+
     /// Age of the oldest commit that cannot be restored from the copy.
     pub(in crate::store) fn lag(&self) -> Duration {
         let inner = self.inner();

@@ -1,0 +1,78 @@
+//! The backends of the store: how each is opened, and its log verified.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::OpenError;
+use super::kv::checksum::WithChecksums;
+use super::kv::sqlite::Sqlite;
+use super::kv::sqlite::frames;
+use super::kv::sqlite::tail::Tail;
+use super::kv::{Kv, KvError, memory, sled};
+use super::mark::MarkPlace;
+use super::place::Place;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    Sqlite,
+    Sled,
+    Memory,
+}
+
+impl Backend {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Sled => "sled",
+            Self::Memory => "memory",
+        }
+    }
+
+    pub(super) fn open(
+        self,
+        place: &Place,
+        cache_bytes: u64,
+        tail: &Arc<Tail>,
+    ) -> Result<Box<dyn Kv>, OpenError> {
+        let open = |path: &Path| {
+            self.open_at(path, cache_bytes, tail.clone())
+                .map_err(|error| OpenError::Backend {
+                    path: place.path().to_owned(),
+                    reason: error.to_string(),
+                })
+        };
+        let path = place.backend_path(|path| open(path).map(drop))?;
+        open(&path)
+    }
+
+    /// Whether the log is whole and belongs to the database, as far as the files can tell.
+    pub(super) fn verify_log(self, place: &Place) -> Result<(), OpenError> {
+        match self {
+            Self::Sqlite => frames::verify(&place.path().join(self.name()))
+                .map_err(|refused| MarkPlace::of(place.path()).complete(refused)),
+            Self::Sled | Self::Memory => Ok(()),
+        }
+    }
+
+    /// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to
+    /// the database. The log as it was is kept under another name.
+    pub(super) fn set_log_aside(self, place: &Place) -> Result<(), OpenError> {
+        match self {
+            Self::Sqlite => frames::set_aside(&place.path().join(self.name())),
+            Self::Sled | Self::Memory => Ok(()),
+        }
+    }
+
+    pub(super) fn open_at(
+        self,
+        path: &Path,
+        cache_bytes: u64,
+        tail: Arc<Tail>,
+    ) -> Result<Box<dyn Kv>, KvError> {
+        Ok(match self {
+            Self::Sled => Box::new(WithChecksums(sled::Sled::open(path, cache_bytes)?)),
+            Self::Sqlite => Box::new(WithChecksums(Sqlite::open(path, cache_bytes, tail)?)),
+            Self::Memory => Box::new(memory::Memory::default()),
+        })
+    }
+}
