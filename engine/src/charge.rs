@@ -12,6 +12,8 @@ pub struct Charge<'a> {
     pub amount: Amount,
     /// Amount that was due, in the same currency as a rule. Providers may report another `amount`.
     pub due: Amount,
+    /// The provider's fee in `amount`, which the payer added to the amount that was due.
+    pub fee: Option<Amount>,
     /// In the transaction's own currency.
     pub asked: Amount,
     /// How `amount` came from `asked`, when their currencies differ.
@@ -19,9 +21,9 @@ pub struct Charge<'a> {
 }
 
 impl<'a> Charge<'a> {
-    /// After a success: the captured amount. While an attempt is open, or when money was reported
-    /// for one without a success: the amount of that attempt. Otherwise the transaction's own
-    /// amount, since the next attempt may be in another currency.
+    /// After a success: the captured amount, with the fee that the payer added. While an attempt is
+    /// open, or when money was reported for one without a success: the amount of that attempt.
+    /// Otherwise the transaction's own amount, since the next attempt may be in another currency.
     pub fn of(tx: &'a Transaction) -> Self {
         let telling = tx.telling_attempt();
         let is_told = tx.state == State::Succeeded
@@ -33,6 +35,7 @@ impl<'a> Charge<'a> {
             None => Self {
                 amount: tx.amount,
                 due: tx.amount,
+                fee: None,
                 asked: tx.amount,
                 conversion: None,
             },
@@ -41,13 +44,22 @@ impl<'a> Charge<'a> {
 
     fn of_attempt(asked: Amount, attempt: &'a Attempt) -> Self {
         // Money that came for an open attempt is not what it asks for.
-        let captured = attempt.captured.filter(|_| !attempt.state.is_open());
+        let debited = attempt.debited().filter(|_| !attempt.state.is_open());
+        let amount = debited.unwrap_or(attempt.amount);
+        let has_fee = debited.is_some() && debited == attempt.with_payer_fee();
         Self {
-            amount: captured.unwrap_or(attempt.amount),
+            amount,
             due: attempt.amount,
+            fee: attempt.payer_fee.filter(|_| has_fee),
             asked,
             conversion: attempt.conversion.as_ref(),
         }
+    }
+
+    /// The amount without the payer's fee.
+    pub fn net(&self) -> Amount {
+        let net = self.fee.and_then(|fee| self.amount.checked_sub(fee));
+        net.unwrap_or(self.amount)
     }
 
     /// The exchange rate, for one unit of the transaction's currency: `1 EUR = 655.957 XOF`.

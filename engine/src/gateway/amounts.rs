@@ -17,46 +17,44 @@ pub(super) fn not_negative(said: &WireAmount) -> Option<Amount> {
     read(said)
 }
 
-/// Reads the provider's fees. They may be zero, and are not above the amount that they belong to;
-/// fees in another currency cannot be compared.
+/// Reads the provider's fees. They may be zero, and are not above the amount that they belong to.
+/// Fees in another currency cannot be compared with it, and no response could name them.
 pub(super) fn fees(said: &WireAmount, of: Option<Amount>) -> Option<Amount> {
     let fees = read(said)?;
-    let is_above =
-        of.is_some_and(|of| of.currency() == fees.currency() && fees.minor() > of.minor());
-    (!is_above).then_some(fees)
+    let is_plausible = |of: Amount| of.currency() == fees.currency() && fees.minor() <= of.minor();
+    of.is_none_or(is_plausible).then_some(fees)
 }
 
-/// Reads the amount of a bank transfer that the payer is told to make: what was asked, and the fees
-/// that the provider puts on top for the payer.
+/// Reads the amount of a bank transfer: the `rest` that is still to be paid, and the provider's fee
+/// that the payer adds. Returns the sum and the fee.
 pub(super) fn transfer(
     amount: &WireAmount,
     on_top: Option<&WireAmount>,
-    asked: Amount,
-) -> Option<Amount> {
+    rest: Amount,
+) -> Option<(Amount, Option<Amount>)> {
     let amount = positive(amount)?;
     let on_top = match on_top {
-        Some(said) => fees(said, Some(asked))?,
-        None => Amount::from_minor(0, asked.currency()),
+        Some(said) => fees(said, Some(rest))?,
+        None => Amount::from_minor(0, rest.currency()),
     };
-    (asked.checked_add(on_top)? == amount).then_some(amount)
+    let fee = Some(on_top).filter(|fee| fee.minor() > 0);
+    (rest.checked_add(on_top)? == amount).then_some((amount, fee))
 }
 
-/// Whether an order to send coins settles all that was asked or a part of it, names a number of
-/// coins, and says the same in the link that wallets open.
+/// Amount that an order to send coins settles: the `rest` that is still to be paid, or less.
+/// `None`: the order names no such amount, no number of coins, or another number in the link that
+/// wallets open.
 pub(super) fn crypto(
     worth: Option<&WireAmount>,
     coins: &str,
     address: &str,
     uri: &str,
-    asked: Amount,
-) -> bool {
-    let is_part = worth
-        .and_then(positive)
-        .is_some_and(|worth| worth <= asked && worth.currency() == asked.currency());
-    let Some(digits) = significant(coins) else {
-        return false;
-    };
-    is_part && link_agrees(uri, address, &digits)
+    rest: Amount,
+) -> Option<Amount> {
+    let worth = worth.and_then(positive)?;
+    let is_part = worth <= rest && worth.currency() == rest.currency();
+    let digits = significant(coins)?;
+    (is_part && link_agrees(uri, address, &digits)).then_some(worth)
 }
 
 fn read(said: &WireAmount) -> Option<Amount> {
@@ -172,8 +170,8 @@ mod tests {
             let fees = fees(&said, captured).map(Amount::minor);
             assert_eq!(fees, wanted, "{said:?}");
         }
-        let elsewhere = WireAmount::minor(9_000, "EUR");
-        assert!(fees(&elsewhere, captured).is_some(), "another currency");
+        let elsewhere = WireAmount::minor(90, "EUR");
+        assert_eq!(fees(&elsewhere, captured), None, "another currency");
     }
 
     #[test]
@@ -204,13 +202,40 @@ mod tests {
         ] {
             let shown = transfer(&amount, on_top.as_ref(), asked);
             assert_eq!(shown.is_some(), is_shown, "{what}");
+            let fee = on_top
+                .as_ref()
+                .and_then(|fee| fee.minor)
+                .filter(|fee| *fee > 0);
+            let shown = shown.map(|(sum, fee)| (sum.minor(), fee.map(Amount::minor)));
+            assert_eq!(
+                shown,
+                is_shown.then_some((amount.minor.unwrap(), fee)),
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_rest_is_to_be_paid_after_a_part() {
+        let francs = Amount::from_minor(500, Currency::from_code("XOF").expect("a currency"));
+        for (received, remains) in [
+            (None, Some(2_500)),
+            (Some(usd(0)), Some(2_500)),
+            (Some(usd(1_000)), Some(1_500)),
+            (Some(usd(2_499)), Some(1)),
+            (Some(usd(2_500)), None),
+            (Some(usd(2_600)), None),
+            (Some(francs), None),
+        ] {
+            let rest = usd(2_500).rest_after(received);
+            assert_eq!(rest.map(Amount::minor), remains, "{received:?}");
         }
     }
 
     /// Whether an order of 12.5 coins for 25.00 USD is shown.
     fn is_shown(worth: Option<i64>, coins: &str, address: &str, uri: &str) -> bool {
         let worth = worth.map(named);
-        crypto(worth.as_ref(), coins, address, uri, usd(2_500))
+        crypto(worth.as_ref(), coins, address, uri, usd(2_500)).is_some()
     }
 
     #[test]

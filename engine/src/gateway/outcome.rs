@@ -99,15 +99,20 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             payer_action,
             poll_after,
             received,
-        } => Outcome::Pending {
-            provider_id: id(provider_id),
-            payer_action: payer_action.and_then(|action| shown_action(action, subject)),
-            poll_after: poll_after.map(|seconds| {
-                Duration::from_secs(seconds.into()).clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
-            }),
-            provider_status: None,
-            received: received.and_then(|said| received_so_far(&said, subject)),
-        },
+        } => {
+            let received = received.and_then(|said| received_so_far(&said, subject));
+            Outcome::Pending {
+                provider_id: id(provider_id),
+                payer_action: payer_action
+                    .and_then(|action| shown_action(action, received, subject)),
+                poll_after: poll_after.map(|seconds| {
+                    Duration::from_secs(seconds.into())
+                        .clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
+                }),
+                provider_status: None,
+                received,
+            }
+        }
         WireOutcome::Unknown { why } | WireOutcome::NotFound { why } => {
             Outcome::unknown(redactor.sentence(&why))
         }
@@ -175,15 +180,20 @@ pub fn is_shown(action: WireAction, asked: Amount) -> bool {
     self::action(action, Some(asked), Environment::Live).is_some()
 }
 
-/// An action that asks the payer for another amount than the attempt's is not shown. The attempt
-/// stays pending and is polled.
-fn shown_action(action: WireAction, subject: &Subject<'_>) -> Option<PayerAction> {
+/// An action that asks the payer for another amount than the attempt's, or than its rest after the
+/// part that was `received`, is not shown. The attempt stays pending and is polled.
+fn shown_action(
+    action: WireAction,
+    received: Option<Amount>,
+    subject: &Subject<'_>,
+) -> Option<PayerAction> {
     let (is_transfer, named) = match &action {
         WireAction::Transfer { amount, fees, .. } => (true, format!("{amount:?} {fees:?}")),
         WireAction::SendCrypto { amount, worth, .. } => (true, format!("{amount} {worth:?}")),
         _ => (false, String::new()),
     };
-    let shown = self::action(action, subject.asked, subject.environment);
+    let rest = subject.asked.and_then(|asked| asked.rest_after(received));
+    let shown = self::action(action, rest, subject.environment);
     if shown.is_none() && is_transfer {
         log_fault(
             subject,
@@ -227,10 +237,10 @@ fn decline_reason(reason: WireReason) -> DeclineReason {
     }
 }
 
-/// The payer's action. `None`: it asks for another amount than `asked`.
+/// The payer's action. `None`: it asks for another amount than the `rest` to be paid.
 fn action(
     action: WireAction,
-    asked: Option<Amount>,
+    rest: Option<Amount>,
     environment: Environment,
 ) -> Option<PayerAction> {
     Some(match action {
@@ -257,22 +267,7 @@ fn action(
             how: translated(how),
         },
         WireAction::Dial { ussd } => PayerAction::Dial { ussd },
-        WireAction::Transfer {
-            bank,
-            account,
-            name,
-            amount,
-            fees,
-            reference,
-            expires,
-        } => PayerAction::Transfer {
-            bank,
-            account,
-            name,
-            amount: amounts::transfer(&amount, fees.as_deref(), asked?)?,
-            reference: reference.unwrap_or_default(),
-            expires,
-        },
+        transfer @ WireAction::Transfer { .. } => return transfer_action(transfer, rest?),
         WireAction::ShowQr { text, image } => PayerAction::ShowQr { text, image },
         WireAction::SendCrypto {
             address,
@@ -283,19 +278,44 @@ fn action(
             uri,
             expires,
         } => {
-            if !amounts::crypto(worth.as_deref(), &amount, &address, &uri, asked?) {
-                return None;
-            }
+            let worth = amounts::crypto(worth.as_deref(), &amount, &address, &uri, rest?)?;
             PayerAction::SendCrypto {
                 address,
                 chain,
                 token,
                 amount,
+                worth,
                 uri,
                 expires,
             }
         }
         WireAction::Wait {} => PayerAction::Wait,
+    })
+}
+
+/// The transfer of the `rest` and the provider's fee. `None`: it is of another amount.
+fn transfer_action(action: WireAction, rest: Amount) -> Option<PayerAction> {
+    let WireAction::Transfer {
+        bank,
+        account,
+        name,
+        amount,
+        fees,
+        reference,
+        expires,
+    } = action
+    else {
+        return None;
+    };
+    let (amount, fee) = amounts::transfer(&amount, fees.as_deref(), rest)?;
+    Some(PayerAction::Transfer {
+        bank,
+        account,
+        name,
+        amount,
+        fee,
+        reference: reference.unwrap_or_default(),
+        expires,
     })
 }
 

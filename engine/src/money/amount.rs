@@ -91,6 +91,15 @@ impl Amount {
         self.with(other, i64::checked_sub)
     }
 
+    /// Amount that remains of this one after `received`. `None`: nothing remains, or `received` is
+    /// in another currency.
+    pub fn rest_after(self, received: Option<Self>) -> Option<Self> {
+        match received.filter(|received| received.minor > 0) {
+            None => Some(self),
+            Some(received) => self.checked_sub(received).filter(|rest| rest.minor > 0),
+        }
+    }
+
     fn with(self, other: Self, operation: fn(i64, i64) -> Option<i64>) -> Option<Self> {
         if self.currency != other.currency {
             return None;

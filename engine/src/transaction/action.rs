@@ -102,6 +102,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptAllowed
         | Event::Held
         | Event::Processed
+        | Event::MoneyReported { .. }
         | Event::CaseClosed { .. } => Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::charges::Charge;
 use super::command::CancelledBy;
 use super::decision::Decision;
 use super::outcome::{Decline, PayerAction};
@@ -52,6 +53,9 @@ pub struct Attempt {
     /// The provider's own word for its status.
     pub provider_status: Option<String>,
     pub payer_action: Option<PayerAction>,
+    /// The provider's fee, which the instructions of a transfer add to the amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payer_fee: Option<Amount>,
     pub decline: Option<Decline>,
     /// Why the outcome is not known, or why nothing was sent.
     pub why: Option<String>,
@@ -60,6 +64,9 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Amount>,
     pub fees: Option<Amount>,
+    /// Money that the provider reported, each charge by its latest report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charges: Vec<Charge>,
     /// Queries that the schedule has asked for so far.
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,
@@ -92,14 +99,48 @@ impl Attempt {
         self.presumed && self.state == AttemptState::NotSent
     }
 
-    /// Whether nothing ever left under its reference: its own connection may use it again.
-    pub fn surely_never_left(&self) -> bool {
-        self.state == AttemptState::NotSent && self.last_query_at.is_none()
+    /// Whether its own connection may use its reference again. Nothing was sent under it, or it was
+    /// presumed and its provider finally did not find it: this store has sent nothing then either,
+    /// and after another restore the query by that reference finds the next attempt.
+    pub fn has_free_reference(&self) -> bool {
+        self.state == AttemptState::NotSent && (self.presumed || self.last_query_at.is_none())
     }
 
     /// Money that came while the attempt was pending. `None`: none was reported.
     pub fn part_received(&self) -> Option<Amount> {
         self.received.filter(|received| received.minor() > 0)
+    }
+
+    /// Whether its provider reported money and did not take all of it back.
+    pub fn has_money(&self) -> bool {
+        self.part_received().is_some() || self.standing_charge().is_some()
+    }
+
+    /// Amount that is still to be paid after the money that was received. `None`: all of it came,
+    /// or another currency.
+    pub fn rest(&self) -> Option<Amount> {
+        self.amount.rest_after(self.part_received())
+    }
+
+    /// The latest charge that its provider reported and did not take back.
+    pub fn standing_charge(&self) -> Option<&Charge> {
+        self.charges
+            .iter()
+            .rev()
+            .find(|charge| !charge.is_taken_back)
+    }
+
+    /// The amount with the provider's fee that the payer adds. `None`: there is no fee.
+    pub fn with_payer_fee(&self) -> Option<Amount> {
+        self.amount.checked_add(self.payer_fee?)
+    }
+
+    /// Money that left the payer's account. A captured amount up to the one asked for does not
+    /// contain the fee that the payer added. `None`: the attempt did not succeed.
+    pub fn debited(&self) -> Option<Amount> {
+        let captured = self.captured?;
+        let on_top = self.payer_fee.filter(|_| captured == self.amount);
+        on_top.map_or(Some(captured), |fee| captured.checked_add(fee))
     }
 
     /// Name of the payer's field that was refused before anything was sent.

@@ -201,7 +201,7 @@ pub enum Refusal {
     AttemptUnderWay,
     #[error("Money was reported for an earlier attempt; it is being reviewed. Do not pay again.")]
     Held,
-    #[error("Payments are paused for a moment. Nothing was taken; try again later.")]
+    #[error("Payments are paused while providers are asked about open ones; try again later.")]
     Paused,
     #[error("The time to pay has run out.")]
     Expired,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{AfterCallOff, Attempt};
+use super::charges::MoneyReport;
 use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::model::{Case, ClientContext, Customer};
@@ -59,6 +60,12 @@ pub enum Event {
         provider_status: Option<String>,
         captured: Amount,
         fees: Option<Amount>,
+    },
+    /// The provider reported money of an attempt, or that it took money back. The event is written
+    /// when that changes the charges of the attempt and no other event of the decision says so.
+    MoneyReported {
+        attempt: AttemptId,
+        report: MoneyReport,
     },
     /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to know.
     QueryStarted {

@@ -2,8 +2,10 @@
 //! always reads back.
 
 use super::attempt::{Attempt, AttemptState, CallOff};
+use super::charges::{self, Charge, MoneyReport};
 use super::event::Event;
 use super::model::{Case, Transaction};
+use super::outcome::PayerAction;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, CaseId};
@@ -44,6 +46,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             found.amount = Some(*amount);
             found.detail.clone_from(detail);
         }),
+        Event::MoneyReported { attempt, report } => money_reported(&mut tx, *attempt, report),
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
@@ -75,6 +78,29 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         }
     }
     tx
+}
+
+/// The first report that names an id names the charge, the cases about it, and an attempt that
+/// succeeded without one.
+fn money_reported(tx: &mut Transaction, id: AttemptId, report: &MoneyReport) {
+    let Some(attempt) = tx.attempts.iter_mut().find(|attempt| attempt.id == id) else {
+        return;
+    };
+    let unnamed = |charge: &Charge| charge.id.is_none();
+    let place = attempt.charges.iter().position(unnamed);
+    charges::apply(&mut attempt.charges, report);
+    let named = place.and_then(|place| attempt.charges.get(place));
+    let Some((charge, id)) = named.and_then(|charge| Some((charge, charge.id.clone()?))) else {
+        return;
+    };
+    if charge.is_recorded {
+        attempt.provider_id.get_or_insert_with(|| id.clone());
+    }
+    let reference = attempt.reference;
+    let about = |case: &&mut Case| case.reference == reference && case.reason.reports_money();
+    for case in tx.cases.iter_mut().filter(about) {
+        case.provider_id.get_or_insert_with(|| id.clone());
+    }
 }
 
 /// A presumed attempt is in doubt from its beginning, and pending only when its provider has it.
@@ -115,8 +141,11 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             attempt.state = AttemptState::Pending;
             keep(&mut attempt.received, received);
             keep(&mut attempt.provider_id, provider_id);
+            if let Some(amount) = received {
+                charges::apply_pending(attempt, *amount);
+            }
             keep(&mut attempt.provider_status, provider_status);
-            keep(&mut attempt.payer_action, payer_action);
+            keep_action(attempt, payer_action);
             if let Some(state) = gateway_state {
                 attempt.gateway_state = state.clone();
             }
@@ -156,6 +185,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
         } => {
             keep(&mut attempt.provider_id, provider_id);
             keep(&mut attempt.provider_status, provider_status);
+            charges::record(attempt, *captured);
             attempt.captured = Some(*captured);
             attempt.fees = *fees;
             // A success after a decline or after "not sent" leaves no failure behind.
@@ -216,6 +246,13 @@ fn end(attempt: &mut Attempt, state: AttemptState, now: Timestamp) {
     attempt.payer_action = None;
     attempt.code_away_since = None;
     attempt.remaining.clear();
+}
+
+/// The fee of a transfer stays known after later instructions.
+fn keep_action(attempt: &mut Attempt, news: &Option<PayerAction>) {
+    keep(&mut attempt.payer_action, news);
+    let fee = news.as_ref().and_then(PayerAction::fee);
+    keep(&mut attempt.payer_fee, &fee);
 }
 
 fn keep<T: Clone>(kept: &mut Option<T>, news: &Option<T>) {

@@ -86,6 +86,7 @@ mod tests {
             (Some(a), vec![a], Identity::Proven(a)),
             (Some(a), vec![a, b], Identity::Proven(a)),
             (Some(a), vec![b], Identity::Disagree(a)),
+            (Some(a), vec![b, key(3)], Identity::Disagree(a)),
         ] {
             assert_eq!(identify(reference, &ids), proves, "{reference:?} {ids:?}");
         }

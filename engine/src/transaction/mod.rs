@@ -12,6 +12,7 @@
 
 mod action;
 mod attempt;
+mod charges;
 mod command;
 mod decide;
 mod decision;
@@ -33,6 +34,7 @@ pub(crate) mod tests;
 
 pub use action::{Action, MailTo, actions};
 pub use attempt::{AfterCallOff, Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
+pub use charges::{Charge, MoneyReport};
 pub use command::{
     CancelledBy, Command, Confirm, Context, Counted, Onward, Permit, Refusal, Route, Unasked,
 };

@@ -290,7 +290,7 @@ impl Transaction {
         let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
         let done = self.attempts.iter().find(succeeded);
         let is_over = self.state.is_final();
-        let held = || self.held_attempt();
+        let held = || self.held_attempt().filter(|_| !is_over);
         let paid = || self.paid_attempt().filter(|_| is_over);
         done.or_else(held)
             .or_else(paid)

@@ -174,6 +174,9 @@ pub enum PayerAction {
         name: String,
         /// Amount of the attempt and the fee that the provider adds to it.
         amount: Amount,
+        /// The fee in it. `None`: there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fee: Option<Amount>,
         reference: String,
         expires: Option<String>,
     },
@@ -185,11 +188,24 @@ pub enum PayerAction {
         chain: String,
         token: Option<String>,
         amount: String,
+        /// Part of the attempt's amount that these coins settle. When it is less than the unpaid
+        /// rest, other coins were seen and are not confirmed yet.
+        worth: Amount,
         uri: String,
         expires: Option<String>,
     },
     /// Wait: the payer has done everything, and the provider has to confirm the payment.
     Wait,
+}
+
+impl PayerAction {
+    /// The provider's fee in the amount of a transfer.
+    pub fn fee(&self) -> Option<Amount> {
+        match self {
+            Self::Transfer { fee, .. } => *fee,
+            _ => None,
+        }
+    }
 }
 
 /// A sentence in one language (`en`, `fr`).

@@ -72,8 +72,8 @@ impl Transaction {
         cases.filter_map(|case| self.attempt_of(case)).next()
     }
 
-    /// Reason for manual review: the most important one among the open cases, and of equal ones the
-    /// first. `None`: no case is open.
+    /// Reason for manual review: the most important one among the open cases, those that a later
+    /// report contradicts after the others, and of equal ones the first. `None`: no case is open.
     pub fn attention(&self) -> Option<CaseReason> {
         let open = self.cases.iter().filter(|case| case.closed.is_none());
         let weight = |reason: CaseReason| match reason {
@@ -83,7 +83,7 @@ impl Transaction {
             _ if reason.reports_money() => 3,
             _ => 4,
         };
-        let most = open.min_by_key(|case| weight(case.reason));
+        let most = open.min_by_key(|case| (self.is_superseded(case), weight(case.reason)));
         most.map(|case| case.reason)
     }
 
@@ -92,7 +92,7 @@ impl Transaction {
     pub fn received(&self) -> Option<Received> {
         let mut total: Option<Received> = None;
         for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
-            for amount in self.charges(attempt) {
+            for amount in attempt.charges.iter().filter_map(|charge| charge.amount) {
                 let total = total.get_or_insert_with(|| Received {
                     amounts: Vec::new(),
                     asked: attempt.amount,
@@ -107,40 +107,14 @@ impl Transaction {
         total
     }
 
-    /// Amount of each charge that the provider reported for `attempt`. Reports under different
-    /// provider ids are different charges; a report without an id repeats the charge before it. Of
-    /// several amounts for one charge, the recorded one counts, or else the latest.
-    fn charges(&self, attempt: &Attempt) -> Vec<Amount> {
-        let recorded = attempt
-            .captured
-            .map(|amount| (attempt.provider_id.as_deref(), amount));
-        let mut charges: Vec<_> = recorded.into_iter().collect();
-        let about =
-            |case: &&Case| case.reference == attempt.reference && case.reason.reports_money();
-        for case in self.cases.iter().filter(about) {
-            let Some(amount) = case.amount else { continue };
-            let id = case.provider_id.as_deref();
-            let is_same = |known: &Option<&str>| known.is_none() || id.is_none() || *known == id;
-            match charges.iter().position(|(known, _)| is_same(known)) {
-                Some(0) if recorded.is_some() => {}
-                // It may be about any of them.
-                Some(_) if id.is_none() && charges.len() > 1 => {}
-                Some(same) => charges[same] = (id.or(charges[same].0), amount),
-                None => charges.push((id, amount)),
-            }
-        }
-        if recorded.is_none() {
-            count_part(&mut charges, attempt);
-        }
-        charges.into_iter().map(|(_, amount)| amount).collect()
-    }
-
     /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider
     /// reported money. Only then may a page, mail or response say that nothing was taken.
     pub fn surely_moved_no_money(&self) -> bool {
         let no_attempt = self.attempts.iter().all(|attempt| match attempt.state {
             AttemptState::Declined | AttemptState::NotSent => {
-                attempt.captured.is_none() && attempt.part_received().is_none()
+                attempt.captured.is_none()
+                    && attempt.part_received().is_none()
+                    && attempt.charges.is_empty()
             }
             AttemptState::Started
             | AttemptState::Pending
@@ -159,25 +133,18 @@ impl Transaction {
         attempt.is_some_and(|attempt| {
             let can_end = attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some();
             let is_paid = attempt.payer_action == Some(PayerAction::Wait);
-            can_end && !is_paid && attempt.part_received().is_none()
+            can_end && !is_paid && !attempt.has_money()
         })
     }
 
     /// How much of the reported money the providers took back, by their latest reports.
     pub fn taken_back(&self) -> TakenBack {
-        let (mut some, mut all) = (false, true);
-        for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
-            let charges = self.charges(attempt).len();
-            let is_taken_back = self.is_taken_back(attempt);
-            if charges > 0 {
-                some |= is_taken_back;
-                all &= is_taken_back && charges == 1;
-            }
-        }
-        match (some, all) {
-            (false, _) => TakenBack::Nothing,
-            (true, false) => TakenBack::Part,
-            (true, true) => TakenBack::All,
+        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
+        let charges = || attempts.clone().flat_map(|one| &one.charges);
+        match charges().filter(|charge| charge.is_taken_back).count() {
+            0 => TakenBack::Nothing,
+            count if count == charges().count() => TakenBack::All,
+            _ => TakenBack::Part,
         }
     }
 
@@ -189,24 +156,58 @@ impl Transaction {
         })
     }
 
-    /// Whether the latest report about the money of `attempt` is that the provider took it back.
+    /// Whether the provider took back each charge that it had reported for `attempt`.
     pub(super) fn is_taken_back(&self, attempt: &Attempt) -> bool {
-        let about = |case: &&Case| case.reference == attempt.reference;
-        let mut latest = self.cases.iter().rev().filter(about);
-        // A success that was reported, or found in the provider's records, after it counts more.
-        let is_later = |case: &Case| {
-            let succeeded = attempt.state == AttemptState::Succeeded;
-            !succeeded || attempt.ended_at.is_none_or(|at| case.opened_at >= at)
-        };
-        latest
-            .find(|case| case.reason.reports_money())
-            .is_some_and(|case| case.reason == CaseReason::SuccessContradicted && is_later(case))
+        let charges = &attempt.charges;
+        !charges.is_empty() && charges.iter().all(|charge| charge.is_taken_back)
     }
 
-    /// Amount that the provider of `attempt` reported as received last.
-    pub(super) fn reported(&self, attempt: &Attempt) -> Option<Amount> {
+    /// Whether another charge than the one of `attempt` under `id` was not taken back.
+    pub(super) fn is_paid_beside(&self, attempt: &Attempt, id: Option<&str>) -> bool {
+        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
+        let mut others = attempts.flat_map(|one| {
+            let is_other = one.reference != attempt.reference;
+            let charges = one.charges.iter();
+            charges.filter(move |charge| is_other || !charge.is_under(id))
+        });
+        others.any(|charge| !charge.is_taken_back)
+    }
+
+    /// Whether another charge than the one that `case` is about was not taken back.
+    pub fn has_money_beside(&self, case: &Case) -> bool {
+        let id = case.provider_id.as_deref();
+        let attempt = self.attempt_of(case);
+        attempt.is_some_and(|attempt| self.is_paid_beside(attempt, id))
+    }
+
+    /// Whether a later report says the contrary of `case` about its money: money after a reversal,
+    /// or a reversal after money. A second payment is none any more when the other was taken back,
+    /// or when another amount of it was reported, which has its own case.
+    pub fn is_superseded(&self, case: &Case) -> bool {
+        let Some(attempt) = self.attempt_of(case) else {
+            return false;
+        };
+        let id = case.provider_id.as_deref();
+        let about = || attempt.charges.iter().filter(|charge| charge.is_under(id));
+        let is_known = about().next().is_some();
+        match case.reason {
+            _ if !case.reason.reports_money() || !is_known => false,
+            CaseReason::SuccessContradicted => about().all(|charge| !charge.is_taken_back),
+            CaseReason::PaidTwice if !self.is_paid_beside(attempt, id) => true,
+            CaseReason::PaidTwice if about().all(|charge| charge.amount != case.amount) => true,
+            _ => about().all(|charge| charge.is_taken_back),
+        }
+    }
+
+    /// Amount that the provider of `attempt` reported last as received under `id`. `None` as an id:
+    /// under any.
+    pub(super) fn reported(&self, attempt: &Attempt, id: Option<&str>) -> Option<Amount> {
         attempt.captured.or_else(|| {
-            let about = |case: &&Case| case.reference == attempt.reference;
+            let is_under = |case: &Case| match (&case.provider_id, id) {
+                (Some(known), Some(id)) => known == id,
+                _ => true,
+            };
+            let about = |case: &&Case| case.reference == attempt.reference && is_under(case);
             let cases = self.cases.iter().rev().filter(about);
             cases
                 .filter(|case| case.reason.reports_money())
@@ -214,14 +215,8 @@ impl Transaction {
         })
     }
 
-    /// Whether as much money as `news` was reported for `attempt` before.
-    pub(super) fn has_been_told(&self, attempt: &Attempt, news: Amount) -> bool {
-        let known = [attempt.received, self.reported(attempt)];
-        known.into_iter().flatten().any(|known| known >= news)
-    }
-
     /// Whether a later attempt has the reference, since nothing ever left for `attempt`.
-    fn has_lent(&self, attempt: &Attempt) -> bool {
+    pub(super) fn has_lent(&self, attempt: &Attempt) -> bool {
         let mut latest = self.attempts.iter().rev();
         latest
             .find(|one| one.reference == attempt.reference)
@@ -233,21 +228,5 @@ impl Transaction {
         // An attempt that never left may have lent its reference to a later one.
         let mut latest = self.attempts.iter().rev();
         latest.find(|attempt| attempt.reference == case.reference)
-    }
-}
-
-/// Adds the part that was received while `attempt` was pending to its charges. A case may be about
-/// the same money: of the two amounts the larger one counts.
-fn count_part<'a>(charges: &mut Vec<(Option<&'a str>, Amount)>, attempt: &'a Attempt) {
-    let Some(part) = attempt.part_received() else {
-        return;
-    };
-    let id = attempt.provider_id.as_deref();
-    let same =
-        |(known, _): &&mut (Option<&str>, Amount)| known.is_none() || id.is_none() || *known == id;
-    match charges.iter_mut().find(same) {
-        Some((_, amount)) if *amount < part => *amount = part,
-        Some(_) => {}
-        None => charges.push((id, part)),
     }
 }

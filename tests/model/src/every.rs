@@ -77,7 +77,15 @@ fn replayed(tx: &Transaction, events: &[Event], as_stored: bool) -> Option<Promi
     for event in events {
         direct = evolve(direct, event, NOW);
     }
-    if is_final && (direct.state != tx.state || direct.attempts != tx.attempts) {
+    // Reports after the end change the charges, as they add cases, and nothing else.
+    let attempts = |tx: &Transaction| {
+        let mut attempts = tx.attempts.clone();
+        attempts
+            .iter_mut()
+            .for_each(|attempt| attempt.charges.clear());
+        attempts
+    };
+    if is_final && (direct.state != tx.state || attempts(&direct) != attempts(tx)) {
         return Some(Promise::FinalStaysFinal);
     }
     if direct.wake_at().is_some() == self::is_final(&direct.state) {

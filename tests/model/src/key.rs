@@ -8,11 +8,12 @@ use crate::base::{
     IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_code, earlier, id_number,
     just_now, long_ago, past_its_end, reference, soon,
 };
+use crate::clock::Timestamp;
 use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, truth_code};
 use crate::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, Closed, Decision,
-    Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails, PayoutDetails,
-    State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, Charge, Closed,
+    Decision, Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails,
+    PayoutDetails, State, Transaction,
 };
 use crate::world::{Side, World};
 
@@ -128,11 +129,13 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         provider_id,
         provider_status: _,
         payer_action,
+        payer_fee: _,
         decline,
         why: _,
         captured,
         received,
         fees: _,
+        charges,
         queries: _,
         last_query_at: _,
         next_query_at,
@@ -161,6 +164,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
     for amount in [captured, received] {
         key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
     }
+    write_charges(key, charges);
     key.push(small(*resumed as usize));
     key.push(match resumed_at {
         None => 0,
@@ -303,6 +307,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         sum.map(|sum| Sum::NAMED[usize::from(sum)].amount())
     };
     let (captured, received) = (sum(), sum());
+    let charges: Vec<_> = (0..read.byte()).map(|_| read_charge(read)).collect();
     let (resumed, resumed_at, codes) = (read.byte(), read.byte(), read.byte());
     let call_off = read.byte();
     let remaining = (0..read.byte()).map(|_| candidate(read.byte()));
@@ -327,21 +332,18 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
             (true, false) => past_its_end(),
             (false, false) => earlier(),
         },
-        resumed_at: match resumed_at {
-            0 => None,
-            3 => Some(long_ago()),
-            2 => Some(past_its_end()),
-            _ => Some(earlier()),
-        },
+        resumed_at: decoded_resumed(resumed_at),
         ended_at: at(ended),
         provider_id: provider_id.map(|id| IDS[usize::from(id)].to_owned()),
         provider_status: None,
         payer_action,
+        payer_fee: None,
         decline: refused.then(refused_field),
         why: None,
         captured,
         received,
         fees: None,
+        charges,
         queries: 0,
         last_query_at: None,
         next_query_at: at(planned),
@@ -351,6 +353,47 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         code_away_since: at(code_away),
         call_off: decoded_call_off(call_off),
         gateway_state: serde_json::Value::Null,
+    }
+}
+
+fn decoded_resumed(code: u8) -> Option<Timestamp> {
+    Some(match code {
+        0 => return None,
+        3 => long_ago(),
+        2 => past_its_end(),
+        _ => earlier(),
+    })
+}
+
+fn write_charges(key: &mut Vec<u8>, charges: &[Charge]) {
+    key.push(small(charges.len()));
+    for charge in charges {
+        write_charge(key, charge);
+    }
+}
+
+fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
+    let Charge {
+        id,
+        amount,
+        is_part,
+        is_recorded,
+        is_taken_back,
+    } = charge;
+    key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
+    key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
+    key.push(flags([*is_part, *is_recorded, *is_taken_back]));
+}
+
+fn read_charge(read: &mut Reader<'_>) -> Charge {
+    let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
+    let [is_part, is_recorded, is_taken_back, ..] = read.flags();
+    Charge {
+        id: id.map(|id| IDS[usize::from(id)].to_owned()),
+        amount: amount.map(|sum| Sum::NAMED[usize::from(sum)].amount()),
+        is_part,
+        is_recorded,
+        is_taken_back,
     }
 }
 

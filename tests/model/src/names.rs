@@ -136,6 +136,7 @@ pub const fn event(event: &Event) -> &'static str {
         Event::AttemptNotSent { .. } => "attempt_not_sent",
         Event::AttemptDeclined { .. } => "attempt_declined",
         Event::AttemptSucceeded { .. } => "attempt_succeeded",
+        Event::MoneyReported { .. } => "money_reported",
         Event::QueryStarted { .. } => "query_started",
         Event::QueryPlanned { .. } => "query_planned",
         Event::SubmissionResumed { .. } => "submission_resumed",

@@ -288,12 +288,9 @@ fn reversal_has_a_case(before: &World, taken: &Taken) -> bool {
     if side.successes == 0 || side.declined {
         return true;
     }
-    taken
-        .after
-        .tx
-        .cases
-        .iter()
-        .any(|case| is_about_money(case.reason) && attempt_of(case.reference) == number)
+    taken.after.tx.cases.iter().any(|case| {
+        case.reason == CaseReason::SuccessContradicted && attempt_of(case.reference) == number
+    })
 }
 
 fn wakes(tx: &Transaction) -> bool {

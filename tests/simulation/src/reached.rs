@@ -26,7 +26,7 @@ names! { EVENTS, event, Event:
     Initiated Confirmed AttemptStarted AttemptPending AttemptInDoubt AttemptNotSent AttemptDeclined
     AttemptSucceeded QueryStarted QueryPlanned SubmissionResumed CodeSubmitted CodeAnswered
     CallOffStarted OperatorActed SteppedOver AttemptAllowed Held Succeeded Failed Cancelled Processed
-    CaseOpened CaseAmended CaseClosed
+    CaseOpened CaseAmended CaseClosed MoneyReported
 }
 
 /// Lies and events of a number of histories.

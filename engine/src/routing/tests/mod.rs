@@ -2,6 +2,7 @@
 
 mod health;
 mod plans;
+mod planted;
 mod rules;
 mod strategies;
 

@@ -8,6 +8,7 @@ use super::{cancel, late};
 use crate::ids::AttemptId;
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::charges::{self, MoneyReport};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
@@ -31,12 +32,42 @@ pub(super) fn decide(
     let attempt = tx
         .attempt(answer.attempt)
         .ok_or(Refusal::UnknownAttempt(answer.attempt))?;
+    let answer = Answer {
+        outcome: charges::named(attempt, answer.outcome),
+        ..answer
+    };
+    let report = MoneyReport::of(attempt, &answer.outcome);
+    let events = decide_named(tx, attempt, answer, context);
+    let tells_of_money = |event: &Event| match event {
+        Event::AttemptSucceeded { attempt: id, .. } => *id == attempt.id,
+        Event::AttemptPending {
+            attempt: id,
+            received,
+            ..
+        } => *id == attempt.id && received.is_some(),
+        _ => false,
+    };
+    let is_told = events.iter().any(tells_of_money);
+    let news = report.filter(|report| !is_told && report.is_news(attempt));
+    let reported = news.map(|report| Event::MoneyReported {
+        attempt: attempt.id,
+        report,
+    });
+    Ok(reported.into_iter().chain(events).collect())
+}
+
+fn decide_named(
+    tx: &Transaction,
+    attempt: &Attempt,
+    answer: Answer,
+    context: &Context,
+) -> Vec<Event> {
     // An ended transaction, or an attempt that another one has followed: nothing moves any more.
     if tx.state.is_final() || !attempt.state.is_open() {
-        return Ok(late::decide(tx, attempt, answer.outcome, context));
+        return late::decide(tx, attempt, answer.outcome, context);
     }
     let has_ended = has_reached_its_end(attempt, &answer);
-    Ok(match answer.outcome {
+    match answer.outcome {
         Outcome::Succeeded {
             provider_id,
             amount,
@@ -63,7 +94,8 @@ pub(super) fn decide(
         }
         mut pending @ Outcome::Pending { .. } => {
             let called_off = cancel::of_unusable_page(tx, attempt, &mut pending, context);
-            let part = has_ended
+            // Money that is reported again after a reversal needs a case at once.
+            let part = (has_ended || tx.is_taken_back(attempt))
                 .then(|| too_little(tx, attempt, &pending, context))
                 .flatten();
             let mut events = still_pending(attempt, pending, answer.gateway_state, context);
@@ -83,7 +115,7 @@ pub(super) fn decide(
             events.extend(cancel::of_held(tx, attempt, context));
             events
         }
-    })
+    }
 }
 
 /// Whether a query that began after the attempt's own end found it pending. No money can move any
@@ -112,8 +144,16 @@ fn too_little(
     else {
         return None;
     };
-    let part = received.or(attempt.received);
-    part_received(tx, attempt, part, provider_id.clone(), context)
+    // After a reversal only a report that names money brings some.
+    let earlier = attempt.received.filter(|_| !tx.is_taken_back(attempt));
+    let (part, id) = match received.or(earlier).filter(|part| part.minor() > 0) {
+        Some(part) => (Some(part), provider_id),
+        None => {
+            let standing = attempt.standing_charge()?;
+            (standing.amount, &standing.id)
+        }
+    };
+    part_received(tx, attempt, part, id.clone(), context)
 }
 
 /// Opens the case about the `part` of the money that was received. `None`: one names as much.
@@ -125,11 +165,13 @@ pub(super) fn part_received(
     context: &Context,
 ) -> Option<Event> {
     let part = part.filter(|part| is_money(Some(*part)))?;
-    if tx.reported(attempt).is_some_and(|known| known >= part) {
+    let provider_id = provider_id.or_else(|| attempt.provider_id.clone());
+    let known = tx.reported(attempt, provider_id.as_deref());
+    if known.is_some_and(|known| known >= part) {
         return None;
     }
     let success = Success {
-        provider_id: provider_id.or_else(|| attempt.provider_id.clone()),
+        provider_id,
         provider_status: None,
         captured: Some(part),
         fees: None,
@@ -317,7 +359,7 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
 pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
     let holds = |case: &&Case| case.reason.holds() && case.reason.reports_money();
     let mut cases = tx.cases.iter().filter(holds);
-    is_money(attempt.received) || cases.any(|case| case.reference == attempt.reference)
+    attempt.has_money() || cases.any(|case| case.reference == attempt.reference)
 }
 
 /// Less was received than was asked, another currency or an unknown amount: neither a success nor a

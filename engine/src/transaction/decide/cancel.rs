@@ -8,9 +8,9 @@ use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
-use crate::transaction::outcome::{Outcome, PayerAction};
+use crate::transaction::outcome::{DeclineReason, Outcome, PayerAction};
 use crate::transaction::schedule::CALL_OFF_AGAIN;
-use crate::transaction::state::State;
+use crate::transaction::state::{Failure, State};
 
 pub(super) fn decide(
     tx: &Transaction,
@@ -18,7 +18,7 @@ pub(super) fn decide(
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     if !tx.is_payment() {
-        return Err(Refusal::NotAPayment);
+        return payout(tx, by, context);
     }
     match tx.state {
         // It may have been paid after the backup: the providers are asked first.
@@ -34,6 +34,24 @@ pub(super) fn decide(
                 other => other,
             }),
         State::AwaitingDispatch | State::AwaitingGateway => Err(Refusal::AttemptUnderWay),
+    }
+}
+
+/// An operator stops a payout that waits to be sent and that no provider has. It fails: a payout is
+/// not cancelled.
+fn payout(tx: &Transaction, by: CancelledBy, context: &Context) -> Result<Vec<Event>, Refusal> {
+    let is_ordered = by == CancelledBy::Operator;
+    match tx.state {
+        State::AwaitingDispatch if is_ordered && context.permit.unasked.is_empty() => {
+            let failure = Failure {
+                reason: DeclineReason::NotPermitted,
+                message: "It was stopped before it was sent to a provider.".to_owned(),
+            };
+            Ok(vec![Event::Failed { failure }])
+        }
+        // The engine of before a restore may have sent it: the providers are asked first.
+        State::AwaitingDispatch if is_ordered => Err(Refusal::Paused),
+        _ => Err(Refusal::NotAPayment),
     }
 }
 

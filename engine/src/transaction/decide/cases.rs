@@ -81,7 +81,8 @@ impl Evidence {
     fn may_amend(&self, tx: &Transaction, case: &Case) -> bool {
         case.closed.is_none()
             && (self.provider_id.is_some() || case.provider_id.is_none())
-            && !is_superseded(tx, case)
+            && !tx.is_superseded(case)
+            && !is_outdated(tx, case)
     }
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
@@ -89,7 +90,7 @@ impl Evidence {
     /// since any other may be new.
     fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
         self.reason != CaseReason::SuccessContradicted
-            || (!is_superseded(tx, case)
+            || (!tx.is_superseded(case)
                 && (case.closed.is_none()
                     || (self.provider_id.is_some() && self.provider_id == case.provider_id)))
     }
@@ -135,14 +136,14 @@ pub(super) fn open(
     }
 }
 
-/// Whether a later report says the contrary of `case` about the money of its attempt: money after a
-/// reversal, or a reversal after money.
-fn is_superseded(tx: &Transaction, case: &Case) -> bool {
-    let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
+/// Whether a later case names another amount of the same money: the latest amount counts.
+fn is_outdated(tx: &Transaction, case: &Case) -> bool {
     let later = tx.cases.iter().skip_while(|other| other.id != case.id);
-    later
-        .filter(|other| other.reference == case.reference && other.reason.reports_money())
-        .any(|other| is_reversal(other) != is_reversal(case))
+    later.skip(1).any(|other| {
+        other.reference == case.reference
+            && other.reason.reports_money()
+            && other.provider_id == case.provider_id
+    })
 }
 
 /// Gives each case of one decision its own id: `first`, and those that follow it.

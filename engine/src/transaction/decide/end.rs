@@ -98,8 +98,13 @@ pub(super) fn settle_held(
         }
         judged.push(case.reference);
         let was_taken_back = tx.was_taken_back(attempt);
-        let enough = case
-            .amount
+        let id = case.provider_id.as_deref();
+        let charge = attempt
+            .charges
+            .iter()
+            .find(|charge| charge.id.as_deref() == id);
+        let enough = charge
+            .and_then(|charge| charge.amount)
             .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);
         if let Some(captured) = enough {
             let success = Success {

@@ -7,6 +7,7 @@ use super::success::{self, Success};
 use super::{answer, cancel};
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::charges::{self, MoneyReport};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -19,6 +20,10 @@ pub(super) fn decide(
     outcome: Outcome,
     context: &Context,
 ) -> Vec<Event> {
+    if is_repetition(attempt, &outcome) {
+        return Vec::new();
+    }
+    let report = MoneyReport::of(attempt, &outcome);
     match outcome {
         Outcome::Succeeded {
             provider_id,
@@ -51,23 +56,33 @@ pub(super) fn decide(
             received,
             ..
         } if answer::is_money(received) => {
-            let is_known = attempt.state == AttemptState::Succeeded
-                || received.is_some_and(|news| tx.has_been_told(attempt, news));
+            // A smaller sum than the known one is an older report.
+            let known = report.and_then(|report| charges::amount_after(attempt, &report));
             let success = Success {
                 provider_id,
                 provider_status,
-                captured: received,
+                captured: known.or(received),
                 fees: None,
             };
-            match is_known {
-                true => Vec::new(),
-                false => money(tx, attempt, success, None, context),
+            match attempt.state {
+                AttemptState::Succeeded => contradicting(tx, attempt, &success, false, context),
+                _ => money(tx, attempt, success, None, context),
             }
         }
         Outcome::Pending { provider_id, .. } if attempt.state == AttemptState::NotSent => {
             found_after_all(tx, attempt, provider_id, context)
         }
         Outcome::NotSent { .. } | Outcome::Pending { .. } | Outcome::Unknown { .. } => Vec::new(),
+    }
+}
+
+/// Whether a report about money says nothing new about the charges of `attempt`. Another amount for
+/// the charge that it succeeded with changes none, and contradicts it.
+fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
+    match MoneyReport::of(attempt, outcome) {
+        Some(MoneyReport::Moved { .. }) if attempt.state == AttemptState::Succeeded => false,
+        Some(report) => report.is_repeated(attempt),
+        None => false,
     }
 }
 
@@ -101,8 +116,7 @@ fn contradicted(
     decline: &Decline,
     context: &Context,
 ) -> Vec<Event> {
-    let has_succeeded = attempt.state == AttemptState::Succeeded;
-    if !has_succeeded && !answer::money_was_reported(tx, attempt) {
+    if attempt.charges.is_empty() {
         return Vec::new();
     }
     let detail = format!(
@@ -126,10 +140,9 @@ fn contradicting(
     names_amount: bool,
     context: &Context,
 ) -> Vec<Event> {
-    let other_id = match (&attempt.provider_id, &success.provider_id) {
-        (Some(known), Some(reported)) => known != reported,
-        _ => false,
-    };
+    let mut recorded = attempt.charges.iter().filter(|charge| charge.is_recorded);
+    let id = success.provider_id.as_deref();
+    let other_id = recorded.next().is_some_and(|charge| !charge.is_under(id));
     let other_amount = names_amount && attempt.captured != success.captured;
     if !other_id && !other_amount {
         return Vec::new();
@@ -160,8 +173,10 @@ fn money(
     context: &Context,
 ) -> Vec<Event> {
     match &tx.state {
-        State::Succeeded => case(tx, attempt, CaseReason::PaidTwice, &success, context),
-        State::Failed(_) | State::Cancelled => {
+        State::Succeeded if tx.is_paid_beside(attempt, success.provider_id.as_deref()) => {
+            case(tx, attempt, CaseReason::PaidTwice, &success, context)
+        }
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
             case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
         }
         State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => {

@@ -8,11 +8,13 @@ use super::answer::{self, money_was_reported};
 use super::end::{self, next_or_end};
 use super::success::{self, Success, covers};
 use crate::ids::CaseId;
+use crate::money::Amount;
 use crate::transaction::attempt::Attempt;
 use crate::transaction::attempt::AttemptState;
+use crate::transaction::charges::Charge;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
-use crate::transaction::model::{Case, Transaction};
+use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::operator::{Closed, Resolution, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::State;
@@ -40,11 +42,15 @@ pub(super) fn decide(
             answer::never_sent(tx, attempt, context)
         }
     };
-    // All money that held the transaction is settled with it.
+    // All money that held the transaction is settled with it, except other charges of the attempt.
+    let charge = events.iter().find_map(|event| match event {
+        Event::AttemptSucceeded { provider_id, .. } => provider_id.clone(),
+        _ => None,
+    });
     let settled = tx.cases.iter().filter(|case| {
         let is_about = case.reference == attempt.reference
             || (tx.state == State::OnHold && case.reason.holds());
-        is_about && case.closed.is_none()
+        is_about && case.closed.is_none() && !is_other_charge(tx, attempt, case, charge.as_deref())
     });
     events.extend(settled.map(|case| Event::CaseClosed {
         case: case.id,
@@ -53,16 +59,28 @@ pub(super) fn decide(
     Ok(events)
 }
 
+/// Whether `case` is about money that came for `attempt` under another id than `charge`.
+fn is_other_charge(tx: &Transaction, attempt: &Attempt, case: &Case, charge: Option<&str>) -> bool {
+    let is_money = case.reason.reports_money() && case.reason != CaseReason::SuccessContradicted;
+    let is_other = match (charge, case.provider_id.as_deref()) {
+        (Some(charge), Some(id)) => charge != id,
+        _ => false,
+    };
+    is_money && is_other && case.reference == attempt.reference && !tx.is_superseded(case)
+}
+
 fn succeeded(
     tx: &Transaction,
     attempt: &Attempt,
-    amount: Option<crate::money::Amount>,
+    amount: Option<Amount>,
     provider_id: Option<String>,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
-    // *This money settles it*: the amount that holds the transaction was reported already.
-    let reported = || tx.reported(attempt).filter(|_| tx.state == State::OnHold);
-    let amount = amount.or_else(reported);
+    // *This money settles it*: the charge that the operator names, else the latest that stands.
+    let charge = charge_to_settle(attempt, amount, provider_id.as_deref());
+    let standing = charge.filter(|charge| !charge.is_taken_back);
+    let reported = standing.and_then(|charge| charge.amount);
+    let amount = amount.or(reported.filter(|_| tx.state == State::OnHold));
     let is_in_question = tx.state == State::OnHold || money_was_reported(tx, attempt);
     if amount.is_none() && is_in_question {
         return Err(Refusal::AmountNeeded);
@@ -73,7 +91,10 @@ fn succeeded(
     }
     let named = |case: &&Case| case.reference == attempt.reference && case.reason.holds();
     let held = tx.cases.iter().rev().filter(named);
-    let provider_id = provider_id.or_else(|| held.flat_map(|case| case.provider_id.clone()).next());
+    let of_charge = charge.and_then(|charge| charge.id.clone());
+    let provider_id = provider_id
+        .or(of_charge)
+        .or_else(|| held.flat_map(|case| case.provider_id.clone()).next());
     if provider_id.is_none() && attempt.provider_id.is_none() {
         return Err(Refusal::ProviderIdNeeded);
     }
@@ -84,6 +105,24 @@ fn succeeded(
         fees: None,
     };
     Ok(success::settle(tx, attempt, success, captured, context))
+}
+
+/// The charge under the id that the operator names, else the latest one of the amount that they
+/// name, else the latest one; charges that were not taken back come first.
+fn charge_to_settle<'t>(
+    attempt: &'t Attempt,
+    amount: Option<Amount>,
+    id: Option<&str>,
+) -> Option<&'t Charge> {
+    let charges = || attempt.charges.iter().rev();
+    if id.is_some() {
+        return charges().find(|charge| charge.id.as_deref() == id);
+    }
+    let standing = || charges().filter(|charge| !charge.is_taken_back);
+    let of_amount = |charge: &&Charge| amount.is_some() && charge.amount == amount;
+    let same = standing().find(of_amount);
+    same.or_else(|| standing().next())
+        .or_else(|| charges().next())
 }
 
 /// Closes a case whose attempt has ended, and whose money holds nothing.
@@ -148,8 +187,12 @@ fn failed(
     context: &Context,
 ) -> Vec<Event> {
     let reported = money_was_reported(tx, attempt);
-    let default = match (reported, tx.is_payment()) {
-        (true, _) if tx.is_taken_back(attempt) => {
+    // An order about a transaction on hold settles the money of all its attempts.
+    let settled = |one: &&Attempt| one.id == attempt.id || tx.state == State::OnHold;
+    let paid = tx.attempts.iter().filter(settled);
+    let mut paid = paid.filter(|one| money_was_reported(tx, one)).peekable();
+    let default = match (paid.peek().is_some(), tx.is_payment()) {
+        (true, _) if paid.all(|one| tx.is_taken_back(one)) => {
             "The provider took back the money that it had reported."
         }
         (true, true) => {
@@ -178,8 +221,13 @@ fn failed(
     if reported {
         let failed = || vec![end::failed(&ended, &decline)];
         let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
-        // The part that came while it was pending is to be returned.
-        let part = answer::part_received(tx, attempt, attempt.received, None, context);
+        // The part that came while it was pending is to be returned. Beside the success of another
+        // attempt it is a second payment, which has its case.
+        let is_settled = next.iter().any(|event| matches!(event, Event::Succeeded));
+        let part = attempt
+            .received
+            .filter(|_| !is_settled && !tx.is_taken_back(attempt));
+        let part = answer::part_received(tx, attempt, part, None, context);
         return std::iter::once(ended).chain(next).chain(part).collect();
     }
     next_or_end(tx, attempt, ended, &decline, context)

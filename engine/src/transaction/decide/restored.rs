@@ -11,7 +11,6 @@ use crate::transaction::command::{Context, Unasked};
 use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
-use crate::transaction::outcome::Decline;
 use crate::transaction::schedule;
 
 /// The events that ask the next connection; `None` when all have been asked.
@@ -95,18 +94,42 @@ pub(super) fn after(
             let asking = ask_at(tx, next, context);
             std::iter::once(ended).chain(asking).collect()
         }
-        None => vec![ended, last],
+        None => {
+            let is_allowed = matches!(last, Event::AttemptAllowed);
+            let failed = is_allowed.then(|| end_of_payment(tx, &ended)).flatten();
+            vec![ended, failed.unwrap_or(last)]
+        }
+    }
+}
+
+/// The end of a payment whose payer has no attempt left once `ended` is applied, by its latest
+/// decline. An attempt of the lost span counts like any other.
+fn end_of_payment(tx: &Transaction, ended: &Event) -> Option<Event> {
+    let declining = match ended {
+        Event::AttemptDeclined { attempt, decline } if decline.field.is_none() => Some(*attempt),
+        _ => None,
+    };
+    if !tx.is_payment() || tx.attempts_left_after(declining) > 0 {
+        return None;
+    }
+    match ended {
+        Event::AttemptDeclined { decline, .. } => Some(end::failed(ended, decline)),
+        _ => failed_by(tx.attempts.iter().rev()),
     }
 }
 
 /// The end of a payout whose presumed attempts were declined. Its merchant may have received that
 /// result before the restore and have paid another way: the payout is not sent again.
 pub(super) fn end_of_payout(tx: &Transaction) -> Option<Event> {
-    let declined = |attempt: &&Attempt| attempt.presumed && attempt.decline.is_some();
-    let attempt = tx.attempts.iter().rev().find(declined)?;
-    let decline: Decline = attempt.decline.clone()?;
+    failed_by(tx.attempts.iter().rev().filter(|attempt| attempt.presumed))
+}
+
+/// The failure by the first decline of `attempts`.
+fn failed_by<'a>(mut attempts: impl Iterator<Item = &'a Attempt>) -> Option<Event> {
+    let (attempt, decline) =
+        attempts.find_map(|attempt| Some((attempt.id, attempt.decline.clone()?)))?;
     let ended = Event::AttemptDeclined {
-        attempt: attempt.id,
+        attempt,
         decline: decline.clone(),
     };
     Some(end::failed(&ended, &decline))

@@ -4,9 +4,10 @@ use super::cases::{self, Evidence};
 use crate::money::Amount;
 use crate::planted::{Fault, is_planted};
 use crate::transaction::attempt::Attempt;
+use crate::transaction::charges::{self, Charge};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
-use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::Captured;
 
 /// Success as a provider reports it.
@@ -54,8 +55,8 @@ pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
 }
 
 /// Ends the transaction as success by `attempt`, for which `captured` is enough. A surplus opens a
-/// case, and so does money that was reported for another attempt: it was received in addition and is
-/// to be refunded.
+/// case, except for the provider's fee that the payer adds. So does money that was reported for
+/// another attempt, or under another id of this one: it was received in addition.
 pub(super) fn settle(
     tx: &Transaction,
     attempt: &Attempt,
@@ -64,40 +65,25 @@ pub(super) fn settle(
     context: &Context,
 ) -> Vec<Event> {
     let mut opened = Vec::new();
-    if captured.minor() > attempt.amount.minor() {
+    let most = attempt.with_payer_fee().unwrap_or(attempt.amount);
+    if captured.minor() > most.minor() {
         let evidence = Evidence::surplus(tx, attempt, &success, captured);
         opened.extend(cases::open(tx, attempt, evidence, context));
     }
-    let is_other = |other: &&Attempt| other.reference != attempt.reference;
+    let id = success
+        .provider_id
+        .as_deref()
+        .or(attempt.provider_id.as_deref());
+    for charge in beside(attempt, id) {
+        let evidence = charged_beside(tx, attempt, charge, captured);
+        opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
+    }
+    let is_other = |other: &&Attempt| other.reference != attempt.reference && !tx.has_lent(other);
     for other in tx.attempts.iter().filter(is_other) {
-        let held = tx.cases.iter().rev().find(|case| {
-            case.reference == other.reference
-                && case.reason.holds()
-                && case.closed.is_none()
-                && case.reason.reports_money()
-                && !tx.is_taken_back(other)
-        });
-        let Some(held) = held else {
-            continue;
-        };
-        let what = match tx.is_payment() {
-            true => ("received", "refund it"),
-            false => ("sent", "ask for it back"),
-        };
-        let evidence = Evidence {
-            reason: CaseReason::PaidTwice,
-            detail: format!(
-                "{} was {} for this attempt, and the transaction succeeded by another one: {}. \
-                 The case `{}` of this attempt is about the same money",
-                sum(held.amount),
-                what.0,
-                what.1,
-                held.reason.as_str()
-            ),
-            amount: held.amount,
-            provider_id: held.provider_id.clone(),
-        };
-        opened.extend(cases::open(tx, other, evidence, context));
+        for charge in &other.charges {
+            let evidence = paid_twice(tx, other, charge);
+            opened.extend(evidence.and_then(|found| cases::open(tx, other, found, context)));
+        }
     }
     let ended = [
         Event::AttemptSucceeded {
@@ -110,4 +96,76 @@ pub(super) fn settle(
         Event::Succeeded,
     ];
     ended.into_iter().chain(opened).collect()
+}
+
+/// Charges of an attempt that stay beside the one under `id`, with which it succeeds.
+fn beside<'a>(attempt: &'a Attempt, id: Option<&str>) -> Vec<&'a Charge> {
+    let place = charges::recorded_at(&attempt.charges, id);
+    let others = attempt.charges.iter().enumerate();
+    let others = others.filter(|(at, charge)| Some(*at) != place && !charge.is_taken_back);
+    others.map(|(_, charge)| charge).collect()
+}
+
+/// Evidence of a charge for `attempt` beside the one with which it succeeds. `None`: a case has it.
+fn charged_beside(
+    tx: &Transaction,
+    attempt: &Attempt,
+    charge: &Charge,
+    captured: Amount,
+) -> Option<Evidence> {
+    let is_known = cases_about(tx, attempt, charge).next().is_some();
+    (!is_known).then(|| Evidence {
+        reason: CaseReason::ContradictingSuccess,
+        detail: format!(
+            "the attempt succeeds with {}, and the provider reported {} beside it",
+            captured.format(),
+            sum(charge.amount)
+        ),
+        amount: charge.amount,
+        provider_id: charge.id.clone(),
+    })
+}
+
+/// The cases about a charge, the latest first.
+fn cases_about<'a>(
+    tx: &'a Transaction,
+    attempt: &Attempt,
+    charge: &Charge,
+) -> impl Iterator<Item = &'a Case> {
+    tx.cases.iter().rev().filter(|case| {
+        case.reference == attempt.reference
+            && case.reason.reports_money()
+            && charge.is_under(case.provider_id.as_deref())
+    })
+}
+
+/// Evidence of a charge for `other`, an attempt that did not settle the transaction. `None`: its
+/// cases are closed, or the provider took it back.
+fn paid_twice(tx: &Transaction, other: &Attempt, charge: &Charge) -> Option<Evidence> {
+    let is_open = |case: &&Case| case.reason.holds() && case.closed.is_none();
+    let held = cases_about(tx, other, charge).find(is_open);
+    let is_new = cases_about(tx, other, charge).next().is_none();
+    if charge.is_taken_back || (held.is_none() && !is_new) {
+        return None;
+    }
+    let (moved, ask) = match tx.is_payment() {
+        true => ("received", "refund it"),
+        false => ("sent", "ask for it back"),
+    };
+    let mut detail = format!(
+        "{} was {moved} for this attempt, and the transaction succeeded by another one: {ask}",
+        sum(charge.amount),
+    );
+    if let Some(case) = held {
+        let case = case.reason.as_str();
+        detail.push_str(&format!(
+            ". The case `{case}` of this attempt is about the same money"
+        ));
+    }
+    Some(Evidence {
+        reason: CaseReason::PaidTwice,
+        detail,
+        amount: charge.amount,
+        provider_id: charge.id.clone(),
+    })
 }

@@ -302,7 +302,15 @@ fn an_open_case_needs_attention_and_one_about_money_first() {
     ] {
         world.tx.cases.push(Case {
             reason,
+            provider_id: world.tx.attempts[0].charges[0].id.clone(),
+            amount: world.tx.attempts[0].charges[0].amount,
             ..case.clone()
+        });
+        let charges = &mut world.tx.attempts[0].charges;
+        charges[0].is_taken_back = reason == CaseReason::SuccessContradicted;
+        charges.push(Charge {
+            id: Some("another".to_owned()),
+            ..charges[0].clone()
         });
         assert_eq!(world.tx.attention(), Some(reason));
     }

@@ -316,6 +316,56 @@ pub fn verdict(minor: Option<i64>, provider_id: Option<&str>) -> Verdict {
     }
 }
 
+/// A decline of the money that was reported under `id`.
+pub fn reversed(id: &str) -> Outcome {
+    match declined(false) {
+        Outcome::Declined(decline) => Outcome::Declined(Decline {
+            provider_id: Some(id.to_owned()),
+            ..decline
+        }),
+        other => other,
+    }
+}
+
+/// A success of which the provider names the sum and no id.
+pub fn without_id(minor: i64) -> Outcome {
+    Outcome::Succeeded {
+        provider_id: None,
+        amount: Captured::Named(amount(minor)),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// Reason and sum of each open case.
+pub fn open_cases(world: &World) -> Vec<(CaseReason, Option<i64>)> {
+    let open = world.tx.cases.iter().filter(|case| case.closed.is_none());
+    open.map(|case| (case.reason, case.amount.map(|amount| amount.minor())))
+        .collect()
+}
+
+/// A payment whose first attempt was declined and whose second one was answered.
+pub fn second_attempt(outcome: Outcome) -> (World, [AttemptId; 2]) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.wait(1);
+    world.apply(confirm(1)).unwrap();
+    world.answer(outcome).unwrap();
+    let second = world.current();
+    world.wait(1);
+    (world, [first, second])
+}
+
+/// Reports about an attempt, a second after each other.
+pub fn tell(world: &mut World, attempt: AttemptId, reports: impl IntoIterator<Item = Outcome>) {
+    for report in reports {
+        world.answer_about(attempt, report).unwrap();
+        world.wait(1);
+    }
+}
+
 /// The provider has it, and its page cannot be opened.
 pub fn unusable_page() -> Outcome {
     Outcome::Pending {
@@ -357,15 +407,62 @@ pub fn reported(id: &str, amount: Amount) -> Outcome {
     }
 }
 
+/// Dollars, reported under an id.
+pub fn usd(id: &str, minor: i64) -> Outcome {
+    reported(id, amount(minor))
+}
+
 /// The provider has it, and has received `minor` of it.
 pub fn part(minor: i64) -> Outcome {
+    part_under("P1", minor)
+}
+
+/// The same under another id.
+pub fn part_under(id: &str, minor: i64) -> Outcome {
     Outcome::Pending {
-        provider_id: Some("P1".to_owned()),
+        provider_id: Some(id.to_owned()),
         payer_action: None,
         poll_after: None,
         provider_status: None,
         received: Some(amount(minor)),
     }
+}
+
+/// Pending without an id, with an action of the payer.
+pub fn pending_with(action: Option<PayerAction>) -> Outcome {
+    pending_in_words(None, action)
+}
+
+/// Pending without an id, with the provider's status.
+pub fn pending_in_words(status: Option<&str>, action: Option<PayerAction>) -> Outcome {
+    Outcome::Pending {
+        provider_id: None,
+        payer_action: action,
+        poll_after: None,
+        provider_status: status.map(str::to_owned),
+        received: None,
+    }
+}
+
+/// The order of an operator that ends the open attempt as failed.
+pub fn resolve_failed() -> Command {
+    resolve(None, Verdict::Failed { message: None })
+}
+
+/// Message of the failure of a transaction.
+pub fn failure_message(world: &World) -> &str {
+    match &world.tx.state {
+        State::Failed(failure) => &failure.message,
+        state => panic!("{state:?}"),
+    }
+}
+
+pub fn current_attempt(world: &World) -> &Attempt {
+    world.tx.current_attempt().unwrap()
+}
+
+pub fn count_events(world: &World, is_one: impl Fn(&Event) -> bool) -> usize {
+    world.events.iter().filter(|event| is_one(event)).count()
 }
 
 /// A connection that may have an unknown attempt.

@@ -230,7 +230,7 @@ payout   awaiting_dispatch  resolve_success  ! No attempt of it is open
 payout   awaiting_dispatch  resolve_failed   ! No attempt of it is open
 payout   awaiting_dispatch  resolve_unsent   ! No attempt of it is open
 payout   awaiting_dispatch  close_case       ! No case
-payout   awaiting_dispatch  op_cancel        ! This is a payout
+payout   awaiting_dispatch  op_cancel        failed
 payout   awaiting_dispatch  give_up_late     ! This is a payout
 payout   awaiting_dispatch  code             ! This is a payout
 
@@ -292,7 +292,7 @@ payment  on_hold            hint_late        =
 payment  on_hold            cancel           ! Money was reported
 payment  on_hold            process          ! Only a successful
 payment  on_hold            check            on_hold
-payment  on_hold            resolve_success  ! A success covers
+payment  on_hold            resolve_success  ! The provider reported
 payment  on_hold            resolve_failed   failed
 payment  on_hold            resolve_unsent   ! The provider has said
 payment  on_hold            close_case       ! No case
@@ -311,7 +311,7 @@ payout   on_hold            not_sent         =
 payout   on_hold            wake_late        =
 payout   on_hold            cancel           ! This is a payout
 payout   on_hold            check            on_hold
-payout   on_hold            resolve_success  ! A success covers
+payout   on_hold            resolve_success  ! The provider reported
 payout   on_hold            resolve_failed   failed
 payout   on_hold            resolve_unsent   ! The provider has said
 payout   on_hold            give_up_late     ! This is a payout

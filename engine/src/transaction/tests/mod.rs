@@ -2,16 +2,27 @@
 
 mod bounds;
 mod calling_off;
+mod charge_reports;
+mod charges;
 mod codes;
+mod contradictions;
 mod currencies;
 mod edges;
+mod fees;
 pub(crate) mod fixtures;
+mod further_charges;
 mod histories;
 mod in_question;
 mod late_money;
+mod ledger;
 mod matrix;
 mod operators;
 mod parts;
+mod planted;
+mod planted_charges;
+mod planted_events;
+mod planted_evidence;
+mod planted_orders;
 mod properties;
 mod recovery;
 mod reports;

@@ -165,3 +165,16 @@ fn an_operator_cancels_what_no_provider_has() {
         })
     );
 }
+
+#[test]
+fn an_operator_stops_a_payout_that_waits_to_be_sent_and_no_other() {
+    let mut world = World::payout();
+    world.apply(by_operator(Order::Cancel)).unwrap();
+    assert_eq!(world.tx.status(), Status::Failed);
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    let cancel = || by_operator(Order::Cancel);
+    assert_eq!(world.apply(cancel()), Err(Refusal::NotAPayment));
+    world.answer(unknown()).unwrap();
+    assert_eq!(world.apply(cancel()), Err(Refusal::NotAPayment));
+}

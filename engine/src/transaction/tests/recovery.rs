@@ -72,7 +72,7 @@ fn a_reference_that_was_queried_by_hand_is_not_free() {
     world.wait(3);
     world.apply(by_operator(Order::Check)).unwrap();
     world.answer(not_sent()).unwrap();
-    assert!(!world.tx.attempts[0].surely_never_left());
+    assert!(!world.tx.attempts[0].has_free_reference());
 }
 
 #[test]

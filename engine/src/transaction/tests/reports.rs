@@ -128,12 +128,10 @@ fn a_person_who_names_no_amount_settles_by_the_latest_report() {
     let first = world.current();
     world.answer(declined(false)).unwrap();
     world.apply(confirm(1)).unwrap();
-    for minor in [3_000, 2_600] {
-        world
-            .answer_about(first, reported("P1", amount(minor)))
-            .unwrap();
+    let report = |minor| reported("P1", amount(minor));
+    for answer in [report(3_000), declined(false), report(2_600)] {
+        world.answer_about(first, answer).unwrap();
     }
-    world.answer_about(first, declined(false)).unwrap();
     world.answer(declined(false)).unwrap();
     world
         .apply(resolve(Some(first), verdict(None, None)))

@@ -165,6 +165,38 @@ fn a_success_behind_declines_is_found_whatever_the_order() {
 }
 
 #[test]
+fn declines_of_the_lost_span_use_up_the_attempts_of_the_payer() {
+    for (allowed, fails) in [(1, true), (2, false)] {
+        let mut world = World::payment_with(allowed);
+        world.permit = ask_first([0]);
+        world.apply(Command::Wake).unwrap();
+        world.answer(declined(true)).unwrap();
+        assert_eq!(world.tx.state, State::InDoubt, "a later attempt may exist");
+        world.answer(not_sent()).unwrap();
+        assert_eq!(world.tx.state == State::AwaitingCustomer, !fails);
+        assert_eq!(world.tx.status() == Status::Failed, fails);
+        if let State::Failed(failure) = &world.tx.state {
+            let declined = world.tx.attempts[0].decline.as_ref().unwrap();
+            assert_eq!(failure.reason, declined.reason);
+            assert!(!failure.message.contains("could not be reached"));
+        }
+    }
+}
+
+#[test]
+fn a_decline_of_the_last_attempt_while_the_app_is_held_ends_the_payment() {
+    for (allowed, fails) in [(1, true), (2, false)] {
+        let mut world = World::payment_with(allowed);
+        world.apply(confirm(2)).unwrap();
+        world.permit = held();
+        world.answer(declined(true)).unwrap();
+        assert_eq!(world.tx.state == State::AwaitingCustomer, !fails);
+        assert_eq!(world.tx.status() == Status::Failed, fails);
+        assert_eq!(submissions(&world), 1);
+    }
+}
+
+#[test]
 fn a_payment_that_may_have_been_paid_is_neither_cancelled_nor_paid_again_before_a_denial() {
     let mut world = World::payment();
     world.permit = ask_first([0]);
@@ -228,14 +260,14 @@ fn a_reference_is_free_again_only_if_nothing_ever_left_under_it() {
     let mut world = World::payout();
     dispatch(&mut world);
     world.answer_about(world.current(), not_sent()).unwrap();
-    assert!(world.tx.attempts[0].surely_never_left());
+    assert!(world.tx.attempts[0].has_free_reference());
     world.answer(unknown()).unwrap();
     world.wait(3600);
     world.apply(Command::Wake).unwrap();
     world.answer(not_sent()).unwrap();
     assert_eq!(world.tx.attempts[1].state, AttemptState::NotSent);
     assert!(
-        !world.tx.attempts[1].surely_never_left(),
+        !world.tx.attempts[1].has_free_reference(),
         "it may come late"
     );
 }

@@ -47,6 +47,36 @@ fn money_after_a_reversal_is_paid_twice_when_another_attempt_succeeds() {
 }
 
 #[test]
+fn a_reversal_of_the_second_charge_is_a_case_and_ends_the_request_for_its_return() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    world.apply(confirm(1)).unwrap();
+    world.answer(succeeded_with(2_500)).unwrap();
+    world.wait(1);
+    world.answer_about(first, declined(false)).unwrap();
+    assert_eq!(
+        reasons(&world),
+        [],
+        "it was declined, and no money was reported"
+    );
+    world.answer_about(first, succeeded_with(2_500)).unwrap();
+    assert_eq!(reasons(&world), [CaseReason::PaidTwice]);
+    assert!(!world.tx.is_superseded(&world.tx.cases[0]));
+    for _ in 0..2 {
+        world.wait(1);
+        world.answer_about(first, declined(false)).unwrap();
+        let both = [CaseReason::PaidTwice, CaseReason::SuccessContradicted];
+        assert_eq!(reasons(&world), both);
+    }
+    assert_eq!(world.tx.status(), Status::Success);
+    assert_eq!(world.tx.taken_back(), TakenBack::Part);
+    assert!(world.tx.is_superseded(&world.tx.cases[0]));
+    assert!(!world.tx.is_superseded(&world.tx.cases[1]));
+}
+
+#[test]
 fn money_that_stays_taken_back_is_not_paid_twice() {
     let (mut world, [_, second]) = first_attempt_reversed();
     settle(&mut world, second);

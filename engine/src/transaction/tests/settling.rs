@@ -242,3 +242,38 @@ fn money_that_settles_nothing_is_named_in_the_failure() {
     let said = "The money that was received did not settle this payment and is to be returned.";
     assert_eq!(failure.message, said);
 }
+
+#[test]
+fn money_that_was_taken_back_does_not_settle_without_an_amount() {
+    let (mut world, [first, second]) = second_attempt();
+    world
+        .answer_about(first, reported("P1", amount(2_500)))
+        .unwrap();
+    world.answer_about(first, reversed("P1")).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let settled = || resolve(Some(first), verdict(None, None));
+    assert_eq!(world.apply(settled()), Err(Refusal::AmountNeeded));
+    assert!(world.tx.attempt(second).is_some());
+}
+
+#[test]
+fn the_charge_that_was_not_taken_back_settles_under_its_own_id() {
+    for (taken, stays) in [("P1", "P2"), ("P2", "P1")] {
+        let (mut world, [first, _]) = second_attempt();
+        world
+            .answer_about(first, reported("P1", amount(2_500)))
+            .unwrap();
+        world
+            .answer_about(first, reported("P2", amount(2_500)))
+            .unwrap();
+        world.answer_about(first, reversed(taken)).unwrap();
+        world.answer(declined(false)).unwrap();
+        world
+            .apply(resolve(Some(first), verdict(None, None)))
+            .unwrap();
+        let attempt = world.tx.telling_attempt().unwrap();
+        assert_eq!(attempt.provider_id.as_deref(), Some(stays));
+        assert_eq!(attempt.captured, Some(amount(2_500)));
+    }
+}

@@ -1,0 +1,311 @@
+//! The charges of an attempt: money that its provider reported, each under its own provider id, as
+//! the latest reports say. Sums, reversals and refunds are computed from them.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Attempt;
+use super::outcome::{Captured, Outcome};
+use crate::money::Amount;
+
+/// A charge that the provider of an attempt reported.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Charge {
+    /// Provider id. `None`: the provider named none.
+    pub id: Option<String>,
+    /// `None`: the amount cannot be read.
+    pub amount: Option<Amount>,
+    /// Whether it was only reported while the provider had not finished: coins that were seen and
+    /// not confirmed may be gone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
+    /// Whether the attempt succeeded with it. Its amount stands, whatever is reported later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_recorded: bool,
+    /// Whether the latest report is that the provider took it back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_taken_back: bool,
+}
+
+/// A report of a provider about money.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum MoneyReport {
+    /// Money moved. `amount`: `None` when it cannot be read.
+    Moved {
+        provider_id: Option<String>,
+        amount: Option<Amount>,
+    },
+    /// Sum that moved until now.
+    Part {
+        provider_id: Option<String>,
+        amount: Amount,
+    },
+    /// Money was taken back.
+    TakenBack { provider_id: Option<String> },
+}
+
+/// The charge that a report is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Match {
+    At(usize),
+    New,
+    /// The report has no id, and there are several charges.
+    Unclear,
+}
+
+impl Charge {
+    /// Whether a report under `id` may be about this charge.
+    pub fn is_under(&self, id: Option<&str>) -> bool {
+        self.id.is_none() || id.is_none() || self.id.as_deref() == id
+    }
+}
+
+impl MoneyReport {
+    /// The report that an answer about `attempt` makes. `None`: it says nothing about money.
+    pub(super) fn of(attempt: &Attempt, outcome: &Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Succeeded {
+                provider_id,
+                amount,
+                ..
+            } => {
+                let amount = match amount {
+                    Captured::Named(amount) => Some(*amount),
+                    Captured::AsAsked => Some(attempt.amount),
+                    Captured::Unreadable => None,
+                };
+                Some(Self::Moved {
+                    provider_id: provider_id.clone(),
+                    amount,
+                })
+            }
+            Outcome::Pending {
+                provider_id,
+                received: Some(amount),
+                ..
+            } if amount.minor() > 0 => Some(Self::Part {
+                provider_id: provider_id.clone().or_else(|| attempt.provider_id.clone()),
+                amount: *amount,
+            }),
+            Outcome::Declined(decline) => Some(Self::TakenBack {
+                provider_id: decline.provider_id.clone(),
+            }),
+            Outcome::Pending { .. } | Outcome::NotSent { .. } | Outcome::Unknown { .. } => None,
+        }
+    }
+
+    fn provider_id(&self) -> Option<&str> {
+        match self {
+            Self::Moved { provider_id, .. }
+            | Self::Part { provider_id, .. }
+            | Self::TakenBack { provider_id } => provider_id.as_deref(),
+        }
+    }
+
+    /// Whether it repeats what is known about a charge of `attempt`.
+    pub(super) fn is_repeated(&self, attempt: &Attempt) -> bool {
+        let charges = &attempt.charges;
+        match self {
+            Self::TakenBack { provider_id: None } => {
+                !charges.is_empty() && standing(charges).is_none()
+            }
+            Self::TakenBack { provider_id } => match place(charges, provider_id.as_deref()) {
+                Match::At(place) => charges[place].is_taken_back,
+                Match::New | Match::Unclear => false,
+            },
+            Self::Moved { provider_id, .. } | Self::Part { provider_id, .. } => {
+                let place = place(charges, provider_id.as_deref());
+                matches!(place, Match::At(_)) && !self.is_news(attempt)
+            }
+        }
+    }
+
+    /// Whether it changes what is known about the charges of `attempt`.
+    pub(super) fn is_news(&self, attempt: &Attempt) -> bool {
+        let mut charges = attempt.charges.clone();
+        apply(&mut charges, self);
+        charges != attempt.charges
+    }
+}
+
+/// Amount of the charge that `report` is about, once it is applied. `None`: it is about none, or
+/// the amount cannot be read.
+pub(super) fn amount_after(attempt: &Attempt, report: &MoneyReport) -> Option<Amount> {
+    let mut charges = attempt.charges.clone();
+    apply(&mut charges, report);
+    match place(&charges, report.provider_id()) {
+        Match::At(place) => charges[place].amount,
+        Match::New | Match::Unclear => None,
+    }
+}
+
+/// An answer that names no provider id, with that of the charge that it is certainly about.
+pub(super) fn named(attempt: &Attempt, mut outcome: Outcome) -> Outcome {
+    let charges = &attempt.charges;
+    let (id, about) = match &mut outcome {
+        // The id of an open attempt that is pending is kept as it is.
+        Outcome::Pending { .. } if attempt.state.is_open() => return outcome,
+        Outcome::Succeeded { provider_id, .. } | Outcome::Pending { provider_id, .. } => {
+            let about = match charges.as_slice() {
+                [] => attempt.provider_id.clone(),
+                [charge] => charge.id.clone(),
+                _ => None,
+            };
+            (provider_id, about)
+        }
+        Outcome::Declined(decline) => {
+            let about = standing(charges).and_then(|place| charges[place].id.clone());
+            (&mut decline.provider_id, about)
+        }
+        Outcome::NotSent { .. } | Outcome::Unknown { .. } => return outcome,
+    };
+    *id = id.take().or(about);
+    outcome
+}
+
+/// Applies a report to the charges of an attempt.
+///
+/// A report of an amount that was taken back is an old one that is delivered once more; another
+/// amount is money again.
+pub(super) fn apply(charges: &mut Vec<Charge>, report: &MoneyReport) {
+    match report {
+        MoneyReport::Moved {
+            provider_id,
+            amount,
+        } => moved(charges, provider_id.as_deref(), *amount, false),
+        MoneyReport::Part {
+            provider_id,
+            amount,
+        } => moved(charges, provider_id.as_deref(), Some(*amount), true),
+        MoneyReport::TakenBack { provider_id } => taken_back(charges, provider_id.as_deref()),
+    }
+}
+
+/// Applies the sum that an open attempt has received so far. Zero takes a part off that no other
+/// report has confirmed.
+pub(super) fn apply_pending(attempt: &mut Attempt, amount: Amount) {
+    let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
+    let part = match place(charges, id) {
+        Match::At(place) if charges[place].is_part && !charges[place].is_taken_back => place,
+        Match::At(_) | Match::New if amount.minor() > 0 => {
+            return moved(charges, id, Some(amount), true);
+        }
+        Match::At(_) | Match::New | Match::Unclear => return,
+    };
+    match amount.minor() {
+        0 => drop(charges.remove(part)),
+        _ => charges[part].amount = Some(amount),
+    }
+}
+
+/// Place of the charge with which an attempt that succeeds under `id` is recorded. `None`: a new
+/// charge.
+pub(super) fn recorded_at(charges: &[Charge], id: Option<&str>) -> Option<usize> {
+    match place(charges, id) {
+        Match::At(place) => Some(place),
+        Match::Unclear => standing(charges),
+        Match::New => None,
+    }
+}
+
+/// Records that the attempt succeeded with `captured`.
+pub(super) fn record(attempt: &mut Attempt, captured: Amount) {
+    let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
+    let place = recorded_at(charges, id).unwrap_or(charges.len());
+    if place == charges.len() {
+        charges.push(Charge::new(id, None));
+    }
+    let charge = &mut charges[place];
+    charge.id = id.map(str::to_owned).or_else(|| charge.id.take());
+    charge.amount = Some(captured);
+    charge.is_part = false;
+    charge.is_recorded = true;
+    charge.is_taken_back = false;
+}
+
+impl Charge {
+    fn new(id: Option<&str>, amount: Option<Amount>) -> Self {
+        Self {
+            id: id.map(str::to_owned),
+            amount,
+            is_part: false,
+            is_recorded: false,
+            is_taken_back: false,
+        }
+    }
+}
+
+/// `is_part`: the provider had not finished.
+fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is_part: bool) {
+    let place = match place(charges, id) {
+        Match::At(place) => place,
+        Match::New => {
+            return charges.push(Charge {
+                is_part,
+                ..Charge::new(id, amount)
+            });
+        }
+        Match::Unclear => return,
+    };
+    let charge = &mut charges[place];
+    charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
+    charge.is_part &= is_part;
+    let counts = match is_part {
+        true => larger(amount, charge.amount),
+        false => amount.or(charge.amount),
+    };
+    if charge.is_taken_back {
+        if counts != charge.amount {
+            charge.amount = counts;
+            charge.is_taken_back = false;
+        }
+    } else if !charge.is_recorded {
+        charge.amount = counts;
+    }
+}
+
+/// Marks the charge under `id`; without an id the latest charge that stands.
+fn taken_back(charges: &mut [Charge], id: Option<&str>) {
+    let about = match id {
+        None => standing(charges),
+        Some(_) => match place(charges, id) {
+            Match::At(place) => Some(place),
+            Match::New | Match::Unclear => None,
+        },
+    };
+    if let Some(charge) = about.and_then(|place| charges.get_mut(place)) {
+        charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
+        charge.is_taken_back = true;
+    }
+}
+
+fn place(charges: &[Charge], id: Option<&str>) -> Match {
+    let same = |charge: &Charge| charge.id.as_deref() == id;
+    let unnamed = |charge: &Charge| charge.id.is_none();
+    let found = match id {
+        None if charges.len() > 1 => return Match::Unclear,
+        None => (!charges.is_empty()).then_some(0),
+        Some(_) => charges
+            .iter()
+            .position(same)
+            .or_else(|| charges.iter().position(unnamed)),
+    };
+    found.map_or(Match::New, Match::At)
+}
+
+/// The latest charge that was not taken back.
+fn standing(charges: &[Charge]) -> Option<usize> {
+    charges.iter().rposition(|charge| !charge.is_taken_back)
+}
+
+/// A provider that has received a part names all of it: a smaller sum is an older report.
+fn larger(reported: Option<Amount>, known: Option<Amount>) -> Option<Amount> {
+    match (reported, known) {
+        (Some(reported), Some(known))
+            if reported.currency() == known.currency() && reported.minor() <= known.minor() =>
+        {
+            Some(known)
+        }
+        (reported, known) => reported.or(known),
+    }
+}
