@@ -36,7 +36,8 @@ pub struct AppSettings {
     pub merchant_email: Option<String>,
     /// Whether the merchant gets a mail about every transaction that ended.
     pub notify_merchant: bool,
-    /// Whether the customer gets a mail about a successful payment.
+    /// Whether the customer gets mails about a successful payment, and about money that a person
+    /// has to settle: a part, late money, a second payment, a reversal.
     pub notify_customer: bool,
     /// How many attempts a payer has on the checkout page before the payment fails: 1 to 5. Three
     /// by default: a mistyped PIN or a missed prompt does not lose the order.

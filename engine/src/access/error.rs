@@ -30,6 +30,12 @@ pub enum AccessError {
     )]
     OpenAttempts(Count),
     #[error(
+        "the store was restored, and the provider of this connection was not yet asked about all \
+         transactions of before: disable it, wait until they have ended or settle them by hand, and \
+         delete it then"
+    )]
+    NeededAfterRestore,
+    #[error(
         "this was changed by someone else at the same moment: read it again and repeat the change"
     )]
     Conflict,

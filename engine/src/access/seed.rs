@@ -3,9 +3,12 @@
 //! Keys are kept as hashes only, so a restart cannot show them again. Whoever calls this keeps the shown ones
 //! (`data/dev.json`) and brings them back; those that still open what they should are used again, the others are made anew.
 
+use std::sync::Arc;
+
 use super::app::NewApp;
 use super::error::AccessError;
 use super::key::KeyKind;
+use super::operator_token::OperatorToken;
 use super::{Access, AppSettings};
 use crate::environment::Environment::{self, Live, Sandbox};
 use crate::ids::{AccountId, AppId};
@@ -56,6 +59,12 @@ impl Access {
             operator_token: self.keep_or_make_token(known, &mut made).await?,
         };
         Ok(Development { keys, made })
+    }
+
+    /// The operator token of development mode, if it is still valid.
+    pub fn development_token(&self) -> Option<Arc<OperatorToken>> {
+        let mut tokens = self.operator_tokens().into_iter();
+        tokens.find(|token| token.name == NAME && token.made_by.is_none())
     }
 
     async fn keep_or_make(

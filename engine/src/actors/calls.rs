@@ -190,14 +190,7 @@ async fn ask_gateway(
         );
     }
     let candidate = &attempt.candidate;
-    // An attempt ends on the version of the gateway that it began on.
-    let version = match is_planted(Fault::VersionForgotten) {
-        true => engine.gateways.current(&candidate.gateway),
-        false => engine
-            .gateways
-            .version(&candidate.gateway, &candidate.gateway_hash),
-    };
-    let Some(version) = version else {
+    let Some(version) = version_of(engine, attempt) else {
         return unsent(format!(
             "The gateway {} is not loaded in the version that began this.",
             candidate.gateway
@@ -232,6 +225,19 @@ async fn ask_gateway(
         },
     };
     engine.gateways.call(call).await
+}
+
+/// The version of the gateway that the attempt began on, and ends on. A presumed one may have
+/// begun on any.
+fn version_of(engine: &Engine, attempt: &Attempt) -> Option<Arc<Version>> {
+    let candidate = &attempt.candidate;
+    let gateways = &engine.gateways;
+    let version = match is_planted(Fault::VersionForgotten) {
+        true => gateways.current(&candidate.gateway),
+        false => gateways.version(&candidate.gateway, &candidate.gateway_hash),
+    };
+    let reader = || gateways.reader(&candidate.gateway);
+    version.or_else(|| attempt.presumed.then(reader).flatten())
 }
 
 /// Reason for which the gateway is not called now.

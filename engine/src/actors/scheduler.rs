@@ -208,7 +208,7 @@ async fn look(
 
 /// Says so when somebody has set the machine's clock.
 fn notice_set_clock(engine: &Engine, state: &mut State) {
-    let set_by = engine.clock.shown().as_seconds() - engine.clock.now().as_seconds();
+    let set_by = engine.clock.set_since_start();
     if (set_by - state.clock_set_by).abs() > CLOCK_DRIFT {
         tracing::warn!(
             seconds = set_by,

@@ -8,6 +8,7 @@ use crate::access::Connection;
 use crate::environment::Environment;
 use crate::gateway::{Direction, Operation, Version};
 use crate::ids::{AppId, ConnectionId};
+use crate::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
 use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
 use crate::records::Kind;
@@ -183,16 +184,36 @@ impl Engine {
         offer.standing.reason().map_or(Ok(offer.candidate), Err)
     }
 
-    /// Whether the candidate's version died since an attempt at it began that was not sent or has no
-    /// outcome: what killed it may be in this transaction.
     fn has_died(&self, tx: &Transaction, candidate: &Candidate) -> bool {
+        self.attempts_with_a_death(tx, candidate) > 0
+    }
+
+    /// Whether a payout is kept from the candidate's version: after one attempt with a death until
+    /// [`PAYOUT_PAUSE_AFTER_A_DEATH`] has passed since the last one, after two for good. A
+    /// payout that kills its worker must not put the gateway into quarantine for all others.
+    pub(super) fn keeps_payout_from(&self, tx: &Transaction, candidate: &Candidate) -> bool {
+        match self.attempts_with_a_death(tx, candidate) {
+            0 => false,
+            1 => {
+                let (name, hash) = (&candidate.gateway, &candidate.gateway_hash);
+                let since = self.clock.now().minus(PAYOUT_PAUSE_AFTER_A_DEATH);
+                self.gateways.has_died_since(name, hash, since)
+            }
+            _ => true,
+        }
+    }
+
+    /// The attempts at the candidate's version that were not sent or have no outcome, and since
+    /// whose beginning it died: what killed it may be in this transaction.
+    fn attempts_with_a_death(&self, tx: &Transaction, candidate: &Candidate) -> usize {
         let version = (&candidate.gateway, &candidate.gateway_hash);
-        tx.attempts.iter().any(|attempt| {
+        let has_death = |attempt: &&Attempt| {
             let tried = (&attempt.candidate.gateway, &attempt.candidate.gateway_hash);
             let unsent = attempt.state == AttemptState::NotSent || attempt.state.is_open();
             let died = |at| self.gateways.has_died_since(version.0, version.1, at);
             tried == version && unsent && died(attempt.started_at)
-        })
+        };
+        tx.attempts.iter().filter(has_death).count()
     }
 
     pub(super) fn offer(

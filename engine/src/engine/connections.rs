@@ -11,7 +11,9 @@ impl Engine {
     /// Deletes a connection with its credentials. Transactions that went through it keep its id.
     ///
     /// # Errors
-    /// [`AccessError::OpenAttempts`] while an attempt is open there: only with the connection's credentials can its provider be asked.
+    /// [`AccessError::OpenAttempts`] while an attempt is open there, and
+    /// [`AccessError::NeededAfterRestore`] while one that the store does not know may be: only with the
+    /// connection's credentials can its provider be asked.
     pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
         // One that is busy is left in peace.
         if self.access.connection(id).is_some() {
@@ -27,7 +29,12 @@ impl Engine {
         let count = records::open_attempts_at(&self.store, id, GATEWAY_OPEN_ATTEMPTS)
             .await
             .map_err(AccessError::Read)?;
+        let is_needed = self
+            .may_have_unknown_at(id)
+            .await
+            .map_err(AccessError::Read)?;
         match count {
+            0 if is_needed => Err(AccessError::NeededAfterRestore),
             0 => Ok(()),
             count => Err(AccessError::OpenAttempts(Count {
                 count,

@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::hold::{Held, Open};
 use crate::ids::AppId;
 use crate::money::Currency;
+use crate::store::Restored;
 use crate::transaction::{Kind, State, Transaction};
 
 /// The report on a hold.
@@ -21,6 +22,9 @@ pub struct HoldReport {
     pub lost: Option<(Timestamp, Timestamp)>,
     /// Everything that was open when the hold began.
     pub open: Vec<Open>,
+    /// Payouts made while their apps are held. The release sends them: a payout that repeats a
+    /// request of the lost span pays a second time.
+    pub new_payouts: Vec<Open>,
     /// Progress of the open transactions, of at most as many as the hold noted one by one.
     pub answers: Vec<Answered>,
 }
@@ -81,18 +85,23 @@ impl Engine {
         let snapshot = self.hold.snapshot().await?;
         let mut answers = BTreeMap::new();
         for (id, was) in &snapshot.listed {
-            if let Some(tx) = self.transaction(*id).await? {
-                self.answered(&mut answers, &tx, was);
+            match self.transaction(*id).await {
+                Ok(Some(tx)) => self.answered(&mut answers, &tx, was),
+                Ok(None) => {}
+                Err(EngineError::Damaged(error)) => {
+                    tracing::error!(%error, "a damaged row is left out of the report of a hold");
+                }
+                Err(error) => return Err(error),
             }
         }
-        let lost = held.restored.as_ref().map(|restored| {
-            let end = restored.lost.map_or(restored.restored_at, |lost| lost.at);
-            (restored.backup_at, end)
-        });
+        let end = |restored: &Restored| restored.lost.map_or(restored.restored_at, |lost| lost.at);
+        let begun = held.restores().map(|restored| restored.backup_at).min();
+        let lost = begun.zip(held.restores().map(end).max());
         Ok(Some(HoldReport {
             held,
             lost,
             open: snapshot.sums,
+            new_payouts: self.hold.payouts_made_since().await?,
             answers: answers.into_values().collect(),
         }))
     }

@@ -15,7 +15,8 @@ use crate::gateway::{Direction, Operation, Version};
 use crate::hold::Held;
 use crate::ids::{ConnectionId, TransactionId};
 use crate::limits::LOST_ATTEMPTS;
-use crate::records::{self, TimerPlace};
+use crate::records;
+use crate::store::StoreError;
 use crate::transaction::{
     Attempt, AttemptState, Candidate, Command, Kind, Permit, State, Transaction, Unasked,
     next_candidates,
@@ -92,12 +93,16 @@ impl Engine {
             unasked.extend(self.unknown_in_sandbox(tx));
         }
         unasked.retain(|unasked| !was_asked(tx, unasked.candidate.connection, since));
+        // The connections whose providers can answer come first.
+        unasked.sort_by_key(|unasked| !unasked.can_be_asked);
         unasked
     }
 
     /// An attempt that may have been made at a connection, enabled now or not.
     fn unknown_at(&self, tx: &Transaction, connection: &Connection) -> Option<Unasked> {
-        let version = self.gateways.reader(&connection.gateway)?;
+        let Some(version) = self.gateways.reader(&connection.gateway) else {
+            return self.unknown_without_gateway(tx, connection);
+        };
         let method = method_at(tx, &version)?;
         let offer = self.offer(connection, Kind::of(tx.id), &method, None);
         let candidate = Candidate {
@@ -105,6 +110,66 @@ impl Engine {
             ..offer.candidate
         };
         Some(unknown(tx, candidate, method, &version))
+    }
+
+    /// The same where the connection's gateway is not loaded: its provider cannot be queried, and
+    /// its methods are unknown. A version that is loaded later answers the queries.
+    fn unknown_without_gateway(
+        &self,
+        tx: &Transaction,
+        connection: &Connection,
+    ) -> Option<Unasked> {
+        let kind = Kind::of(tx.id);
+        let allowed = |code: &&String| {
+            let methods = connection.methods.as_ref();
+            methods.is_none_or(|methods| methods.contains(code))
+        };
+        let wanted = match (tx.payout(), tx.payment()) {
+            (Some(payout), _) => Some(&payout.method).filter(allowed).cloned(),
+            (None, Some(payment)) if !payment.methods.is_empty() => {
+                payment.methods.iter().find(allowed).cloned()
+            }
+            _ => {
+                let first = connection
+                    .methods
+                    .as_ref()
+                    .and_then(|methods| methods.first());
+                Some(first.unwrap_or(&connection.gateway).clone())
+            }
+        };
+        let method = wanted?;
+        Some(Unasked {
+            candidate: self.offer(connection, kind, &method, None).candidate,
+            reference: reference(tx, connection.id),
+            method,
+            can_be_asked: false,
+        })
+    }
+
+    /// Whether a transaction that was made before a hold may have an unknown attempt at the
+    /// connection. Only the connection's credentials can query the provider for it.
+    pub(super) async fn may_have_unknown_at(&self, id: ConnectionId) -> Result<bool, StoreError> {
+        let Some(held) = self.hold.state() else {
+            return Ok(false);
+        };
+        let mut timers = records::Timers::all(&self.store);
+        while let Some(timer) = timers.next().await? {
+            let made_at = i64::try_from(timer.transaction.ulid().timestamp_ms()).unwrap_or(0);
+            if made_at > held.since.as_millis() {
+                continue;
+            }
+            let tx = match records::load(&self.store, timer.transaction).await {
+                Ok(Some(tx)) => tx,
+                Ok(None) => continue,
+                // Nobody can say that it has none.
+                Err(_) => return Ok(true),
+            };
+            let mut unasked = self.unasked(&tx, &held).into_iter();
+            if unasked.any(|unasked| unasked.candidate.connection == id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The same at the connection that every app has to the test gateway.
@@ -133,25 +198,24 @@ impl Engine {
     /// Returns how many payments are not yet asked about in full.
     async fn ask_waiting_payments(&self) -> Result<u64, EngineError> {
         let mut open = 0;
-        let mut place = Some(TimerPlace::at(Timestamp::from_micros(0)));
-        while let Some(from) = place {
-            let page = records::due(&self.store, &from, FOREVER, CHUNK).await?;
-            for timer in page.timers {
-                let Some(tx) = self.transaction(timer.transaction).await? else {
-                    continue;
-                };
-                if !tx.is_payment() || self.permit(&tx).unasked.is_empty() {
-                    continue;
-                }
-                open += 1;
-                if tx.state == State::AwaitingCustomer {
-                    self.registry.tell(self, tx.id, Command::Wake).await?;
-                }
-                if self.is_stopping() {
-                    return Ok(open);
-                }
+        let mut timers = records::Timers::all(&self.store);
+        while let Some(timer) = timers.next().await? {
+            let tx = match self.transaction(timer.transaction).await {
+                Ok(Some(tx)) => tx,
+                // The other payments can be asked about without a damaged one.
+                Ok(None) | Err(EngineError::Damaged(_)) => continue,
+                Err(error) => return Err(error),
+            };
+            if !tx.is_payment() || self.permit(&tx).unasked.is_empty() {
+                continue;
             }
-            place = page.next;
+            open += 1;
+            if tx.state == State::AwaitingCustomer {
+                self.registry.tell(self, tx.id, Command::Wake).await?;
+            }
+            if self.is_stopping() {
+                return Ok(open);
+            }
         }
         Ok(open)
     }
@@ -163,7 +227,7 @@ impl Engine {
 /// left: that reference is free. Nobody guesses it: the ids have 160 bits of chance.
 pub(super) fn reference(tx: &Transaction, connection: ConnectionId) -> Uuid {
     let used = |attempt: &&Attempt| {
-        attempt.candidate.connection == connection && !attempt.surely_never_left()
+        attempt.candidate.connection == connection && !attempt.has_free_reference()
     };
     let number = tx.attempts.iter().filter(used).count();
     let hash = Sha256::digest(format!("{} {connection} {number}", tx.id));
@@ -218,10 +282,6 @@ fn was_asked(tx: &Transaction, connection: ConnectionId, since: Timestamp) -> bo
 
 /// Pause between two rounds over the open payments.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// Timers read at once.
-const CHUNK: usize = 500;
-/// Behind every timer.
-const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);
 
 #[cfg(test)]
 mod tests {

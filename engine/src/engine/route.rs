@@ -6,7 +6,7 @@ use super::Engine;
 use crate::gateway::Operation;
 use crate::ids::ConnectionId;
 use crate::money::Amount;
-use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Turn, Verdict};
+use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict};
 use crate::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
     next_candidates,
@@ -102,7 +102,7 @@ impl Engine {
             metadata: &tx.metadata,
             roll: Roll::of(tx.id.ulid().random()),
         };
-        let offers = self.offers(
+        let mut offers = self.offers(
             tx.app,
             tx.environment,
             kind,
@@ -110,6 +110,12 @@ impl Engine {
             asked.country,
             asked.amount,
         );
+        for offer in offers.iter_mut().filter(|_| kind == Kind::Payout) {
+            let can_serve = offer.standing == Standing::CanServe;
+            if can_serve && self.keeps_payout_from(tx, &offer.candidate) {
+                offer.standing = Standing::VersionDied;
+            }
+        }
         let rules = self.access.routing(tx.app, tx.environment);
         let in_force = rules.as_deref().map(|rules| rules.in_force());
         let heard = |connection| self.heard(connection, kind, method);

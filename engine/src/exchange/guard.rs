@@ -21,6 +21,10 @@ pub struct HeldRate {
     pub reason: HoldReason,
     /// The rate that it was compared with: the last accepted one, or the one that the peg implies.
     pub expected: Rate,
+    /// The currency whose fixed rate and fetched rate imply `expected`: one of the two fetched
+    /// rates is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pegged_to: Option<Currency>,
     /// An operator rejected this very rate: it stays unused, and is no longer announced.
     #[serde(default)]
     pub rejected: bool,
@@ -62,22 +66,23 @@ pub fn judge(
         plausible.or_else(|| book.last_fetched(base, to))
     };
     let judged = |entry: &Entry| {
-        let hold = |reason, expected| HeldRate {
+        let hold = |reason, expected, pegged_to| HeldRate {
             entry: entry.clone(),
             reason,
             expected,
+            pegged_to,
             rejected: book.is_rejected(entry),
         };
         if let Some(before) = moved.get(entry.to.code()) {
-            return Some(hold(HoldReason::Moved, *before));
+            return Some(hold(HoldReason::Moved, *before, None));
         }
         let pegs = book.pegs_of(entry.to, now);
-        let mut implied = pegs
-            .into_iter()
-            .filter_map(|(partner, rate)| known(entry.from, partner)?.then(rate).ok());
-        let expected =
-            implied.find(|implied| entry.rate.differs_from(*implied, PEG_TOLERANCE_PERCENT))?;
-        Some(hold(HoldReason::ContradictsPeg, expected))
+        let mut implied = pegs.into_iter().filter_map(|(partner, rate)| {
+            Some((partner, known(entry.from, partner)?.then(rate).ok()?))
+        });
+        let (partner, expected) = implied
+            .find(|(_, implied)| entry.rate.differs_from(*implied, PEG_TOLERANCE_PERCENT))?;
+        Some(hold(HoldReason::ContradictsPeg, expected, Some(partner)))
     };
     let held: Vec<HeldRate> = fetched.iter().filter_map(judged).collect();
     let is_held = |entry: &Entry| held.iter().any(|held| held.entry == *entry);
@@ -157,6 +162,22 @@ mod tests {
             held(&[("EUR", "USD", "1.1")], &[("USD", "XOF", "1")]),
             "XOF"
         );
+    }
+
+    #[test]
+    fn a_contradiction_to_a_peg_names_the_currency_whose_rate_implies_another_one() {
+        let fetched = vec![entry("USD", "EUR", "0.92"), entry("USD", "XOF", "0.0004")];
+        let (_, held) = judge(&Book::default(), fetched, 10, NOW);
+        let named: Vec<_> = held
+            .iter()
+            .map(|held| (held.entry.to.code(), held.pegged_to.map(Currency::code)))
+            .collect();
+        assert_eq!(named, [("EUR", Some("XOF")), ("XOF", Some("EUR"))]);
+
+        let mut book = Book::default();
+        book.put(entry("EUR", "USD", "1"));
+        let (_, held) = judge(&book, vec![entry("EUR", "USD", "2500")], 10, NOW);
+        assert_eq!(held[0].pegged_to, None);
     }
 
     #[test]

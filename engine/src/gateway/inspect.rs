@@ -88,6 +88,10 @@ pub enum Refused {
         "{path} cannot be loaded ({reason}): it may need a library that this machine does not have"
     )]
     NotLoadable { path: PathBuf, reason: String },
+    #[error("{path} is not loaded: {reason}")]
+    Unconfined { path: PathBuf, reason: String },
+    #[error("{path} is not loaded, because its process did not start: {reason}")]
+    NotStarted { path: PathBuf, reason: String },
     #[error(
         "{path} cannot be kept in {dir} ({source}): make that a directory that this user may write in, on a disk with room"
     )]

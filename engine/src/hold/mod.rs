@@ -41,6 +41,12 @@ pub struct Held {
     /// The restore that made it, or the last one before an operator ordered it.
     #[serde(default)]
     pub restored: Option<Restored>,
+    /// Earlier restores that no release of all apps followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Restored>,
+    /// When the first of the holds began that no release of all apps ended. `None`: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreleased_since: Option<Timestamp>,
     /// Release of all apps.
     #[serde(default)]
     pub released: Option<Release>,
@@ -124,6 +130,20 @@ impl Hold {
         open::stored(&self.0.store).await
     }
 
+    /// Payouts of apps that are held, made since the first hold that no release of all apps ended.
+    /// A release sends them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn payouts_made_since(&self) -> Result<Vec<Open>, RecordError> {
+        let Some(held) = self.state().filter(|held| held.released.is_none()) else {
+            return Ok(Vec::new());
+        };
+        let mut payouts = open::unsent_payouts(&self.0.store, held.first_since()).await?;
+        payouts.retain(|payouts| held.is_held(payouts.app));
+        Ok(payouts)
+    }
+
     /// Releases one app of `apps`, which are all apps, or all of them. `false`: nothing of it was
     /// held, and an earlier release stays as it is.
     ///
@@ -161,6 +181,16 @@ impl Hold {
 }
 
 impl Held {
+    /// When the first of the holds began that no release of all apps ended.
+    pub fn first_since(&self) -> Timestamp {
+        self.unreleased_since.unwrap_or(self.since)
+    }
+
+    /// The restores of which the lost spans are still to be compared: the latest one last.
+    pub fn restores(&self) -> impl Iterator<Item = &Restored> {
+        self.earlier.iter().chain(&self.restored)
+    }
+
     /// Whether all apps are held, and none was released.
     pub fn is_untouched(&self) -> bool {
         self.released.is_none() && self.apps.is_empty()
@@ -180,8 +210,17 @@ impl Held {
 
 /// The hold at the start of a server that found `stored`.
 fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held> {
-    let new = |restored| Held {
+    // A second hold does not end the first: its payouts and its lost span are still in question.
+    let unreleased = stored.as_ref().filter(|held| held.released.is_none());
+    let new = |restored: Option<Restored>| Held {
         since: now,
+        earlier: unreleased
+            .into_iter()
+            .flat_map(Held::restores)
+            .filter(|earlier| Some(*earlier) != restored.as_ref())
+            .cloned()
+            .collect(),
+        unreleased_since: unreleased.map(Held::first_since),
         restored,
         released: None,
         apps: BTreeMap::new(),
@@ -194,10 +233,12 @@ fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held>
         Some(restored) if !is_known(&restored) => return Some(new(Some(restored))),
         _ => {}
     }
-    match stored {
-        Some(held) if reasons.is_ordered && !held.is_untouched() => Some(new(held.restored)),
+    match &stored {
+        Some(held) if reasons.is_ordered && !held.is_untouched() => {
+            Some(new(held.restored.clone()))
+        }
         None if reasons.is_ordered => Some(new(None)),
-        stored => stored,
+        _ => stored,
     }
 }
 
@@ -298,6 +339,35 @@ mod tests {
             assert!(release(&hold, Some(app(number))).await);
         }
         assert!(!hold.is_held() && !opened(&store, restored(1), false).await.is_held());
+    }
+
+    #[tokio::test]
+    async fn a_second_hold_before_the_release_keeps_the_beginning_and_the_restore_of_the_first() {
+        let store = Store::memory();
+        let first = opened(&store, restored(1), false).await;
+        let began = first.state().unwrap().first_since();
+        assert!(release(&first, Some(app(1))).await);
+        let later = |reasons| {
+            let clock = Clock::manual(START.plus(std::time::Duration::from_secs(60)));
+            Hold::open(store.clone(), clock, reasons)
+        };
+        let reasons = |restored, is_ordered| Reasons {
+            restored,
+            is_ordered,
+        };
+        let ordered = later(reasons(None, true)).await.unwrap();
+        let held = ordered.state().unwrap();
+        assert!(held.since > began && held.first_since() == began);
+        assert_eq!(held.restores().count(), 1);
+        let again = later(reasons(restored(2), false)).await.unwrap();
+        let held = again.state().unwrap();
+        assert_eq!(held.first_since(), began);
+        let restores: Vec<_> = held.restores().cloned().collect();
+        assert_eq!(restores, [restored(1).unwrap(), restored(2).unwrap()]);
+        assert!(release(&again, None).await);
+        let after = later(reasons(restored(3), false)).await.unwrap();
+        let held = after.state().unwrap();
+        assert!(held.first_since() == held.since && held.restores().count() == 1);
     }
 
     #[tokio::test]

@@ -9,9 +9,9 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::money::Currency;
-use crate::records::{self, RecordError, TimerPlace};
+use crate::records::{self, RecordError, Timers};
 use crate::store::{Store, StoreError, Table};
-use crate::transaction::Transaction;
+use crate::transaction::{State, Transaction};
 
 /// Open transactions of an app in one state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,30 +35,52 @@ pub struct Snapshot {
     pub listed: Vec<(TransactionId, String)>,
 }
 
-/// Reads everything that is open. Each open transaction has a timer.
+/// Reads everything that is open.
 pub(super) async fn snapshot(store: &Store) -> Result<Snapshot, RecordError> {
     let mut snapshot = Snapshot::default();
     let mut sums = BTreeMap::new();
-    let mut place = Some(TimerPlace::at(Timestamp::from_micros(0)));
-    while let Some(from) = place {
-        let page = records::due(store, &from, FOREVER, CHUNK).await?;
-        for timer in page.timers {
-            let Some(tx) = records::load(store, timer.transaction).await? else {
-                continue;
-            };
-            if tx.state.is_final() {
-                continue;
-            }
-            let state = tx.state.name().to_owned();
-            if snapshot.listed.len() < LISTED {
-                snapshot.listed.push((tx.id, state.clone()));
-            }
-            add(&mut sums, &tx, state);
+    each_open(store, |tx| {
+        let state = tx.state.name().to_owned();
+        if snapshot.listed.len() < LISTED {
+            snapshot.listed.push((tx.id, state.clone()));
         }
-        place = page.next;
-    }
+        add(&mut sums, tx, state);
+    })
+    .await?;
     snapshot.sums = sums.into_values().collect();
     Ok(snapshot)
+}
+
+/// Payouts made since `since` that wait to be sent.
+pub(super) async fn unsent_payouts(
+    store: &Store,
+    since: Timestamp,
+) -> Result<Vec<Open>, RecordError> {
+    let mut sums = BTreeMap::new();
+    each_open(store, |tx| {
+        if !tx.is_payment() && tx.state == State::AwaitingDispatch && tx.created_at >= since {
+            add(&mut sums, tx, tx.state.name().to_owned());
+        }
+    })
+    .await?;
+    Ok(sums.into_values().collect())
+}
+
+/// Each open transaction has a timer. A damaged one is left out: the others can be reported and
+/// released without it.
+async fn each_open(store: &Store, mut visit: impl FnMut(&Transaction)) -> Result<(), RecordError> {
+    let mut timers = Timers::all(store);
+    while let Some(timer) = timers.next().await? {
+        match records::load(store, timer.transaction).await {
+            Ok(Some(tx)) if !tx.state.is_final() => visit(&tx),
+            Ok(_) => {}
+            Err(error) if error.is_damaged() => {
+                tracing::error!(%error, "a damaged row is left out of the report of a hold");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 type Sums = BTreeMap<(AppId, String, bool, String, &'static str), Open>;
@@ -89,9 +111,5 @@ pub(super) async fn stored(store: &Store) -> Result<Snapshot, StoreError> {
 }
 
 pub(super) const KEY: &[u8] = b"hold/open";
-/// Timers read at once.
-const CHUNK: usize = 500;
 /// Transactions that the report follows one by one.
 const LISTED: usize = 10_000;
-/// Behind every timer.
-const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);

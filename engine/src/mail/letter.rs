@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::news::MoneyNews;
 use crate::access::App;
 use crate::charge::Charge;
 use crate::clock::Timestamp;
@@ -36,6 +37,12 @@ pub struct Letter {
     /// Amount that was due, when it differs, in the same currency as a rule.
     #[serde(default)]
     pub due: Option<String>,
+    /// The provider's fee in the amount, which the customer added.
+    #[serde(default)]
+    pub fee: Option<String>,
+    /// Amount that was received, where it is the amount without that fee.
+    #[serde(default)]
+    pub net: Option<String>,
     /// The amount that was asked for, when it is in another currency, with the exchange rate and the merchant's mark-up.
     #[serde(default)]
     pub asked: Option<String>,
@@ -49,6 +56,9 @@ pub struct Letter {
     /// Why a person has to decide, of a mail about a case.
     #[serde(default)]
     pub case: Option<CaseReason>,
+    /// Report on received money, of a mail to the customer about a case.
+    #[serde(default)]
+    pub news: Option<MoneyNews>,
     /// Difference of the reported amount, of a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
@@ -159,7 +169,8 @@ pub struct Posted {
 }
 
 /// Adds a mail about the end of `tx` to the batch, if this app wants it and it has somewhere to go. Says whether it did. The app's
-/// switches decide here and now: one that is turned later changes no mail that waits.
+/// switches decide here and now: one that is turned later changes no mail that waits. With the
+/// mail to the merchant about a case of money, the customer gets one about the same money.
 pub fn enqueue(
     batch: &mut Batch,
     app: &App,
@@ -168,16 +179,44 @@ pub fn enqueue(
     now: Timestamp,
     ids: &Ids,
 ) -> bool {
-    let settings = &app.settings;
     let case = match to {
         MailTo::MerchantAboutCase(reason) => Some(reason),
         MailTo::Merchant | MailTo::Customer => None,
     };
-    let Some((to, address, language)) = recipient(app, tx, to) else {
-        return false;
-    };
+    let about = About { case, news: None };
+    let mut letters: Vec<_> = letter(app, tx, to, about, now, ids).into_iter().collect();
+    if let Some(news) = case.and_then(|reason| MoneyNews::of(tx, reason, now)) {
+        let about = About {
+            case,
+            news: Some(news),
+        };
+        letters.extend(letter(app, tx, MailTo::Customer, about, now, ids));
+    }
+    for letter in &letters {
+        batch.put(Table::Outbox, key(now, letter.id), json(letter));
+    }
+    !letters.is_empty()
+}
+
+/// The case that a letter is about, and the report on its money to the customer.
+struct About {
+    case: Option<CaseReason>,
+    news: Option<MoneyNews>,
+}
+
+/// The letter. `None`: the app does not want it or has no address for it.
+fn letter(
+    app: &App,
+    tx: &Transaction,
+    to: MailTo,
+    About { case, news }: About,
+    now: Timestamp,
+    ids: &Ids,
+) -> Option<Letter> {
+    let settings = &app.settings;
+    let (to, address, language) = recipient(app, tx, to)?;
     let charge = Charge::of(tx);
-    let letter = Letter {
+    Some(Letter {
         id: MailId::new(ids.ulid(now)),
         app: app.id,
         app_name: app.name.clone(),
@@ -193,12 +232,15 @@ pub fn enqueue(
         language,
         status: tx.status(),
         amount: charge.amount.written(language),
-        due: (charge.due != charge.amount).then(|| charge.due.written(language)),
+        due: (charge.due != charge.net()).then(|| charge.due.written(language)),
+        fee: charge.fee.map(|fee| fee.written(language)),
+        net: charge.fee.map(|_| charge.net().written(language)),
         asked: charge.conversion.map(|_| charge.asked.written(language)),
         rate: charge.rate(language),
         markup: charge.markup(language),
         money: Money::of(tx, language),
         case,
+        news,
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
@@ -217,9 +259,7 @@ pub fn enqueue(
         ended_at: now,
         enqueued_at: now,
         attempts: 0,
-    };
-    batch.put(Table::Outbox, key(now, letter.id), json(&letter));
-    true
+    })
 }
 
 /// Who gets the mail, at which address and in which language. `None`: nobody, since the app does not want it or has no address.

@@ -1,4 +1,6 @@
 //! Mails about the end of a transaction: to the merchant about every outcome, to the customer about a successful payment (decisions 7).
+//! Mails about a case: to the merchant, and to the customer about money that did not pay for the
+//! order as asked.
 //!
 //! Promises: a mail is put into the outbox in the commit that ends the transaction, with everything it will say; it is sent at least once
 //! or given up visibly after two days; webhooks and payments never wait for it. In sandbox all go to the merchant, who also gets the
@@ -10,6 +12,7 @@
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod letter;
+mod news;
 mod policy;
 mod post;
 mod render;
@@ -28,6 +31,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 pub use self::letter::{Letter, Money, Posted, Recipient, enqueue};
+pub use self::news::MoneyNews;
 pub use self::post::MailSnapshot;
 use self::post::Post;
 use self::streak::FailureStreak;

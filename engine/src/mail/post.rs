@@ -215,7 +215,8 @@ async fn measure(shared: Arc<Shared>) {
     }
 }
 
-/// The letter with the method as people call it, not as programs do.
+/// The letter with the method's name in place of its code: of a payment the name on its pages, of a
+/// payout, which has no pages, the name with its country.
 fn with_names(letter: &Letter, directory: &Directory) -> Letter {
     let kind = if letter.is_payment() {
         MethodKind::Payment
@@ -224,7 +225,10 @@ fn with_names(letter: &Letter, directory: &Directory) -> Letter {
     };
     let name = |code: &String| {
         let known = directory.method(kind, code)?;
-        Some(known.name_with_country(letter.language))
+        Some(match kind {
+            MethodKind::Payment => known.name_in(letter.language).to_owned(),
+            MethodKind::Payout => known.name_with_country(letter.language),
+        })
     };
     let method = letter.method.as_ref();
     Letter {

@@ -7,6 +7,7 @@ use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
 use super::letter::{Difference, Letter, Money, Recipient};
+use super::news::MoneyNews;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
@@ -65,7 +66,7 @@ pub fn render(letter: &Letter, from: &Installation) -> Result<Message, RenderErr
 }
 
 pub fn subject(letter: &Letter) -> String {
-    let mut subject = letter.say(&letter.sentence());
+    let mut subject = letter.say(&letter.sentences().0);
     if letter.to == Recipient::Preview {
         subject = format!("{} {subject}", letter.say("preview-mark"));
     }
@@ -102,11 +103,14 @@ pub fn plain(letter: &Letter, from: &Installation) -> String {
 }
 
 pub fn html(letter: &Letter, from: &Installation) -> String {
-    let (kind, heading) = match letter.status {
+    let (kind, heading) = match (letter.news, letter.status) {
+        (Some(news), _) => ("over", news.heading()),
         _ if letter.case.is_some() => ("over", "heading-case"),
-        Status::Success => ("good", "heading-success"),
-        Status::Failed => ("bad", "heading-failed"),
-        Status::Cancelled | Status::Initiated | Status::Pending => ("over", "heading-cancelled"),
+        (None, Status::Success) => ("good", "heading-success"),
+        (None, Status::Failed) => ("bad", "heading-failed"),
+        (None, Status::Cancelled | Status::Initiated | Status::Pending) => {
+            ("over", "heading-cancelled")
+        }
     };
     let rows: String = letter
         .rows()
@@ -146,7 +150,7 @@ pub fn html(letter: &Letter, from: &Installation) -> String {
             _ => "#5f6368",
         },
         heading = escape(&letter.say(heading)),
-        amount = escape(&letter.amount),
+        amount = escape(letter.headline()),
         app = escape(&letter.app_name),
         text = escape(&letter.text()),
         rows = rows,
@@ -181,17 +185,30 @@ impl Letter {
         }
     }
 
-    /// The name of this letter's sentences: `merchant-payout-failed`.
-    fn sentence(&self) -> String {
+    /// Names of the subject and of the text: `merchant-payout-failed` and the same with `-text`.
+    fn sentences(&self) -> (String, String) {
+        if let Some((subject, text)) = self.news.map(MoneyNews::sentences) {
+            return (subject.to_owned(), text.to_owned());
+        }
         let to = match self.to {
             Recipient::Merchant => "merchant",
             Recipient::Customer | Recipient::Preview => "customer",
         };
-        let kind = self.kind();
-        if self.case.is_some() {
-            return format!("{to}-{kind}-case");
+        let about = match self.case {
+            Some(_) => "case",
+            None => self.status.as_str(),
+        };
+        let subject = format!("{to}-{}-{about}", self.kind());
+        let text = format!("{subject}-text");
+        (subject, text)
+    }
+
+    /// The sum above the text: of a report on received money that money, else the amount.
+    fn headline(&self) -> &str {
+        match (&self.money, self.news) {
+            (Money::Received { amount, .. }, Some(_)) => amount,
+            _ => &self.amount,
         }
-        format!("{to}-{kind}-{}", self.status.as_str())
     }
 
     fn kind(&self) -> &'static str {
@@ -203,7 +220,10 @@ impl Letter {
 
     /// What happened, and what is certain about money where it did not succeed.
     fn text(&self) -> String {
-        let happened = self.say(&format!("{}-text", self.sentence()));
+        let happened = self.say(&self.sentences().1);
+        if self.news.is_some() {
+            return happened;
+        }
         if self.to != Recipient::Merchant {
             return match self.attention {
                 Some(case) => format!("{happened} {}", self.say(customer_text(case))),
@@ -236,8 +256,14 @@ impl Letter {
     }
 
     fn say(&self, name: &str) -> String {
+        let (received, asked) = match &self.money {
+            Money::Received { amount, asked } => (amount.as_str(), asked.as_str()),
+            Money::Nothing | Money::Unknown => ("", ""),
+        };
         let values = [
             ("amount", self.amount.as_str()),
+            ("received", received),
+            ("asked", asked),
             ("app", &self.app_name),
             ("name", &self.customer_name),
             ("kind", self.kind()),
@@ -257,20 +283,33 @@ impl Letter {
             }
             Recipient::Customer | Recipient::Preview => None,
         };
+        let [amount, due] = self.amounts();
         let facts = [
-            ("label-amount", Some(self.amount.clone())),
-            ("label-due", self.due.clone()),
+            ("label-amount", amount),
+            ("label-due", due),
+            (
+                "label-fee",
+                self.fee.clone().filter(|_| self.news.is_none()),
+            ),
             ("label-asked", self.asked.clone()),
             ("label-rate", self.rate.clone()),
             ("label-markup", self.markup.clone()),
             ("label-description", Some(self.description.clone())),
             ("label-customer", customer),
             ("label-method", self.method.clone()),
-            ("label-received", self.received()),
+            (
+                match self.taken_back {
+                    TakenBack::Nothing => "label-received",
+                    TakenBack::Part | TakenBack::All => "label-reported",
+                },
+                self.received(),
+            ),
             ("label-reason", self.reason.clone()),
             (
                 "label-case",
+                // The merchant decides, not the customer.
                 self.case
+                    .filter(|_| self.news.is_none())
                     .map(|case| self.say(&format!("case-{}", case.as_str()))),
             ),
             ("label-date", Some(self.language.date(self.ended_at))),
@@ -288,11 +327,23 @@ impl Letter {
             .collect()
     }
 
+    /// The amount, and the amount that was due where it differs. A report on received money has no
+    /// amount besides that money.
+    fn amounts(&self) -> [Option<String>; 2] {
+        match (&self.money, self.news) {
+            (Money::Received { asked, .. }, Some(_)) => [None, Some(asked.clone())],
+            _ => [Some(self.amount.clone()), self.due.clone()],
+        }
+    }
+
     /// The received amount, where it is another than that of the letter.
     fn received(&self) -> Option<String> {
         match &self.money {
-            Money::Received { amount, .. } if *amount != self.amount => Some(amount.clone()),
-            Money::Received { .. } | Money::Nothing | Money::Unknown => None,
+            Money::Received { amount, .. } => {
+                let is_named = *amount == self.amount || self.net.as_ref() == Some(amount);
+                (!is_named || self.news.is_some()).then(|| amount.clone())
+            }
+            Money::Nothing | Money::Unknown => None,
         }
     }
 
@@ -316,10 +367,14 @@ impl Letter {
         let note = match self.to {
             Recipient::Merchant => "footer-merchant",
             // Without an address of the merchant's, an answer would reach nobody.
-            Recipient::Customer | Recipient::Preview if self.reply_to.is_none() => {
-                "footer-customer-no-reply"
+            Recipient::Customer | Recipient::Preview => {
+                match (self.news.is_some(), self.reply_to.is_some()) {
+                    (false, false) => "footer-customer-no-reply",
+                    (false, true) => "footer-customer",
+                    (true, false) => "footer-question-no-reply",
+                    (true, true) => "footer-question",
+                }
             }
-            Recipient::Customer | Recipient::Preview => "footer-customer",
         };
         (
             self.say(note),

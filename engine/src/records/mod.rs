@@ -22,7 +22,7 @@ pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
 pub use names::{Name, attempt_named, attempts_with_id, provider_ids};
 pub use purge::purge_sandbox;
-pub use timers::{Due, TimerPlace, due};
+pub use timers::{Due, TimerPlace, Timers, due};
 pub use transactions::{Step, load, load_again, open_attempts, open_attempts_at, timeline, write};
 
 use crate::store::StoreError;
@@ -40,6 +40,11 @@ pub enum RecordError {
 }
 
 impl RecordError {
+    /// Whether the row is damaged, so that reading it again does not help.
+    pub fn is_damaged(&self) -> bool {
+        !matches!(self, Self::Read(StoreError::Unavailable { .. }))
+    }
+
     fn damaged(what: &'static str, id: impl ToString) -> Self {
         Self::Damaged {
             what,

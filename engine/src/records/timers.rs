@@ -63,6 +63,43 @@ pub async fn due(
     Ok(DuePage { timers, next })
 }
 
+/// All timers of a store, whenever they are due, read in pages: each open transaction has one.
+pub struct Timers<'a> {
+    store: &'a Store,
+    page: std::vec::IntoIter<Due>,
+    next: Option<TimerPlace>,
+}
+
+impl<'a> Timers<'a> {
+    pub fn all(store: &'a Store) -> Self {
+        Self {
+            store,
+            page: Vec::new().into_iter(),
+            next: Some(TimerPlace::at(Timestamp::from_micros(0))),
+        }
+    }
+
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Due>, StoreError> {
+        loop {
+            if let Some(timer) = self.page.next() {
+                return Ok(Some(timer));
+            }
+            let Some(from) = self.next.take() else {
+                return Ok(None);
+            };
+            let page = due(self.store, &from, FOREVER, PAGE).await?;
+            (self.page, self.next) = (page.timers.into_iter(), page.next);
+        }
+    }
+}
+
+/// Timers read at once.
+const PAGE: usize = 500;
+/// Behind every timer.
+const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);
+
 pub(super) fn read(key: &[u8]) -> Option<Due> {
     let (at, transaction) = key.split_at_checked(8)?;
     let micros = u64::from_be_bytes(at.try_into().ok()?);

@@ -62,6 +62,8 @@ pub(super) enum Refusal {
     OtherAbi(u32),
     ShortTable(u32),
     NotLoadable(String),
+    /// Walls are missing that the operator did not accept.
+    Unconfined(String),
 }
 
 impl fmt::Display for Refusal {
@@ -69,7 +71,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::OtherAbi(found) => write!(f, "its interface has version {found}"),
             Self::ShortTable(found) => write!(f, "its table of functions has {found} bytes"),
-            Self::NotLoadable(reason) => f.write_str(reason),
+            Self::NotLoadable(reason) | Self::Unconfined(reason) => f.write_str(reason),
         }
     }
 }

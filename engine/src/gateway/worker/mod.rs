@@ -19,6 +19,7 @@ mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inside;
+mod not_started;
 mod prints;
 mod process;
 mod record;
@@ -30,9 +31,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 pub use self::bare::{Bare, BareCall, BareStep};
-use self::frame::Refusal;
 pub use self::inside::run;
-use self::process::{Doom, NotStarted, Process};
+use self::not_started::NotStarted;
+use self::process::{Doom, Process};
 pub(super) use self::record::Death;
 use self::record::Record;
 pub use self::walls::WALLS;
@@ -117,17 +118,10 @@ impl Worker {
 
     /// Starts the worker and loads the library in it, to see whether that can be done. Blocks.
     pub(super) fn start(&self, pace: Pace) -> Result<(), Refused> {
-        let path = self.launch.library.clone();
-        let started =
-            Process::start(&self.launch, &self.record, pace).map_err(|why| match why {
-                NotStarted::Refused(Refusal::OtherAbi(found)) => Refused::OtherAbi { path, found },
-                NotStarted::Refused(Refusal::ShortTable(found)) => {
-                    Refused::ShortTable { path, found }
-                }
-                NotStarted::Refused(Refusal::NotLoadable(reason)) | NotStarted::Failed(reason) => {
-                    Refused::NotLoadable { path, reason }
-                }
-            })?;
+        let started = Process::start(&self.launch, &self.record, pace).map_err(|why| {
+            self.launch.note_failed_start(&why);
+            why.about(self.launch.library.clone())
+        })?;
         self.now_runs(&started);
         Ok(())
     }
@@ -192,12 +186,8 @@ impl Worker {
         let started = tokio::task::spawn_blocking(start).await;
         let process = match started {
             Ok(Ok(process)) => process,
-            Ok(Err(NotStarted::Failed(why))) => return Err(Gone(why)),
-            Ok(Err(NotStarted::Refused(why))) => {
-                tracing::error!(
-                    gateway = %self.launch.name, reason = %why,
-                    "the worker of a gateway cannot start"
-                );
+            Ok(Err(why)) => {
+                self.launch.note_failed_start(&why);
                 return Err(Gone(format!("its worker cannot start: {why}")));
             }
             Err(_) => return Err(Gone("the engine is stopping".to_owned())),
@@ -224,6 +214,17 @@ impl Launch {
             true => GATEWAY_WORKER_IDLE_PAST,
             false => GATEWAY_WORKER_IDLE,
         }
+    }
+
+    /// Logs and counts a worker that did not start.
+    fn note_failed_start(&self, why: &NotStarted) {
+        tracing::error!(
+            gateway.name = self.name, gateway.sha256 = self.sha256, reason = %why,
+            "the worker of a gateway cannot start"
+        );
+        let gateway = self.name.clone();
+        metrics::counter!("switchyard_gateway_worker_starts_failed_total", "gateway" => gateway)
+            .increment(1);
     }
 }
 
@@ -265,5 +266,48 @@ impl Drop for Running {
         if self.is_held {
             self.process.end(self.call);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(part)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_does_not_start_is_logged_with_its_reason() {
+        let settings = WorkerSettings {
+            program: PathBuf::from("/nonexistent/switchyard"),
+            ..WorkerSettings::default()
+        };
+        let worker = Worker::new("acme", "", Path::new("acme.so"), &settings);
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
+        let _logged = tracing::subscriber::set_default(subscriber.finish());
+        let begun = worker.begin(&Redactor::default(), b"{}").await;
+        assert!(begun.is_err_and(|Gone(why)| why.contains("its worker cannot start")));
+        let refused = worker.start(Pace::AtOnce).unwrap_err().to_string();
+        assert!(refused.contains("its process did not start"), "{refused}");
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let told = text.matches("the worker of a gateway cannot start").count();
+        assert!(
+            told == 2 && text.contains("/nonexistent/switchyard"),
+            "{text}"
+        );
     }
 }

@@ -18,7 +18,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::cpu::{self, CpuBudget};
-use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
+use super::frame::{self, Frame, Kind, Load, Loaded};
+use super::not_started::NotStarted;
 use super::record::Record;
 use super::{Launch, prints};
 use crate::gateway::library::Step;
@@ -53,12 +54,6 @@ pub(super) enum Doom {
     StrayCpu,
     /// It does not speak as it should.
     Babbles(String),
-}
-
-/// What became of the start of a worker.
-pub(super) enum NotStarted {
-    Refused(Refusal),
-    Failed(String),
 }
 
 struct Shared {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::money::Amount;
-use crate::transaction::{Attempt, AttemptState, Case, CaseReason, Decision};
+use crate::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
 
 /// A success of 16,321 XOF for 25.50 USD, at a rate with a mark-up of 2.5 %.
 fn converted_attempt() -> Attempt {
@@ -90,6 +90,41 @@ async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_n
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_provider_captured() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    for (mails, captured) in [(1, 16_321), (2, 16_421)] {
+        let mut tx = succeeded(Environment::Live, true);
+        let mut attempt = converted_attempt();
+        attempt.payer_fee = Some(amount(100, "XOF"));
+        attempt.captured = Some(amount(captured, "XOF"));
+        attempt.charges.push(Charge {
+            id: None,
+            amount: attempt.captured,
+            is_part: false,
+            is_recorded: true,
+            is_taken_back: false,
+        });
+        tx.attempts.push(attempt);
+        room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+            .await;
+        let received = server.received(mails).await;
+        let mail = decoded(&received.last().unwrap().content);
+        let text = mail["text"].as_str().unwrap();
+        for fact in [
+            "XOF\u{a0}16,421",
+            "Provider’s fee, included",
+            "XOF\u{a0}100",
+        ] {
+            assert!(text.contains(fact), "{captured}: {fact} is not in: {text}");
+        }
+        for wrong in ["XOF\u{a0}16,321", "Received"] {
+            assert!(!text.contains(wrong), "{captured}: {wrong} is in: {text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
@@ -138,6 +173,15 @@ fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
         .iter()
         .map(|reason| case(*reason, &attempt, reported));
     tx.cases.extend(cases);
+    attempt
+        .charges
+        .extend((!reasons.is_empty()).then(|| Charge {
+            id: attempt.provider_id.clone(),
+            amount: reported,
+            is_part: false,
+            is_recorded: false,
+            is_taken_back: reasons.contains(&CaseReason::SuccessContradicted),
+        }));
     tx.attempts.push(attempt);
     tx
 }
@@ -165,7 +209,7 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
             let mail = decoded(&mails.last().unwrap().content);
             let text = mail["text"].as_str().unwrap();
             assert_eq!(text.contains(advice), is_asked, "{reasons:?}: {text}");
-            let is_said = text.contains("then took that back");
+            let is_said = text.contains("and later reported the pay");
             assert_eq!(is_said, is_taken_back, "{reasons:?}: {text}");
             let is_reason_named = text.contains("Not enough money");
             assert_eq!(is_reason_named, reasons.is_empty(), "{reasons:?}: {text}");

@@ -214,7 +214,7 @@ impl Shop {
     /// Refuses to go on when a wall is missing that the operator did not accept by name.
     fn refuse_without(&self, missing: &[String], accepted: &[String]) {
         if let Some(why) = walls::refusal(missing, accepted) {
-            self.refuse(&Refusal::NotLoadable(why));
+            self.refuse(&Refusal::Unconfined(why));
         }
     }
 

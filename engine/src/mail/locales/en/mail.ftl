@@ -1,4 +1,4 @@
-# Mails about the end of a payment or payout. The French file has the same keys; a test holds that.
+# Mails about the end of a payment or payout, and about cases. The French file has the same keys; a test holds that.
 # $amount is formatted by the currency's rules; $app is the merchant's app; $service is this service's name.
 
 sandbox-mark = [SANDBOX]
@@ -22,15 +22,29 @@ customer-payment-success-text = Thank you, { $name }. Your payment of { $amount 
 customer-paid-twice = We have received more than one payment for this order. Please do not pay again. Ask { $app } to return the extra payment, and give the reference.
 customer-surplus = We have received more than was asked. Please do not pay again. Ask { $app } to return the difference, and give the reference.
 customer-review = This payment is being reviewed. Please do not pay again. If you have questions, contact { $app } and give the reference.
+customer-part = Part of your payment to { $app } arrived: { $received } of { $asked }
+customer-part-text = Part of your payment to { $app } arrived: { $received } of { $asked }. It does not pay for the order. Please do not pay again. { $app } sees this too: contact them and give the reference.
+customer-received = We have received { $received } for your payment to { $app }
+customer-received-text = We have received { $received } for your payment to { $app }, and it is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
+customer-late = { $received } arrived after the end of your payment to { $app }
+customer-late-text = We have received { $received } for a payment to { $app } that had ended before, so it did not pay for the order. Please do not pay again. { $app } sees this too and has to settle it with you: contact them and give the reference.
+customer-twice = We have received more than one payment for your order at { $app }
+customer-taken-back = The provider changed its report about your payment to { $app }
+customer-taken-back-text = The provider had reported { $received } as received for your payment to { $app }, and later reported the payment as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
+customer-partly-taken-back-text = Providers had reported { $received } as received for your payment to { $app }, and later reported a part of it as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
 
 heading-success = Completed
 heading-failed = Failed
 heading-cancelled = Cancelled
+heading-part = Part received
+heading-received = Received
+heading-review = Being reviewed
 
 label-amount = Amount
 label-due = Amount asked
 label-asked = Order amount
 label-rate = Exchange rate
+label-fee = Provider’s fee, included
 label-markup = Mark-up, part of the rate
 label-description = Description
 label-customer = Customer
@@ -47,6 +61,8 @@ footer-merchant = { $kind ->
 }
 footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
 footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
+footer-question = Questions? Reply to this mail or contact { $app }.
+footer-question-no-reply = Questions? Contact { $app }. Please do not reply: this mailbox is not monitored.
 footer-service = Sent by { $service }
 
 merchant-payment-case = Payment of { $amount } needs attention – { $app }
@@ -59,10 +75,10 @@ money-nothing-payment = No money was received.
 money-nothing-payout = The recipient was not paid.
 money-received-payment = { $received } was received; { $asked } was asked.
 money-received-payout = The provider reported { $received } as sent; { $asked } was ordered.
-money-taken-back-payment = The provider had reported { $received } as received and then took that back; { $asked } was asked.
-money-taken-back-payout = The provider had reported { $received } as sent and then took that back; { $asked } was ordered.
-money-partly-taken-back-payment = Providers had reported { $received } as received and then took a part of that back; { $asked } was asked.
-money-partly-taken-back-payout = Providers had reported { $received } as sent and then took a part of that back; { $asked } was ordered.
+money-taken-back-payment = The provider had reported { $received } as received, and later reported the payment as failed; { $asked } was asked.
+money-taken-back-payout = The provider had reported { $received } as sent, and later reported the payout as failed; { $asked } was ordered.
+money-partly-taken-back-payment = Providers had reported { $received } as received, and later reported a part of it as failed; { $asked } was asked.
+money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
 money-return-payment = Return it to the customer.
 money-return-payout = Ask for it back before you send another payout.
 money-unknown = It is not certain yet whether money moved.
@@ -71,6 +87,7 @@ label-received = { $kind ->
     [payout] Reported as sent
    *[payment] Received
 }
+label-reported = Reported by the provider
 label-case = To decide
 case-money_after_the_end = { $kind ->
     [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.
@@ -91,7 +108,10 @@ case-surplus = { $kind ->
 }
 case-contradicting_success = The provider reported two different successes for one attempt.
 case-ambiguous_provider_id = The provider used one id for two attempts.
-case-success_contradicted = The provider took back a success.
+case-success_contradicted = { $kind ->
+    [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.
+   *[payment] The provider reported money as received, and later the payment as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.
+}
 case-amount_differs = { $difference ->
     [less] { $kind ->
         [payout] Less was sent than was ordered.

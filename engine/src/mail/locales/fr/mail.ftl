@@ -21,15 +21,29 @@ customer-payment-success-text = Merci, { $name }. Votre paiement de { $amount } 
 customer-paid-twice = Nous avons reçu plus d’un paiement pour cette commande. Ne payez pas à nouveau. Demandez à { $app } de vous rendre le paiement en trop, en donnant la référence.
 customer-surplus = Nous avons reçu plus que le montant demandé. Ne payez pas à nouveau. Demandez à { $app } de vous rendre la différence, en donnant la référence.
 customer-review = Ce paiement est en cours de vérification. Ne payez pas à nouveau. Pour toute question, contactez { $app } en donnant la référence.
+customer-part = Une partie de votre paiement à { $app } est arrivée : { $received } sur { $asked }
+customer-part-text = Une partie de votre paiement à { $app } est arrivée : { $received } sur { $asked }. Cette somme ne règle pas la commande. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
+customer-received = Nous avons reçu { $received } pour votre paiement à { $app }
+customer-received-text = Nous avons reçu { $received } pour votre paiement à { $app }, qui est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
+customer-late = { $received } reçus après la fin de votre paiement à { $app }
+customer-late-text = Nous avons reçu { $received } pour un paiement à { $app } qui avait déjà pris fin ; cette somme n’a donc pas réglé la commande. Ne payez pas à nouveau. { $app } le voit aussi et doit régler cela avec vous : contactez-le en donnant la référence.
+customer-twice = Nous avons reçu plus d’un paiement pour votre commande chez { $app }
+customer-taken-back = Le prestataire a changé son annonce de votre paiement à { $app }
+customer-taken-back-text = Le prestataire avait annoncé { $received } reçus pour votre paiement à { $app }, puis a annoncé l’échec du paiement. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
+customer-partly-taken-back-text = Des prestataires avaient annoncé { $received } reçus pour votre paiement à { $app }, puis ont annoncé l’échec d’une partie. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
 
 heading-success = Abouti
 heading-failed = Échoué
 heading-cancelled = Annulé
+heading-part = Reçu en partie
+heading-received = Reçu
+heading-review = En cours de vérification
 
 label-amount = Montant
 label-due = Montant demandé
 label-asked = Montant de la commande
 label-rate = Taux de change
+label-fee = Frais du prestataire, inclus
 label-markup = Marge, comprise dans le taux
 label-description = Description
 label-customer = Client
@@ -46,6 +60,8 @@ footer-merchant = { $kind ->
 }
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
 footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n’est pas consultée.
+footer-question = Une question ? Répondez à ce message ou contactez { $app }.
+footer-question-no-reply = Une question ? Contactez { $app }. Merci de ne pas répondre : cette adresse n’est pas consultée.
 footer-service = Envoyé par { $service }
 
 merchant-payment-case = Paiement de { $amount } à vérifier – { $app }
@@ -58,10 +74,10 @@ money-nothing-payment = Aucun argent n’a été reçu.
 money-nothing-payout = Le bénéficiaire n’a pas été payé.
 money-received-payment = Reçu : { $received }, pour { $asked } demandés.
 money-received-payout = Le prestataire a annoncé l’envoi de { $received }, pour { $asked } demandés.
-money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, puis est revenu sur cette annonce ; { $asked } étaient demandés.
-money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis est revenu sur cette annonce ; { $asked } étaient demandés.
-money-partly-taken-back-payment = Les prestataires avaient annoncé { $received } reçus, puis sont revenus sur une partie de cette annonce ; { $asked } étaient demandés.
-money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis sont revenus sur une partie de cette annonce ; { $asked } étaient demandés.
+money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, puis a annoncé l’échec du paiement ; { $asked } étaient demandés.
+money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis l’échec du versement ; { $asked } étaient demandés.
+money-partly-taken-back-payment = Les prestataires avaient annoncé { $received } reçus, puis ont annoncé l’échec d’une partie ; { $asked } étaient demandés.
+money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
 money-return-payment = Rendez cette somme au client.
 money-return-payout = Demandez que cette somme vous soit rendue avant d’envoyer un autre versement.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
@@ -70,6 +86,7 @@ label-received = { $kind ->
     [payout] Montant envoyé, selon le prestataire
    *[payment] Reçu
 }
+label-reported = Annoncé par le prestataire
 label-case = À décider
 case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
@@ -90,7 +107,10 @@ case-surplus = { $kind ->
 }
 case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
-case-success_contradicted = Le prestataire est revenu sur un succès.
+case-success_contradicted = { $kind ->
+    [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
+   *[payment] Le prestataire a annoncé un paiement reçu, puis son échec. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
+}
 case-amount_differs = { $difference ->
     [less] { $kind ->
         [payout] Le montant envoyé est inférieur au montant demandé.

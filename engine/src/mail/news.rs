@@ -1,0 +1,80 @@
+//! Reports to the customer about money that did not pay for the order as asked: a part of it, late
+//! money, a second payment, or money that the provider took back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::transaction::{CaseReason, Received, State, TakenBack, Transaction};
+
+/// Report to the customer about their money, beside the mail to the merchant about the same case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MoneyNews {
+    /// Less than was asked.
+    Part,
+    /// As much as was asked or more, or another currency, which settles nothing yet.
+    Received,
+    /// After the payment had failed or was cancelled.
+    Late,
+    /// Beside the payment that paid for the order.
+    Twice,
+    TakenBack,
+    PartlyTakenBack,
+}
+
+impl MoneyNews {
+    /// Report about a case that opened or changed at `now`. `None`: the case is not about money of
+    /// the customer, no amount is known, or the mail about the success of the same moment names it.
+    pub(super) fn of(tx: &Transaction, reason: CaseReason, now: Timestamp) -> Option<Self> {
+        let received = tx.received().filter(|_| tx.is_payment())?;
+        let is_over = matches!(tx.state, State::Failed(_) | State::Cancelled);
+        let has_succeeded = tx.state == State::Succeeded;
+        let is_named = has_succeeded && tx.success_at == Some(now);
+        match reason {
+            CaseReason::SuccessContradicted => Self::reversed(tx),
+            _ if is_named || tx.taken_back() != TakenBack::Nothing => None,
+            CaseReason::PaidTwice => Some(Self::Twice),
+            CaseReason::MoneyAfterTheEnd if is_over => Some(Self::Late),
+            CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if !has_succeeded => {
+                Some(Self::amount(&received))
+            }
+            _ => None,
+        }
+    }
+
+    fn reversed(tx: &Transaction) -> Option<Self> {
+        match tx.taken_back() {
+            TakenBack::All => Some(Self::TakenBack),
+            TakenBack::Part => Some(Self::PartlyTakenBack),
+            TakenBack::Nothing => None,
+        }
+    }
+
+    fn amount(received: &Received) -> Self {
+        match received.is_part() {
+            true => Self::Part,
+            false => Self::Received,
+        }
+    }
+
+    /// Names of the subject and of the text.
+    pub(super) const fn sentences(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Part => ("customer-part", "customer-part-text"),
+            Self::Received => ("customer-received", "customer-received-text"),
+            Self::Late => ("customer-late", "customer-late-text"),
+            Self::Twice => ("customer-twice", "customer-paid-twice"),
+            Self::TakenBack => ("customer-taken-back", "customer-taken-back-text"),
+            Self::PartlyTakenBack => ("customer-taken-back", "customer-partly-taken-back-text"),
+        }
+    }
+
+    /// Name of the words above the text.
+    pub(super) const fn heading(self) -> &'static str {
+        match self {
+            Self::Part => "heading-part",
+            Self::Received | Self::Late | Self::Twice => "heading-received",
+            Self::TakenBack | Self::PartlyTakenBack => "heading-review",
+        }
+    }
+}
