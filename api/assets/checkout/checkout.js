@@ -51,10 +51,22 @@
     left.append(face);
     const warning = one('[data-warning]');
     const tick = () => {
-      const seconds = Math.max(0, Math.round(total - (performance.now() - start) / 1000));
-      face.textContent = words(seconds);
+      const seconds = Math.max(0, Math.ceil(total - (performance.now() - start) / 1000));
+      if (seconds > 0) face.textContent = words(seconds);
       if (seconds <= 60 && !warning.textContent) warning.textContent = warning.dataset.warning;
-      if (seconds === 0) { clearInterval(timer); setTimeout(() => location.reload(), 1500); }
+      if (seconds === 0) end();
+    };
+    // The old page stays until the next one has loaded: it says at once that the time is over, and
+    // offers nothing to pay.
+    const end = () => {
+      clearInterval(timer);
+      left.textContent = left.dataset.over;
+      warning.textContent = left.dataset.over;
+      const isToSend = left.closest('.pay');
+      const offers = isToSend ? '.pay > :not(.left):not([data-warning]), .act, .qrs, .warnings'
+        : '.methods, .search, main form';
+      each(offers, (part) => { part.hidden = true; });
+      location.reload();
     };
     const timer = setInterval(tick, 1000);
     tick();
@@ -73,10 +85,15 @@
     });
   };
 
-  // Moments in the reader's own time zone; without script they are given in UTC.
+  // Moments in the reader's own time zone, with its name; without script they are given in UTC. The
+  // language is the page's, the region that of the browser's first locale of this language. The
+  // month is a word, so that no reader takes it for the day.
   const localTimes = () => {
     const { lang } = document.documentElement;
-    const format = new Intl.DateTimeFormat(lang, { dateStyle: 'medium', timeStyle: 'short' });
+    const isOurs = (tag) => tag.toLowerCase().startsWith(`${lang}-`);
+    const region = (navigator.languages || []).find(isOurs) || (lang === 'en' ? 'en-GB' : lang);
+    const format = new Intl.DateTimeFormat(region, { day: 'numeric', month: 'long', year: 'numeric',
+      hour: '2-digit', minute: '2-digit', timeZoneName: 'short' });
     each('time[datetime]', (time) => {
       const at = new Date(time.dateTime);
       if (!Number.isNaN(at.getTime())) time.textContent = format.format(at);
@@ -91,7 +108,7 @@
       button.className = 'copier';
       button.textContent = value.dataset.copy;
       button.addEventListener('click', async () => {
-        await navigator.clipboard.writeText(value.textContent);
+        await navigator.clipboard.writeText(value.dataset.text || value.textContent.trim());
         button.textContent = value.dataset.copied;
       });
       const place = value.closest('[data-copies]');

@@ -43,10 +43,21 @@ pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
         PayerAction::ShowQr { .. } => "qr",
         PayerAction::SendCrypto { .. } => "crypto",
     };
-    (
-        scene.say(&format!("wait-{word}-title")),
-        scene.say(&format!("wait-{word}-text")),
-    )
+    let text = match (word, action) {
+        // The gateway then asks for the missing amount.
+        ("crypto", _) if scene.asks_for_rest() => rest(scene),
+        ("late", PayerAction::Transfer { .. }) => scene.say("wait-late-transfer-text"),
+        _ => scene.say(&format!("wait-{word}-text")),
+    };
+    (scene.say(&format!("wait-{word}-title")), text)
+}
+
+/// The order to send the rest, with its amount where a part of the coins is not confirmed.
+fn rest(scene: &Scene) -> String {
+    match crypto::seen(scene) {
+        Some(seen) => scene.say_with("wait-crypto-remains", &[("rest", &seen.rest)]),
+        None => scene.say("wait-crypto-rest"),
+    }
 }
 
 /// When the payer may send no more money. `None`: the action states no such moment.
@@ -113,7 +124,6 @@ pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
             ..ActionView::default()
         },
         PayerAction::UnusablePage { .. } | PayerAction::Wait => ActionView::default(),
-        PayerAction::Transfer { .. } if is_late(scene, action) => ActionView::default(),
         PayerAction::Transfer { .. } => transfer(scene, action),
         PayerAction::SendCrypto { .. } => ActionView {
             crypto: crypto::view(scene, action),
@@ -128,6 +138,7 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
         account,
         name,
         amount,
+        fee,
         reference,
         expires,
     } = action
@@ -135,16 +146,25 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
         return ActionView::default();
     };
     let written = scene.visitor.language.written();
-    let mut rows = vec![scene.row("row-transfer", amount.written(written)).strong()];
-    let attempt = scene.tx.current_attempt();
-    let fee = attempt.and_then(|attempt| amount.checked_sub(attempt.amount));
-    let fee = fee.filter(|fee| fee.minor() > 0);
+    // After its time the details are for the payer's questions, and nothing is to be copied.
+    let is_late = is_late(scene, action);
+    let marked = |row: Row| match is_late {
+        true => row,
+        false => row.strong(),
+    };
+    let label = match is_late {
+        true => "row-transfer-late",
+        false if scene.asks_for_rest() => "row-transfer-rest",
+        false => "row-transfer",
+    };
+    let sum = scene.row(label, amount.written(written));
+    let mut rows = vec![marked(sum).copied_as(amount.decimal())];
     rows.extend(fee.map(|fee| scene.row("row-fee", fee.written(written))));
     rows.extend([
         scene.row("row-bank", bank),
-        scene.row("row-account", account).strong(),
+        marked(scene.row("row-account", account)),
         scene.row("row-name", name),
-        scene.row("row-transfer-reference", reference).strong(),
+        marked(scene.row("row-transfer-reference", reference)),
     ]);
     rows.extend(expires.as_deref().map(|until| scene.until(until)));
     ActionView {

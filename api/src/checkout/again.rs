@@ -17,6 +17,9 @@ use super::visit::Visit;
 #[template(path = "checkout/again.html")]
 struct Page {
     frame: Frame,
+    /// `failed`, or `ended` for an attempt that the payer ended for another way to pay.
+    kind: &'static str,
+    role: &'static str,
     title: String,
     text: String,
     detail: Option<String>,
@@ -99,6 +102,7 @@ fn answers(scene: &Scene, attempt: &Attempt) -> Answers {
 pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
     let (language, decline) = (scene.visitor.language, attempt.decline.as_ref());
     let unsent = attempt.state == AttemptState::NotSent;
+    let has_failed = unsent || !is_given_up(attempt);
     let why = decline.map(|decline| decline.reason);
     let message = decline.and_then(|decline| decline.provider_message.as_deref());
     let (title, text) = heading(scene, attempt);
@@ -113,11 +117,13 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
         frame: scene
             .frame_titled(&title)
             .with_cancel(Some(scene.link("cancel", &[]))),
+        kind: if has_failed { "failed" } else { "ended" },
+        role: if has_failed { "alert" } else { "status" },
         title,
         text,
         // In sandbox the reader is a developer: the provider's own words say what to change.
         detail: message
-            .filter(|_| scene.is_sandbox())
+            .filter(|_| scene.is_sandbox() && has_failed)
             .map(|message| scene.say_with("result-provider-says", &[("message", message)])),
         left: if unsent {
             scene.say("choose-unsent-next")
@@ -126,21 +132,26 @@ pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
         },
         rows: paid_with(scene),
         same: scene.link(step, &[("a", sealed)]),
-        other: scene.link("", &[("country", country), ("other", "1")]),
+        other: scene.link("", &[("country", country), ("other", "1"), ("a", sealed)]),
         back: way_back(&scene.tx).map(|back| (back.url, scene.say_merchant("leave-button"))),
     })
 }
 
+/// Whether the attempt was called off for another way to pay: it has ended then, and not failed.
+pub(super) fn is_given_up(attempt: &Attempt) -> bool {
+    let is_for_another = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
+    attempt.call_off.is_some_and(is_for_another)
+}
+
 /// Title of the page, and a text on the end of the attempt and on what is certain about money.
 fn heading(scene: &Scene, attempt: &Attempt) -> (String, String) {
-    let is_given_up = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
     let (title, text) = if attempt.state == AttemptState::NotSent {
         let method = &scene.method_name(&attempt.method);
         (
             scene.say_with("choose-unsent", &[("method", method)]),
             scene.say("choose-unsent-text"),
         )
-    } else if attempt.call_off.is_some_and(is_given_up) {
+    } else if is_given_up(attempt) {
         (
             scene.say("choose-given-up"),
             scene.say("choose-given-up-text"),

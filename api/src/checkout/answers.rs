@@ -10,6 +10,8 @@ use switchyard_engine::ids::{AccountId, TransactionId};
 use switchyard_engine::money::Amount;
 
 use super::needs::Values;
+use super::scene::Scene;
+use super::visit::Chosen;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
@@ -31,6 +33,19 @@ pub struct Answers {
 const PURPOSE: &str = "checkout answers";
 
 impl Answers {
+    /// Answers before the first form.
+    pub fn first(scene: &Scene, chosen: &Chosen) -> Self {
+        Self {
+            payment: scene.tx.id,
+            method: chosen.way.method.code.clone(),
+            country: chosen.country.alpha2.to_owned(),
+            given: Values::new(),
+            attempts: scene.tx.attempts.len(),
+            sent: false,
+            agreed: None,
+        }
+    }
+
     /// A text for an address. `None` when the account has no key, which a stored account always has.
     pub fn seal(&self, vault: &Vault, account: AccountId) -> Option<String> {
         let plain = serde_json::to_vec(self).ok()?;

@@ -8,6 +8,7 @@ use switchyard_engine::transaction::Refusal;
 use super::scene::{Frame, Scene};
 use super::stand::{Stand, stand};
 use super::visit::Visit;
+use super::wait::may_cancel;
 
 #[derive(Template)]
 #[template(path = "checkout/cancel.html")]
@@ -20,7 +21,8 @@ struct Page {
 }
 
 /// `GET /checkout/{id}/cancel`
-pub async fn get(visit: Visit) -> Response {
+pub async fn get(mut visit: Visit) -> Response {
+    visit.look_back().await;
     asked(&visit.scene)
 }
 
@@ -30,14 +32,18 @@ pub(super) fn asked(scene: &Scene) -> Response {
         Stand::Choosing => page(scene),
         // Money that came is not cancelled: the page says what is known about it.
         Stand::Waiting if scene.is_in_question() => scene.go("wait", &[]),
-        Stand::Waiting if scene.tx.can_call_off() => page(scene),
+        Stand::Waiting if may_cancel(scene) => page(scene),
         Stand::Waiting => under_way(scene),
         Stand::Ended => scene.go("result", &[]),
     }
 }
 
 /// `POST /checkout/{id}/cancel`: twice is as good as once.
-pub async fn post(visit: Visit) -> Response {
+pub async fn post(mut visit: Visit) -> Response {
+    visit.look_back().await;
+    if visit.scene.has_seen_coins() {
+        return under_way(&visit.scene);
+    }
     match visit.engine().cancel(visit.scene.tx.id).await {
         // The page says what is awaited before it is cancelled.
         Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[]),
@@ -67,7 +73,14 @@ fn under_way(scene: &Scene) -> Response {
 pub(super) fn page(scene: &Scene) -> Response {
     scene.show(&Page {
         frame: scene.frame("cancel-title"),
-        text: scene.say_merchant("cancel-text"),
+        text: match scene.tx.has_open_attempt() {
+            true => format!(
+                "{} {}",
+                scene.say_merchant("cancel-text"),
+                scene.say("cancel-under-way")
+            ),
+            false => scene.say_merchant("cancel-text"),
+        },
         action: scene.link("cancel", &[]),
         hidden: scene.hidden(&[]),
         back: scene.link("", &[]),

@@ -18,6 +18,8 @@ struct Page {
     country: Option<CountryRow>,
     methods: Vec<MethodRow>,
     home: String,
+    /// Sealed answers of an earlier attempt, for the forms of other methods.
+    answers: Option<String>,
     again: String,
     empty: String,
 }
@@ -114,9 +116,17 @@ pub(super) fn page(
             .next()
             .unwrap_or_default()
             .to_owned(),
+        answers: earlier_answers(scene).map(str::to_owned),
         again: scene.link("", &[]),
         empty,
     })
+}
+
+/// The sealed answers that *Another method* takes along.
+fn earlier_answers(scene: &Scene) -> Option<&str> {
+    let mut query = scene.visitor.query.iter();
+    let sealed = query.find(|(name, _)| name == "a");
+    sealed.map(|(_, sealed)| sealed.as_str())
 }
 
 /// A method of the list `all`. The currency tells methods of one name apart.
@@ -132,8 +142,11 @@ fn method_row(scene: &Scene, way: &Way, all: &[&Way], country: &str) -> MethodRo
         .into_iter()
         .chain(currency.map(str::to_owned))
         .collect();
+    let chosen = [("country", country), ("method", &method.code)];
+    let answers = earlier_answers(scene).map(|sealed| ("a", sealed));
+    let query: Vec<_> = chosen.into_iter().chain(answers).collect();
     MethodRow {
-        href: scene.link("details", &[("country", country), ("method", &method.code)]),
+        href: scene.link("details", &query),
         icon: scene.icon(method),
         kind: (!kind.is_empty()).then(|| kind.join(" · ")),
         name,

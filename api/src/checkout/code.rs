@@ -35,12 +35,15 @@ impl CodeForm {
     }
 }
 
+/// Whether the attempt waits for a code and its payer has no try left.
+pub fn are_used_up(scene: &Scene) -> bool {
+    let attempt = scene.tx.asks_for_code();
+    attempt.is_some_and(|attempt| attempt.codes >= CODES_PER_ATTEMPT)
+}
+
 /// `None`: no code is asked for, or all tries are used up.
 pub fn form(scene: &Scene, notice: Option<&str>) -> Option<CodeForm> {
-    let attempt = scene
-        .tx
-        .asks_for_code()
-        .filter(|attempt| attempt.codes < CODES_PER_ATTEMPT)?;
+    let attempt = scene.tx.asks_for_code().filter(|_| !are_used_up(scene))?;
     let Some(PayerAction::EnterCode { label, length, .. }) = &attempt.payer_action else {
         return None;
     };

@@ -159,6 +159,7 @@ pub(super) fn page(
     let charge = Charge {
         amount: price.amount,
         due: price.amount,
+        fee: None,
         asked: scene.tx.amount,
         conversion: price.conversion.as_ref(),
     };
@@ -181,6 +182,7 @@ pub(super) fn page(
                 name: need.label,
                 look: "",
                 time: None,
+                copies: None,
             });
         }
     }

@@ -3,6 +3,7 @@
 
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::language::Language as Written;
+use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::PayerAction;
 
 use super::action::{Link, Qr, drawn, is_late, is_wallet_address, sends_until};
@@ -12,6 +13,8 @@ pub struct CryptoView {
     pub address: String,
     /// The network, as the gateway names it.
     pub chain: String,
+    /// Words above the amount.
+    pub label: String,
     /// A decimal with a point, without its unit: wallets take no other form, so every language has
     /// the same. Sentences have it as their language writes it.
     pub amount: String,
@@ -44,6 +47,7 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         amount,
         uri,
         expires,
+        worth: _,
     } = action
     else {
         return None;
@@ -51,9 +55,8 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     let (unit, contract) = coin(token.as_deref().unwrap_or_default());
     let ends_at = sends_until(action);
     let is_late = is_late(scene, action);
-    let language = scene.visitor.language.written();
-    let whole = format!("{}\u{a0}{unit}", written(amount, language));
-    let values = [("amount", whole.trim_end()), ("chain", chain.as_str())];
+    let whole = coins(scene, amount, unit);
+    let values = [("amount", whole.as_str()), ("chain", chain.as_str())];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
     let qrs = codes.into_iter().filter(|(name, text)| {
         let is_address = *name == "crypto-qr-address";
@@ -74,18 +77,64 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
         warnings: ["crypto-exact", "crypto-exchange"]
             .map(|warning| scene.say_with(warning, &values))
             .into(),
-        left: ends_at.filter(|_| !is_late).map(|at| {
-            let seconds = at.since(scene.now).as_secs();
-            scene.countdown("crypto-left", seconds)
-        }),
+        left: ends_at
+            .filter(|_| !is_late)
+            .map(|at| scene.countdown("crypto-left", at, "wait-late-title")),
         until: expires.clone().filter(|_| ends_at.is_none()),
         is_late,
         address: address.clone(),
         chain: chain.clone(),
+        label: scene.say(match scene.asks_for_rest() {
+            true => "crypto-amount-rest",
+            false => "crypto-amount",
+        }),
         amount: amount.clone(),
         unit: unit.to_owned(),
         contract: contract.map(str::to_owned),
     })
+}
+
+/// Coins that were seen on the chain for the open attempt, and of which not all are confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Worth of all coins that were seen, in the currency of the attempt.
+    pub worth: Amount,
+    /// Amount that remains to be sent, with its unit.
+    pub rest: String,
+    /// Whether the provider reported a part of them as received.
+    pub is_partly_received: bool,
+}
+
+/// The coins that the order in force does not ask for any more and that are not confirmed. `None`:
+/// there are none.
+pub fn seen(scene: &Scene) -> Option<Seen> {
+    let attempt = scene.tx.current_attempt()?;
+    let Some(PayerAction::SendCrypto {
+        amount,
+        worth,
+        token,
+        ..
+    }) = &attempt.payer_action
+    else {
+        return None;
+    };
+    let seen = attempt.amount.checked_sub(*worth)?;
+    let received = attempt.part_received();
+    if seen.minor() <= received.map_or(0, |part| part.minor()) {
+        return None;
+    }
+    let (unit, _) = coin(token.as_deref().unwrap_or_default());
+    Some(Seen {
+        worth: seen,
+        rest: coins(scene, amount, unit),
+        is_partly_received: received.is_some(),
+    })
+}
+
+/// An amount of a coin with its unit, in the visitor's language.
+fn coins(scene: &Scene, amount: &str, unit: &str) -> String {
+    let amount = written(amount, scene.visitor.language.written());
+    format!("{amount}\u{a0}{unit}").trim_end().to_owned()
 }
 
 /// The amount of a coin as `language` writes it. Text that is no decimal stays as it is.
@@ -186,18 +235,28 @@ mod tests {
         );
     }
 
+    /// The sighting while an order of a part of 12,500 XOF is in force.
+    fn seen_after(worth: i64, received: i64) -> Option<Seen> {
+        let mut tx = samples::waiting(Some(samples::crypto_of("8", worth, None)));
+        let attempt = &mut tx.attempts[0];
+        attempt.received = Some(Amount::from_minor(received, attempt.amount.currency()));
+        seen(&samples::scene(tx, Language::English))
+    }
+
     #[test]
-    fn the_time_to_send_is_counted_down_and_then_over() {
-        // The scene's clock shows 10:00.
-        let left = sent_by(Some("2026-11-20 10:30 UTC")).left.unwrap();
-        assert_eq!(
-            (left.seconds, left.text.as_str()),
-            (1_800, "Time left to send: 30 min")
-        );
-        let late = sent_by(Some("2026-11-20 10:00 UTC"));
-        assert!(late.is_late && late.left.is_none() && late.qrs.is_empty() && late.link.is_none());
-        let strange = sent_by(Some("until tomorrow"));
-        assert_eq!(strange.until.as_deref(), Some("until tomorrow"));
-        assert!(!strange.is_late && strange.left.is_none());
+    fn coins_that_are_not_confirmed_are_neither_ordered_nor_received() {
+        for (worth, received, seen) in [
+            (8_000, 0, Some(4_500)),
+            (2_500, 4_500, Some(10_000)),
+            // All of it is confirmed.
+            (8_000, 4_500, None),
+            (12_500, 0, None),
+        ] {
+            let found = seen_after(worth, received);
+            let minor = found.as_ref().map(|seen| seen.worth.minor());
+            assert_eq!(minor, seen, "{worth} after {received}");
+            let is_partly = found.map(|seen| seen.is_partly_received);
+            assert!(is_partly.is_none_or(|is_partly| is_partly == (received > 0)));
+        }
     }
 }

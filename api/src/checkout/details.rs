@@ -68,24 +68,35 @@ pub async fn get(visit: Visit) -> Response {
     {
         return visit.scene.go("", &[("notice", "stale")]);
     }
-    let method = answers
-        .as_ref()
-        .map(|answers| answers.method.as_str())
-        .or(visit.query("method"));
-    let country = answers
-        .as_ref()
-        .map(|answers| answers.country.as_str())
-        .or(visit.query("country"));
+    let earlier = answers.as_ref();
+    let method = visit.query("method");
+    let method = method.or(earlier.map(|answers| answers.method.as_str()));
+    let country = visit.query("country");
+    let country = country.or(earlier.map(|answers| answers.country.as_str()));
     let (method, country) = (method.unwrap_or_default(), country.unwrap_or_default());
     let Some(chosen) = visit.chosen(method, country).await else {
         return visit.scene.go("", &[("notice", "method")]);
     };
     let needs = needs(&visit.scene, &chosen.way, chosen.country);
+    let answers = match visit.query("method") {
+        Some(_) => answers.map(|earlier| for_another_method(earlier, &visit.scene, &chosen)),
+        None => answers,
+    };
     if needs.is_empty() {
-        let answers = answers.unwrap_or_else(|| visit.first_answers(&chosen));
+        let answers = answers.unwrap_or_else(|| Answers::first(&visit.scene, &chosen));
         return visit.go_with(&answers, "confirm");
     }
     page(&visit.scene, &chosen, &needs, answers.as_ref())
+}
+
+/// Answers with which the form of another method begins: those to the earlier one without its
+/// number, which is known and hidden.
+pub(super) fn for_another_method(mut earlier: Answers, scene: &Scene, chosen: &Chosen) -> Answers {
+    earlier.given.remove(PHONE);
+    Answers {
+        given: earlier.given,
+        ..Answers::first(scene, chosen)
+    }
 }
 
 /// `POST /checkout/{id}/details`: to the next step, or back with what is wrong beside each field.
@@ -106,7 +117,7 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     let answers = Answers {
         given,
         sent: true,
-        ..visit.first_answers(&chosen)
+        ..Answers::first(&visit.scene, &chosen)
     };
     let next = if checked.errors.is_empty() {
         "confirm"

@@ -31,6 +31,7 @@ mod headers;
 mod language;
 mod leave;
 mod live;
+mod lost;
 mod menu;
 mod money;
 mod needs;

@@ -4,12 +4,13 @@ use std::iter::once;
 
 use switchyard_engine::charge::Charge;
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{Case, PayerAction, Received, State};
+use switchyard_engine::transaction::{Attempt, Case, PayerAction, State, TakenBack};
 
 use super::brand;
+use super::crypto;
 use super::result::is_taken_back;
 use super::scene::{Order, Row, Scene, initials};
-use super::wait::asks_for_payment;
+use super::wait::{asks_for_payment, shown_action};
 
 impl Scene {
     /// Whether money was reported that settles nothing yet, or a person has to look at the open
@@ -22,7 +23,7 @@ impl Scene {
             case.reason.reports_money() || reference == Some(case.reference)
         };
         let mut cases = self.tx.cases.iter().filter(|case| case.closed.is_none());
-        self.tx.is_held() || cases.any(is_about_it)
+        self.tx.is_held() || cases.any(is_about_it) || open.is_some_and(asks_for_too_much)
     }
 
     /// The sentence on money that moved: none, a part or all of the amount, or not known yet.
@@ -39,9 +40,14 @@ impl Scene {
             received.text(|amount| amount.written(written)),
             received.asked.written(written),
         );
-        let is_part = received.is_part();
+        let sentence = match self.tx.taken_back() {
+            TakenBack::All => "money-taken-back",
+            TakenBack::Part => "money-partly-taken-back",
+            TakenBack::Nothing if received.is_part() => "money-part",
+            TakenBack::Nothing => "money-all",
+        };
         self.say_with(
-            if is_part { "money-part" } else { "money-all" },
+            sentence,
             &[
                 ("received", &amount),
                 ("asked", &asked),
@@ -52,11 +58,37 @@ impl Scene {
 
     /// The part that came of an attempt that still waits for the rest. `None`: no part came.
     pub fn part_so_far(&self) -> Option<String> {
-        let received = self.tx.received().filter(Received::is_part)?;
+        let is_there = self.tx.taken_back() == TakenBack::Nothing;
+        let received = self
+            .tx
+            .received()
+            .filter(|part| is_there && part.is_part())?;
         let written = self.visitor.language.written();
         let [amount, asked] = [received.first(), received.asked].map(|sum| sum.written(written));
         let values = [("received", amount.as_str()), ("asked", asked.as_str())];
         Some(self.say_with("money-part-so-far", &values))
+    }
+
+    /// The coins that were seen on the chain and are not confirmed yet. `None`: there are none.
+    pub fn seen_so_far(&self) -> Option<String> {
+        let seen = crypto::seen(self)?;
+        let sentence = match seen.is_partly_received {
+            true => "money-seen-more",
+            false => "money-seen",
+        };
+        let worth = seen.worth.written(self.visitor.language.written());
+        Some(self.say_with(sentence, &[("seen", &worth)]))
+    }
+
+    /// Whether coins for the open attempt were seen, of which not all are confirmed. It is not
+    /// cancelled then: the money may have come.
+    pub fn has_seen_coins(&self) -> bool {
+        crypto::seen(self).is_some()
+    }
+
+    /// Whether a part came or was seen, so that only the rest is asked for.
+    pub fn asks_for_rest(&self) -> bool {
+        self.part_so_far().is_some() || self.has_seen_coins()
     }
 
     /// The rows on money: the amount in the currency in which it moves, and its conversion from the
@@ -64,29 +96,39 @@ impl Scene {
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
         let written = self.visitor.language.written();
+        let is_paid = self.tx.state == State::Succeeded;
+        let received = self.tx.received();
+        let is_named = received.as_ref().is_some_and(|received| {
+            let named = [charge.amount, charge.net()];
+            matches!(received.amounts.as_slice(), [one] if named.contains(one))
+        });
+        let received_label = match self.tx.taken_back() {
+            TakenBack::Nothing => "row-received",
+            TakenBack::Part | TakenBack::All => "row-reported",
+        };
         let label = match self.tx.state {
             State::Succeeded if !is_taken_back(&self.tx) => "row-paid",
+            // The sum that came is named once.
+            State::Failed(_) | State::Cancelled if is_named => received_label,
             _ => "row-amount",
         };
         let amount = self.row(label, charge.amount.written(written)).strong();
         // The rate belongs to the amount that was due.
         let conversion = self.conversion_rows(&charge).into_iter();
-        let mut rows: Vec<Row> = match charge.amount == charge.due {
-            true => once(amount).chain(conversion).collect(),
+        let fee = charge
+            .fee
+            .map(|fee| self.row("row-fee", fee.written(written)));
+        let mut rows: Vec<Row> = match charge.net() == charge.due {
+            true => once(amount).chain(fee).chain(conversion).collect(),
             false => {
                 let due = self.row("row-due", charge.due.written(written));
                 once(due).chain(conversion).chain([amount]).collect()
             }
         };
-        let is_paid = self.tx.state == State::Succeeded;
-        let is_named = |amounts: &[Amount]| is_paid && amounts == [charge.amount];
-        if let Some(received) = self
-            .tx
-            .received()
-            .filter(|received| !is_named(&received.amounts))
-        {
+        let is_shown = is_named && (is_paid || label == received_label);
+        if let Some(received) = received.filter(|_| !is_shown) {
             let amount = received.text(|amount| amount.written(written));
-            rows.push(self.row("row-received", amount).strong());
+            rows.push(self.row(received_label, amount).strong());
         }
         rows
     }
@@ -109,28 +151,28 @@ impl Scene {
         rows
     }
 
-    /// The amount of the transfer that is asked for: it may contain a fee.
-    fn transfer(&self, charge: &Charge<'_>) -> Option<Amount> {
-        let attempt = self.tx.current_attempt()?;
-        match attempt.payer_action {
-            Some(PayerAction::Transfer { amount, .. }) if asks_for_payment(self) => {
-                Some(amount).filter(|amount| amount.currency() == charge.amount.currency())
-            }
+    /// The amount of the transfer that the page shows, which may contain a fee. `None`: it shows
+    /// none, or one of the rest after a part.
+    fn transfer(&self) -> Option<Amount> {
+        match shown_action(self)? {
+            PayerAction::Transfer { amount, .. } => Some(*amount).filter(|_| self.asks_for_all()),
             _ => None,
         }
+    }
+
+    /// Whether nothing came and nothing was seen.
+    fn asks_for_all(&self) -> bool {
+        self.tx.received().is_none() && !self.has_seen_coins()
     }
 
     /// The head of the page: who is paid, how much, for what.
     pub fn order(&self, charge: &Charge<'_>) -> Order {
         let written = self.visitor.language.written();
-        let amount = self
-            .transfer(charge)
-            .unwrap_or(charge.amount)
-            .written(written);
+        let amount = self.transfer().unwrap_or(charge.amount).written(written);
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",
             State::Succeeded => "amount-paid",
-            _ if asks_for_payment(self) && self.tx.received().is_none() => "amount-due",
+            _ if asks_for_payment(self) && self.asks_for_all() => "amount-due",
             _ => "row-amount",
         };
         let conversion = charge.rate(written).map(|rate| {
@@ -138,7 +180,7 @@ impl Scene {
             self.say_with("amount-converted", &[("amount", &asked), ("rate", &rate)])
         });
         let due = charge.due.written(written);
-        let below = match (charge.amount == charge.due, conversion) {
+        let below = match (charge.net() == charge.due, conversion) {
             (true, conversion) => conversion,
             (false, None) => Some(self.say_with("amount-of-due", &[("due", &due)])),
             (false, Some(conversion)) => {
@@ -157,6 +199,20 @@ impl Scene {
             description: self.tx.description.clone(),
         }
     }
+}
+
+/// Whether money came for the open attempt and its instructions ask for more than the rest. Only a
+/// transfer and an order to send coins name the amount that they ask for.
+fn asks_for_too_much(attempt: &Attempt) -> bool {
+    let asked = match &attempt.payer_action {
+        Some(PayerAction::Transfer { amount, fee, .. }) => {
+            fee.map_or(Some(*amount), |fee| amount.checked_sub(fee))
+        }
+        Some(PayerAction::SendCrypto { worth, .. }) => Some(*worth),
+        _ => None,
+    };
+    let is_within = |asked: Amount| attempt.rest().is_some_and(|rest| asked <= rest);
+    attempt.part_received().is_some() && !asked.is_some_and(is_within)
 }
 
 /// An amount that is broken between two lines is read wrong.

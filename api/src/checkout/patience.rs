@@ -3,6 +3,7 @@
 
 use axum::response::Response;
 use switchyard_engine::clock::Timestamp;
+use switchyard_engine::directory::Category;
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::gateway::Direction;
 use switchyard_engine::transaction::{
@@ -10,16 +11,19 @@ use switchyard_engine::transaction::{
 };
 
 use super::action;
+use super::code;
 use super::form::Form;
 use super::scene::Scene;
 use super::stand::{Stand, stand};
 use super::visit::Visit;
+use super::wait::may_cancel;
 
 /// What the page says about time, below the payer's action.
 pub struct Patience {
     pub text: Option<String>,
     /// How to call the prompt up again.
     pub wake: Option<String>,
+    pub wake_title: String,
     /// Buttons that give the attempt up: their value and label.
     pub ways_out: Vec<(&'static str, String)>,
     /// Address that the buttons post to, with the fields of their forms.
@@ -72,9 +76,10 @@ pub fn wake(visit: &Visit) -> Option<String> {
 /// Words and ways out of an open attempt. `wake`: its manifest's own text.
 pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
     let attempt = waited_for(scene).filter(|_| called_off(&scene.tx).is_none())?;
-    let doubled = attempt.may_be_given_up_at().since(attempt.started_at);
+    let begun = attempt.resumed_at.unwrap_or(attempt.started_at);
+    let doubled = attempt.may_be_given_up_at().since(begun);
     let usual = doubled / 2;
-    let elapsed = scene.now.since(attempt.started_at);
+    let elapsed = scene.now.since(begun);
     let phase = match elapsed {
         _ if elapsed >= doubled => Phase::Overdue,
         _ if elapsed >= usual => Phase::Late,
@@ -86,27 +91,64 @@ pub fn view(scene: &Scene, wake: Option<String>) -> Option<Patience> {
         Phase::Overdue => None,
     };
     let overdue = phase == Phase::Overdue;
-    let can_end = scene.tx.can_call_off();
-    let nothing_to_do = overdue || is_unusable(attempt);
-    // Whoever has paid all of it is not told how to pay another way.
+    let can_end = may_cancel(scene);
+    let is_over = is_last(scene, scene.now);
+    let is_lost = is_answer_lost(scene);
+    let asks_why = phase != Phase::Usual || is_unusable(attempt) || is_lost;
+    // A payer who has paid all of it needs no prompt and no other way to pay.
     let is_seen = attempt.payer_action == Some(PayerAction::Wait);
+    let is_prompt_over = is_seen || code::are_used_up(scene);
+    let wakes = (phase != Phase::Usual || is_lost) && !is_prompt_over;
     Some(Patience {
         text: text(scene, attempt, phase, usual.as_secs()),
         wake: wake
             .or_else(|| usual_wake(scene, attempt))
-            .filter(|_| phase != Phase::Usual && attempt.state != AttemptState::InDoubt),
-        ways_out: if overdue && can_end {
+            .filter(|_| wakes && attempt.state != AttemptState::InDoubt),
+        wake_title: scene.say(match attempt.payer_action {
+            Some(PayerAction::Redirect { .. }) => "wake-page-title",
+            _ => "wake-title",
+        }),
+        ways_out: if overdue && can_end && !is_over {
             ways_out(scene, attempt)
         } else {
             Vec::new()
         },
         action: scene.link("give-up", &[]),
         hidden: scene.hidden(&[("attempt", &attempt.id.to_string())]),
-        explain: (overdue && can_end).then(|| explain(scene, attempt)),
-        is_stuck: nothing_to_do && !can_end && !is_seen,
+        explain: match (overdue, can_end) {
+            (true, true) => Some(explain(scene, attempt)),
+            (false, true) => way_out_later(scene, attempt),
+            (_, false) => None,
+        },
+        is_stuck: asks_why && !can_end && !is_seen,
         // Rounded up, so that the page then shows the next phase.
         changes_in: next.map(|next| ((next - elapsed).as_secs() + 1).max(SOONEST_CHANGE_S)),
     })
+}
+
+/// Whether the page has no instructions because the provider's answer was lost.
+pub fn is_answer_lost(scene: &Scene) -> bool {
+    let attempt = waited_for(scene).filter(|attempt| attempt.state == AttemptState::Pending);
+    let is_without =
+        |attempt: &Attempt| attempt.payer_action.is_none() && attempt.code_away_since.is_none();
+    scene.is_answer_lost && attempt.is_some_and(is_without)
+}
+
+/// Whether it is not known what the provider did with the request, or asks of the payer.
+fn is_uncertain(scene: &Scene, attempt: &Attempt) -> bool {
+    attempt.state == AttemptState::InDoubt || is_answer_lost(scene)
+}
+
+/// Title and text of a page without the instructions of a lost answer.
+pub fn lost(scene: &Scene) -> (String, String) {
+    let code = scene.tx.method().unwrap_or_default();
+    let method = scene.directory.payment_method(code);
+    let is_mobile = method.is_some_and(|method| method.category == Category::MobileMoney);
+    let text = match is_mobile {
+        true => scene.say_with("wait-lost-phone", &[("method", &scene.method_name(code))]),
+        false => scene.say("wait-lost-text"),
+    };
+    (scene.say("wait-lost-title"), text)
 }
 
 /// The payer sends the money on their own: nothing prompts them.
@@ -137,6 +179,14 @@ fn is_prompted(attempt: &Attempt) -> bool {
 fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<String> {
     let minutes = usual_s.div_ceil(60);
     match phase {
+        Phase::Usual if is_uncertain(scene, attempt) => Some(longest(scene, attempt)),
+        _ if is_uncertain(scene, attempt) => {
+            let longer = scene.say("time-longer-doubt");
+            Some(match states_way_out(scene, attempt) {
+                true => longer,
+                false => format!("{longer} {}", longest(scene, attempt)),
+            })
+        }
         // Nothing is awaited of the payer.
         Phase::Usual if !is_awaited(scene, attempt) => None,
         // Without a stated time only a prompt has a usual one.
@@ -146,21 +196,49 @@ fn text(scene: &Scene, attempt: &Attempt, phase: Phase, usual_s: u64) -> Option<
             let minutes = minutes.to_string();
             Some(scene.say_with("time-usual", &[("minutes", &minutes)]))
         }
-        _ if payer_sends(attempt) && attempt.part_received().is_some() => {
+        _ if payer_sends(attempt) && asks_for_rest(scene, attempt) => {
             Some(scene.say("time-rest-not-seen"))
         }
         _ if payer_sends(attempt) => Some(scene.say("time-not-seen")),
+        _ if matches!(attempt.payer_action, Some(PayerAction::Redirect { .. })) => {
+            Some(scene.say("time-page-not-seen"))
+        }
         _ => Some(scene.say("time-longer")),
     }
 }
 
-/// Whether the payer is to act: not once the result is in doubt, the time to send is over or the
-/// provider's page cannot be opened.
+fn asks_for_rest(scene: &Scene, attempt: &Attempt) -> bool {
+    attempt.part_received().is_some() || scene.has_seen_coins()
+}
+
+/// How long the provider is asked at most: until the attempt's own end, otherwise for three days.
+fn longest(scene: &Scene, attempt: &Attempt) -> String {
+    match attempt.ends_at() {
+        Some(end) if end <= scene.now => scene.say("attempt-over"),
+        Some(end) => scene.say_with("lost-ends", &[("minutes", &minutes_until(scene, end))]),
+        None => scene.say_merchant("lost-longest"),
+    }
+}
+
+/// Whether the words about the way out state the attempt's own end.
+fn states_way_out(scene: &Scene, attempt: &Attempt) -> bool {
+    let is_overdue = scene.now >= attempt.may_be_given_up_at();
+    is_overdue && may_cancel(scene) && !attempt.candidate.can_cancel
+}
+
+/// When the payer may choose another way, for an attempt whose outcome is uncertain. `None`: the
+/// time to pay with this link is over by then.
+fn way_out_later(scene: &Scene, attempt: &Attempt) -> Option<String> {
+    let from = attempt.may_be_given_up_at();
+    let is_offered = is_uncertain(scene, attempt) && !is_last(scene, from);
+    is_offered.then(|| scene.say_with("out-later", &[("minutes", &minutes_until(scene, from))]))
+}
+
+/// Whether the payer is to act: not once the time to send is over or the provider's page cannot be
+/// opened.
 fn is_awaited(scene: &Scene, attempt: &Attempt) -> bool {
     let is_late = |action| action::is_late(scene, action);
-    attempt.state != AttemptState::InDoubt
-        && !is_unusable(attempt)
-        && !attempt.payer_action.as_ref().is_some_and(is_late)
+    !is_unusable(attempt) && !attempt.payer_action.as_ref().is_some_and(is_late)
 }
 
 fn usual_wake(scene: &Scene, attempt: &Attempt) -> Option<String> {
@@ -182,7 +260,11 @@ fn ways_out(scene: &Scene, attempt: &Attempt) -> Vec<(&'static str, String)> {
 
 /// What the provider does with an attempt that is given up.
 fn explain(scene: &Scene, attempt: &Attempt) -> String {
+    if is_last(scene, scene.now) {
+        return scene.say("out-time-over");
+    }
     match attempt.ends_at().filter(|_| !attempt.candidate.can_cancel) {
+        Some(end) if end <= scene.now => scene.say("attempt-over"),
         Some(end) => {
             let name = match is_last(scene, end) {
                 true => "out-ends-last",
@@ -205,6 +287,23 @@ fn minutes_until(scene: &Scene, end: Timestamp) -> String {
     seconds.div_ceil(60).max(1).to_string()
 }
 
+/// Seconds until the minutes that the page states change. `None`: it states none.
+pub fn minutes_change_in(scene: &Scene) -> Option<u64> {
+    let attempt = scene.tx.current_attempt()?;
+    let is_asked = called_off(&scene.tx).is_some() && !attempt.candidate.can_cancel;
+    let waited_for = waited_for(scene).filter(|_| called_off(&scene.tx).is_none());
+    let states_both = waited_for.is_some_and(|attempt| is_uncertain(scene, attempt));
+    let states_end = is_asked || states_way_out(scene, attempt) || states_both;
+    let end = attempt.ends_at().filter(|_| states_end);
+    let later = Some(attempt.may_be_given_up_at()).filter(|_| states_both);
+    let stated = [end, later].into_iter().flatten();
+    let change = |end: Timestamp| {
+        let left = end.since(scene.now).as_secs();
+        (left % 60 + 1).max(SOONEST_CHANGE_S)
+    };
+    stated.filter(|end| *end > scene.now).map(change).min()
+}
+
 /// Words for an attempt that can neither be cancelled nor ends by its own.
 pub fn stuck(scene: &Scene) -> String {
     let reference = scene.tx.id.to_string();
@@ -213,9 +312,14 @@ pub fn stuck(scene: &Scene) -> String {
         ("reference", &reference),
     ];
     let attempt = scene.tx.current_attempt();
+    let can_end = attempt.is_some_and(|attempt| {
+        attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some()
+    });
     let name = match attempt.and_then(Attempt::part_received) {
-        Some(_) => "time-stuck-part",
-        None => "time-stuck",
+        Some(_) if can_end => "time-stuck-part",
+        None if can_end && scene.has_seen_coins() => "time-stuck-seen",
+        _ if is_last(scene, scene.now) => "time-stuck-over",
+        _ => "time-stuck",
     };
     scene.say_with(name, &values)
 }
@@ -236,6 +340,7 @@ pub fn ending(scene: &Scene, then: AfterCallOff) -> (String, String) {
         .filter(|attempt| !attempt.candidate.can_cancel)
         .and_then(Attempt::ends_at);
     let text = match ends_at {
+        Some(end) if end <= scene.now => scene.say("attempt-over"),
         Some(end) => {
             let name = match then {
                 AfterCallOff::ChooseAgain if is_last(scene, end) => "given-up-ends-last",
@@ -256,11 +361,12 @@ const NO_MESSAGE: &str = "no_message";
 const OTHER_WAY: &str = "other_way";
 
 /// `POST /checkout/{id}/give-up`: once, for the attempt that the page showed.
-pub async fn post(visit: Visit, form: Form) -> Response {
+pub async fn post(mut visit: Visit, form: Form) -> Response {
+    visit.look_back().await;
     let scene = &visit.scene;
     let shown = scene.tx.current_attempt();
     let shown = shown.filter(|attempt| form.get("attempt") == attempt.id.to_string());
-    let Some(attempt) = shown else {
+    let Some(attempt) = shown.filter(|_| !scene.has_seen_coins()) else {
         return scene.go(stand(scene).step(), &[]);
     };
     let country = attempt.country.clone().unwrap_or_default();
@@ -305,7 +411,7 @@ mod tests {
         let (_, none) = shown(1_000, dial);
         assert!(none.text.unwrap().contains("not seen your payment"));
         let (scene, part) = shown(1_000, |attempt| {
-            dial(attempt);
+            attempt.payer_action = Some(samples::crypto_of("6.25", 6_250, None));
             attempt.candidate.can_cancel = true;
             let currency = Currency::from_code("XOF").unwrap();
             attempt.received = Some(Amount::from_minor(6_250, currency));
@@ -322,7 +428,13 @@ mod tests {
         for seconds in [10, 1_000] {
             let in_doubt = |attempt: &mut Attempt| attempt.state = AttemptState::InDoubt;
             let (_, patience) = shown(seconds, in_doubt);
-            assert_eq!(patience.text.is_none(), seconds == 10);
+            let text = patience.text.unwrap();
+            assert!(!text.contains("usually") && text.contains("for up to three days"));
+            assert_eq!(
+                text.contains("longer than usual"),
+                seconds == 1_000,
+                "{text}"
+            );
             assert_eq!(patience.wake, None);
         }
         let (_, unusable) = shown(10, |attempt| {
@@ -348,5 +460,71 @@ mod tests {
                 "{explain}"
             );
         }
+    }
+
+    #[test]
+    fn the_usual_time_begins_when_the_request_was_really_sent() {
+        let resumed = |after: u64| {
+            move |attempt: &mut Attempt| {
+                let since = std::time::Duration::from_secs(after);
+                attempt.resumed_at = Some(samples::NOW.minus(since));
+                attempt.candidate.usual_s = Some(300);
+                attempt.candidate.can_cancel = true;
+            }
+        };
+        for (since_resumed, text, changes_in, is_out) in [
+            (10, "It usually takes about 5 minutes.", Some(291), false),
+            (310, "longer than usual", Some(291), false),
+            (600, "longer than usual", None, true),
+        ] {
+            let (_, patience) = shown(3_600, resumed(since_resumed));
+            let said = patience.text.unwrap();
+            assert!(said.contains(text), "{since_resumed}: {said}");
+            assert_eq!(patience.changes_in, changes_in, "{since_resumed}");
+            assert_eq!(!patience.ways_out.is_empty(), is_out, "{since_resumed}");
+        }
+    }
+
+    #[test]
+    fn the_minutes_to_the_end_of_an_attempt_count_down_with_the_page() {
+        let (mut scene, _) = shown(150, |attempt| attempt.candidate.ends_after_s = Some(900));
+        let minutes = |scene: &Scene| {
+            let explain = view(scene, None).unwrap().explain.unwrap();
+            let (_, rest) = explain.split_once("ends in about ").unwrap();
+            rest.split_once(" min").unwrap().0.parse::<u64>().unwrap()
+        };
+        let mut said = vec![minutes(&scene)];
+        for _ in 0..4 {
+            let seconds = minutes_change_in(&scene).unwrap();
+            assert!((SOONEST_CHANGE_S..=79).contains(&seconds), "{seconds}");
+            scene.now = scene.now.plus(std::time::Duration::from_secs(seconds));
+            said.push(minutes(&scene));
+        }
+        let first = said[0];
+        let one_less: Vec<u64> = (0..5).map(|less| first - less).collect();
+        assert_eq!(said, one_less);
+        let end = scene.tx.attempts[0].ends_at().unwrap();
+        assert_eq!(minutes_change_in(&Scene { now: end, ..scene }), None);
+    }
+
+    #[test]
+    fn after_the_time_of_the_link_the_way_out_is_to_cancel_and_no_other_method() {
+        let tx = samples::waited(150, |attempt| attempt.candidate.can_cancel = true);
+        let mut scene = samples::scene(tx, Language::English);
+        assert!(!view(&scene, None).unwrap().ways_out.is_empty());
+        let expires_at = scene.tx.payment().unwrap().expires_at;
+        let since = scene.now.since(scene.tx.attempts[0].started_at);
+        let tx = std::sync::Arc::make_mut(&mut scene.tx);
+        tx.attempts[0].started_at = expires_at.minus(since);
+        scene.now = expires_at;
+        let patience = view(&scene, None).unwrap();
+        assert!(patience.ways_out.is_empty() && !patience.is_stuck);
+        let explain = patience.explain.unwrap();
+        assert!(
+            explain.contains("The time to pay with this link is over"),
+            "{explain}"
+        );
+        assert!(explain.contains("cancel the payment below"), "{explain}");
+        assert!(scene.tx.can_call_off(), "the page offers that");
     }
 }

@@ -9,6 +9,7 @@ use switchyard_engine::transaction::{
     AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
+use super::again;
 use super::language::Language;
 use super::leave::way_back;
 use super::scene::{Frame, Row, Scene};
@@ -83,6 +84,13 @@ pub(super) fn page(scene: &Scene) -> Response {
         State::Failed(_) if !scene.tx.surely_moved_no_money() => {
             ("review", scene.say("result-expired-held"))
         }
+        State::Failed(_) if scene.tx.current_attempt().is_some_and(again::is_given_up) => {
+            let [ended, advice] = ["result-ended-text", "result-expired-text"];
+            (
+                "ended",
+                format!("{} {}", scene.say(ended), scene.say_merchant(advice)),
+            )
+        }
         State::Failed(failure) => {
             // In sandbox the reader is a developer: the provider's own words say what to change.
             detail = scene
@@ -127,13 +135,15 @@ pub(super) fn page(scene: &Scene) -> Response {
 
 /// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is open.
 pub(super) fn open_cases(scene: &Scene) -> String {
-    let open = scene.tx.cases.iter().filter(|case| case.closed.is_none());
-    let mut attempts = scene.tx.attempts.iter();
-    let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
-    let of_success =
-        |case: &Case| succeeded.is_some_and(|attempt| attempt.reference == case.reference);
+    let tx = &scene.tx;
+    let open = tx.cases.iter().filter(|case| case.closed.is_none());
+    // A later report may say the contrary: money that was taken back is not received.
     let facts: BTreeSet<_> = open
-        .map(|case| case_message(case.reason, of_success(case)))
+        .filter(|case| !tx.is_superseded(case))
+        .map(|case| {
+            let is_only = is_of_success(tx, case) || !tx.has_money_beside(case);
+            case_message(case.reason, is_of_success(tx, case), is_only)
+        })
         .collect();
     let ask = match (facts.first(), facts.len()) {
         (None, _) => return String::new(),
@@ -148,19 +158,24 @@ pub(super) fn open_cases(scene: &Scene) -> String {
 }
 
 /// Names of the sentences about a case: the fact, and the request to the payer. `of_success`: the
-/// case is about the attempt that succeeded. Then a sum that it names may be the one that paid for
-/// everything.
-const fn case_message(reason: CaseReason, of_success: bool) -> (&'static str, &'static str) {
+/// case is about the charge that paid. `is_only`: the sum that it names may be the only payment.
+const fn case_message(
+    reason: CaseReason,
+    of_success: bool,
+    is_only: bool,
+) -> (&'static str, &'static str) {
     let review = ("case-review", "case-review-ask");
     match reason {
-        CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if of_success => review,
+        CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if is_only => review,
         CaseReason::PaidTwice | CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers => {
             ("case-paid-twice", "case-paid-twice-ask")
         }
         CaseReason::Surplus => ("case-surplus", "case-surplus-ask"),
-        CaseReason::ContradictingSuccess | CaseReason::SuccessContradicted => {
-            ("case-contradicted", "case-contradicted-ask")
+        CaseReason::SuccessContradicted if !of_success => {
+            ("case-extra-taken-back", "case-contradicted-ask")
         }
+        CaseReason::SuccessContradicted => ("case-taken-back", "case-contradicted-ask"),
+        CaseReason::ContradictingSuccess => ("case-contradicted", "case-contradicted-ask"),
         CaseReason::LateSuccess
         | CaseReason::FoundAfterNotSent
         | CaseReason::AmbiguousProviderId
@@ -172,7 +187,20 @@ const fn case_message(reason: CaseReason, of_success: bool) -> (&'static str, &'
 /// Whether the provider took the success back, and the case about that is open.
 pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
-    open.any(|case| case.reason == CaseReason::SuccessContradicted)
+    let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
+    open.any(|case| is_reversal(case) && is_of_success(tx, case) && !tx.is_superseded(case))
+}
+
+/// Whether the case is about the attempt that succeeded, and not about another charge of it.
+fn is_of_success(tx: &Transaction, case: &Case) -> bool {
+    let mut attempts = tx.attempts.iter();
+    let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
+    succeeded.is_some_and(|attempt| {
+        let other = attempt.charges.iter().filter(|charge| !charge.is_recorded);
+        let mut ids = other.filter_map(|charge| charge.id.as_ref());
+        let is_other = ids.any(|id| Some(id) == case.provider_id.as_ref());
+        attempt.reference == case.reference && !is_other
+    })
 }
 
 /// A new link is proposed only where nothing has been paid.

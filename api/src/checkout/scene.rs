@@ -47,6 +47,9 @@ pub struct Scene {
     pub directory: Directory,
     pub icons: Arc<MethodIcons>,
     pub now: Timestamp,
+    /// Whether the provider's answer to the open attempt was lost. Pages that do not read the
+    /// timeline leave it false.
+    pub is_answer_lost: bool,
 }
 
 /// What all pages show around their own content.
@@ -103,9 +106,12 @@ pub struct Support {
 }
 
 pub struct TimeLeft {
+    /// Rounded up, so that the time is over on the server when the page has counted to zero.
     pub seconds: u64,
     pub label: String,
     pub text: String,
+    /// Text in place of the others once the time is over.
+    pub over: String,
 }
 
 /// A line of a summary.
@@ -116,6 +122,8 @@ pub struct Row {
     pub look: &'static str,
     /// ISO 8601, of a value that is a moment.
     pub time: Option<String>,
+    /// Text for the clipboard, where it differs from the value.
+    pub copies: Option<String>,
 }
 
 impl Visitor {
@@ -291,17 +299,20 @@ impl Scene {
         if self.tx.state != State::AwaitingCustomer {
             return None;
         }
-        let seconds = self.tx.payment()?.expires_at.since(self.now).as_secs();
-        Some(self.countdown("time-left", seconds))
+        let expires_at = self.tx.payment()?.expires_at;
+        Some(self.countdown("time-left", expires_at, "result-expired-title"))
     }
 
-    /// So many seconds from now, after the words of `label`.
-    pub fn countdown(&self, label: &str, seconds: u64) -> TimeLeft {
+    /// Time from now to `end`, after the words of `label`; then the words of `over`.
+    pub fn countdown(&self, label: &str, end: Timestamp, over: &str) -> TimeLeft {
         let label = self.say(label);
+        let seconds = end.since(self.now).as_millis().div_ceil(1_000);
+        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         TimeLeft {
             seconds,
             text: format!("{label} {}", self.duration(seconds)),
             label,
+            over: self.say(over),
         }
     }
 
@@ -350,6 +361,7 @@ impl Scene {
             value: value.into(),
             look: "",
             time: None,
+            copies: None,
         }
     }
 }
@@ -365,6 +377,14 @@ impl Row {
     pub fn fine(self) -> Self {
         Self {
             look: "fine",
+            ..self
+        }
+    }
+
+    /// The same row with another text for the clipboard, in the form that a bank's field takes.
+    pub fn copied_as(self, text: String) -> Self {
+        Self {
+            copies: Some(text),
             ..self
         }
     }

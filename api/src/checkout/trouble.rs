@@ -5,7 +5,7 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::scene::{Frame, Visitor};
+use super::scene::{Frame, Scene, Visitor};
 
 #[derive(Template)]
 #[template(path = "checkout/trouble.html")]
@@ -62,6 +62,32 @@ impl Trouble {
     }
 }
 
+/// The page of a payment for which no attempt may start now: its frame, and the sentence about
+/// money if there was an attempt.
+pub fn paused(scene: &Scene) -> Response {
+    let text = scene.say("paused-text");
+    let text = match scene.tx.attempts.is_empty() {
+        true => text,
+        false => format!("{text} {}", scene.about_money()),
+    };
+    let mut frame = scene.frame("paused-title");
+    frame.time_left = None;
+    let page = Page {
+        frame,
+        title: scene.say("paused-title"),
+        text,
+        advice: scene.say("paused-advice"),
+        retry: Some(scene.link("", &[])),
+    };
+    let mut response = scene.visitor.show(Trouble::Paused.status(), &page);
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from(PAUSED_RETRY_S));
+    response
+}
+
+/// Seconds after which a paused payment is tried again.
+const PAUSED_RETRY_S: u64 = 60;
+
 /// `home`: where it can be tried again.
 pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Response {
     let word = trouble.word();
@@ -84,7 +110,7 @@ pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Respon
     let mut response = visitor.show(trouble.status(), &page);
     let retry_after = match trouble {
         Trouble::Unavailable => Some(30),
-        Trouble::Paused => Some(60),
+        Trouble::Paused => Some(PAUSED_RETRY_S),
         Trouble::TooMany(seconds) => Some(seconds),
         Trouble::Busy(seconds) => Some(u64::from(seconds)),
         _ => None,

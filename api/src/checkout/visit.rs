@@ -20,8 +20,8 @@ use super::answers::Answers;
 use super::desk::{Alone, Desk};
 use super::headers::Nonce;
 use super::language::Language;
+use super::lost;
 use super::menu::{Menu, Way};
-use super::needs::Values;
 use super::offer;
 use super::scene::{Scene, Visitor};
 use super::trouble::{self, Trouble};
@@ -74,19 +74,20 @@ async fn load(
         Err(error) => return Err(answer(&visitor(None), id, &error)),
     };
     let app = engine.access.app(tx.app).ok_or_else(missing)?;
-    if tx.state == State::AwaitingCustomer && !engine.may_start(&tx) {
-        let visitor = visitor(Some(&app));
-        let home = visitor.link(id, "", &[]);
-        return Err(trouble::page(&visitor, Trouble::Paused, Some(home)));
-    }
-    Ok(Scene {
+    let scene = Scene {
         visitor: visitor(Some(&app)),
         tx,
         app,
         directory: engine.directory.as_ref().clone(),
         icons: desk.api.settings.method_icons.clone(),
         now: engine.clock.now(),
-    })
+        is_answer_lost: false,
+    };
+    let is_paused = scene.tx.state == State::AwaitingCustomer && !engine.may_start(&scene.tx);
+    match is_paused {
+        true => Err(trouble::paused(&scene)),
+        false => Ok(scene),
+    }
 }
 
 /// Who looks, as far as the request tells: by its address and its header `Accept-Language`. `app`: whose language counts when the visitor
@@ -195,19 +196,6 @@ impl Visit {
         })
     }
 
-    /// Answers before the first form.
-    pub fn first_answers(&self, chosen: &Chosen) -> Answers {
-        Answers {
-            payment: self.scene.tx.id,
-            method: chosen.way.method.code.clone(),
-            country: chosen.country.alpha2.to_owned(),
-            given: Values::new(),
-            attempts: self.scene.tx.attempts.len(),
-            sent: false,
-            agreed: None,
-        }
-    }
-
     /// The answers in the address.
     pub fn answers(&self) -> Option<Answers> {
         self.open(self.query("a")?)
@@ -263,6 +251,18 @@ impl Visit {
             self.scene.tx = tx;
         } else if let Ok(Some(tx)) = self.engine().transaction(id).await {
             self.scene.tx = tx;
+        }
+    }
+
+    /// Reads the timeline where the page of the open attempt needs it. Without an answer of the
+    /// store the page says less.
+    pub async fn look_back(&mut self) {
+        let tx = &self.scene.tx;
+        let Some(attempt) = tx.current_attempt().filter(|_| lost::is_needed(tx)) else {
+            return;
+        };
+        if let Ok(timeline) = self.engine().timeline(tx.id).await {
+            self.scene.is_answer_lost = lost::is_answer_lost(attempt, &timeline);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{PayerAction, State};
+use switchyard_engine::transaction::{PayerAction, State, TakenBack};
 
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
@@ -59,6 +59,7 @@ pub async fn get(mut visit: Visit) -> Response {
     if stand(&visit.scene) == Stand::Waiting {
         // Whoever looks wants to know: the provider is asked, as often as the engine allows.
         visit.ask_provider(ASK_AT_MOST).await;
+        visit.look_back().await;
     }
     match stand(&visit.scene) {
         Stand::Waiting => {
@@ -71,18 +72,13 @@ pub async fn get(mut visit: Visit) -> Response {
 
 /// `wake`: the manifest's text on how to call the prompt up again.
 pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) -> Response {
-    let attempt = scene.tx.current_attempt();
     let called_off = patience::called_off(&scene.tx).is_some();
-    let action = attempt
-        .and_then(|attempt| attempt.payer_action.as_ref())
-        .filter(|_| scene.tx.state == State::AwaitingProvider && !scene.is_in_question())
-        .filter(|_| !called_off);
-    let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
-    let action = action.filter(|_| !code_is_away);
-    let (title, text) = headline(scene, action, code_is_away);
+    let action = shown_action(scene);
     // The action names the amount of a transfer, which may contain a fee.
     let mut rows = match action {
-        Some(PayerAction::Transfer { .. }) => scene.conversion_rows(&scene.charge()),
+        Some(PayerAction::Transfer { .. }) if !scene.asks_for_rest() => {
+            scene.conversion_rows(&scene.charge())
+        }
         _ => scene.money_rows(),
     };
     rows.extend(paid_with(scene));
@@ -94,22 +90,23 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     let takes_codes = !called_off && !scene.is_in_question();
     let code = code::form(scene, notice).filter(|_| takes_codes);
     let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
-    let notice = match notice {
-        Some("under-way") => Some(scene.say("notice-under-way")),
-        _ if code.is_none() && takes_codes && scene.tx.asks_for_code().is_some() => {
-            Some(scene.say("code-used-up"))
-        }
-        _ => None,
+    let is_used_up = takes_codes && code::are_used_up(scene);
+    let (title, text) = match is_used_up {
+        true => (scene.say("wait-doubt-title"), scene.say("code-used-up")),
+        false => headline(scene, action),
     };
+    let notice = (notice == Some("under-way")).then(|| scene.say("notice-under-way"));
     let explain = match code {
         Some(_) => "code-leave",
         None => what_goes_on(scene, action, called_off),
     };
-    let can_call_off = scene.tx.can_call_off() && !scene.is_in_question() && !called_off;
+    let can_call_off = may_cancel(scene) && !scene.is_in_question() && !called_off;
     let updates = code.is_none() && !still;
     let patience = patience::view(scene, wake);
     let words_change = patience.as_ref().and_then(|patience| patience.changes_in);
-    let changes_in = words_change.into_iter().chain(late_in(scene)).min();
+    let minutes_change = patience::minutes_change_in(scene);
+    let changes = [words_change, late_in(scene), minutes_change];
+    let changes_in = changes.into_iter().flatten().min();
     scene.show(&Page {
         frame: scene
             .frame_titled(&title)
@@ -138,23 +135,40 @@ pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) ->
     })
 }
 
+/// The payer's action as long as the page shows it.
+pub(super) fn shown_action(scene: &Scene) -> Option<&PayerAction> {
+    let is_open = scene.tx.state == State::AwaitingProvider && !scene.is_in_question();
+    let attempt = scene.tx.current_attempt().filter(|_| is_open)?;
+    let is_away = attempt.code_away_since.is_some() || patience::called_off(&scene.tx).is_some();
+    attempt.payer_action.as_ref().filter(|_| !is_away)
+}
+
+/// Whether the page offers to cancel the open attempt.
+pub(super) fn may_cancel(scene: &Scene) -> bool {
+    scene.tx.can_call_off() && !scene.has_seen_coins()
+}
+
 /// The sentence on what goes on when the payer leaves the page.
 fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -> &'static str {
     match action {
         _ if scene.is_in_question() => "wait-leave-back",
         _ if called_off => "wait-leave-ending",
         // Nothing is left to do here.
+        None if patience::is_answer_lost(scene) => "wait-leave-back",
         None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
         Some(_) => "wait-leave-back",
     }
 }
 
 /// Whether the payer may still pay. Not so once all of it was seen, money holds the payment, the
-/// attempt was called off, the time to send is over or the payment has ended.
+/// outcome is uncertain, the attempt was called off, the time to send is over or the payment has
+/// ended.
 pub(super) fn asks_for_payment(scene: &Scene) -> bool {
     let attempt = scene.tx.current_attempt();
     let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
+    let is_uncertain = scene.tx.state == State::InDoubt || patience::is_answer_lost(scene);
     !scene.tx.state.is_final()
+        && !is_uncertain
         && !scene.is_in_question()
         && patience::called_off(&scene.tx).is_none()
         && action != Some(&PayerAction::Wait)
@@ -169,7 +183,9 @@ fn late_in(scene: &Scene) -> Option<u64> {
 }
 
 /// Title and text by the state of the payment.
-fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> (String, String) {
+fn headline(scene: &Scene, action: Option<&PayerAction>) -> (String, String) {
+    let attempt = scene.tx.current_attempt();
+    let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
     let called_off = patience::called_off(&scene.tx).filter(|_| !scene.is_in_question());
     if let Some(then) = called_off {
         return patience::ending(scene, then);
@@ -178,7 +194,8 @@ fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> 
         // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
         // asks for.
         _ if scene.is_in_question() => {
-            let title = match scene.tx.received() {
+            let is_there = scene.tx.taken_back() != TakenBack::All;
+            let title = match scene.tx.received().filter(|_| is_there) {
                 Some(_) => "wait-held-title",
                 None => "wait-doubt-title",
             };
@@ -195,16 +212,16 @@ fn headline(scene: &Scene, action: Option<&PayerAction>, code_is_away: bool) -> 
         (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
         (_, Some(PayerAction::Wait)) => action::words(scene, &PayerAction::Wait),
         (_, Some(action)) => after_part(scene, action::words(scene, action)),
+        (_, None) if patience::is_answer_lost(scene) => after_part(scene, patience::lost(scene)),
         (_, None) => after_part(scene, (scene.say("wait-title"), scene.say("wait-text"))),
     }
 }
 
-/// The text after the sentence about the part that came, if one did.
+/// The text after the sentences about the part that came or was seen, if one was.
 fn after_part(scene: &Scene, (title, text): (String, String)) -> (String, String) {
-    match scene.part_so_far() {
-        Some(part) => (title, format!("{part} {text}")),
-        None => (title, text),
-    }
+    let parts = [scene.part_so_far(), scene.seen_so_far()];
+    let sentences: Vec<_> = parts.into_iter().flatten().chain([text]).collect();
+    (title, sentences.join(" "))
 }
 
 /// The last four digits of a number: enough to know one's own, on a page that stays open or is shown around.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use switchyard_engine::directory::country;
+use switchyard_engine::money::{Amount, Currency};
 use switchyard_engine::transaction::{
-    CaseReason, DeclineReason, PayerAction, State, Transaction, Translated,
+    Attempt, CaseReason, DeclineReason, PayerAction, State, Transaction, Translated,
 };
 
 use super::samples;
@@ -36,6 +37,7 @@ pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown
         pages.push((format!("wait-{name}"), page));
     }
     pages.extend(waiting_long(&scene));
+    pages.extend(uncertain(&scene));
     pages.extend(ending(&scene));
     let mut shown = Vec::new();
     for (name, page) in pages {
@@ -52,8 +54,11 @@ fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     let francs = scene(samples::payment_in("XOF"));
     let naira = scene(samples::payment_in("NGN"));
     let dollars = scene(samples::payment());
-    let failed = scene(samples::declined_once());
-    let attempt = again::failed(&failed).unwrap();
+    let again = |tx| {
+        let failed = scene(tx);
+        let attempt = again::failed(&failed).unwrap();
+        again::page(&failed, attempt, "v1.sealed")
+    };
     let show =
         |scene: &Scene, country, notice| choose::page(scene, &menu(scene), country, None, notice);
     vec![
@@ -65,10 +70,8 @@ fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         ),
         ("choose-many".to_owned(), show(&naira, None, None)),
         ("choose-world".to_owned(), show(&dollars, Some("US"), None)),
-        (
-            "again".to_owned(),
-            again::page(&failed, attempt, "v1.sealed"),
-        ),
+        ("again".to_owned(), again(samples::declined_once())),
+        ("again-given-up".to_owned(), again(samples::gave_up())),
         (
             "choose-empty".to_owned(),
             choose::page(&dollars, &Menu::default(), None, None, None),
@@ -103,8 +106,17 @@ fn answering(scene: &Scene) -> Vec<(String, Response)> {
             "confirm".to_owned(),
             confirm::page(scene, &chosen, &checked, "v1.sealed", None),
         ),
+        ("confirm-card".to_owned(), confirm_card(scene)),
         ("cancel".to_owned(), cancel::page(scene)),
     ]
+}
+
+fn confirm_card(scene: &Scene) -> Response {
+    let (mut chosen, answers) = chosen(scene, false, "0197000000");
+    chosen.way = samples::way("card_usd", false);
+    let needs = needs(scene, &chosen.way, chosen.country);
+    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
+    confirm::page(scene, &chosen, &checked, "v1.sealed", None)
 }
 
 /// Attempts whose payer has waited for a while.
@@ -132,6 +144,53 @@ fn waiting_long(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)>
         show("wait-given-up", samples::given_up(), None),
         show("wait-called-off", asked, None),
         show("wait-called-off-ends", awaited, None),
+    ]
+}
+
+/// Attempts whose answer was lost, and coins that are not confirmed.
+fn uncertain(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+    let show = |name: &str, tx: Transaction, is_lost: bool| {
+        let mut scene = scene(tx);
+        scene.is_answer_lost = is_lost;
+        (name.to_owned(), wait::page(&scene, None, None))
+    };
+    let lost = |seconds, change: &dyn Fn(&mut Attempt)| {
+        samples::waited(seconds, |attempt| {
+            attempt.payer_action = None;
+            change(attempt);
+        })
+    };
+    let dials = |attempt: &mut Attempt| {
+        attempt.method = "ussd_ngn".to_owned();
+        attempt.candidate.ends_after_s = Some(900);
+    };
+    let cancels = |attempt: &mut Attempt| attempt.candidate.can_cancel = true;
+    let coins = |received: i64, until: &str| {
+        let order = samples::crypto_of("8", 8_000, Some(until));
+        let mut tx = samples::waiting(Some(order));
+        let attempt = &mut tx.attempts[0];
+        let part = Amount::from_minor(received, attempt.amount.currency());
+        attempt.received = Some(part).filter(|part| part.minor() > 0);
+        attempt.method = "crypto_xof".to_owned();
+        tx
+    };
+    let francs = Currency::from_code("XOF").unwrap();
+    let received = |action| samples::received(action, Amount::from_minor(5_000, francs));
+    let (open, over) = ("2026-11-20 10:30 UTC", "2026-11-20 09:59 UTC");
+    vec![
+        show("wait-lost", lost(10, &|_| {}), true),
+        show("wait-lost-cancels", lost(10, &cancels), true),
+        show("wait-lost-dial", lost(10, &dials), true),
+        show("wait-lost-out", lost(150, &dials), true),
+        show("wait-seen-part", coins(0, open), false),
+        show("wait-seen-more", coins(3_000, open), false),
+        show("wait-seen-late", coins(0, over), false),
+        show(
+            "wait-part-rest",
+            received(samples::transfer_of(7_600, Some(100), open)),
+            false,
+        ),
+        show("wait-part-whole", received(samples::transfer(open)), false),
     ]
 }
 
@@ -178,9 +237,11 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         ),
     ];
     let ends = [
+        ("result-given-up", samples::gave_up_the_last()),
         ("result-returned", samples::returned()),
         ("result-unknown", samples::unknown_end()),
         ("result-expired", samples::expired()),
+        ("result-fee", samples::with_payer_fee(12_500)),
     ];
     pages.extend(ends.map(|(name, tx)| (name.to_owned(), result::page(&scene(tx)))));
     for reason in CaseReason::ALL {
@@ -312,16 +373,16 @@ fn folder() -> PathBuf {
     folder
 }
 
+/// Writes the page to the folder, under `name` with its language.
+pub fn keep(name: &str, html: &str) {
+    std::fs::write(folder().join(format!("{name}.html")), html).unwrap();
+}
+
 #[tokio::test]
 async fn every_page_is_whole_in_both_languages() {
     for language in Language::ALL {
         for (name, html) in pages(language, &|_| {}).await {
-            let folder = folder();
-            std::fs::write(
-                folder.join(format!("{name}.{}.html", language.code())),
-                &html,
-            )
-            .unwrap();
+            keep(&format!("{name}.{}", language.code()), &html);
             assert!(html.ends_with("</html>"), "{name}");
             assert!(
                 html.contains(&format!("<html lang=\"{}\">", language.code())),

@@ -1,5 +1,6 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
+use switchyard_engine::ids::{CaseId, Ids};
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{
     AttemptState, CaseReason, DeclineReason, Failure, PayerAction, Refusal, State, Transaction,
@@ -36,7 +37,7 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
         (CaseReason::AmountDiffers, "is being reviewed"),
         (CaseReason::Surplus, more),
         (CaseReason::ContradictingSuccess, contradicted),
-        (CaseReason::SuccessContradicted, contradicted),
+        (CaseReason::SuccessContradicted, "and later that it failed"),
         (CaseReason::AmbiguousProviderId, "is being reviewed"),
         (CaseReason::LateSuccess, "is being reviewed"),
         (CaseReason::FoundAfterNotSent, "is being reviewed"),
@@ -51,6 +52,65 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
             assert!(page.contains("do not pay again") && page.contains("Café Zola"));
         }
         assert!(!result.contains("data-leave="), "{reason:?}");
+    }
+}
+
+/// A payment whose first attempt was declined and had `reason` opened about its amount; then the
+/// provider took that money back if `is_back`.
+pub fn money_of_the_first(
+    state: State,
+    second: AttemptState,
+    reason: CaseReason,
+    is_back: bool,
+) -> Transaction {
+    let mut tx = samples::twice_tried(AttemptState::Declined, reason);
+    tx.state = state;
+    tx.attempts[0].captured = None;
+    tx.attempts[1].state = second;
+    let is_paid = second == AttemptState::Succeeded;
+    tx.attempts[1].captured = is_paid.then_some(tx.amount);
+    tx.cases[0].amount = Some(tx.amount);
+    if is_back {
+        let mut reversal =
+            samples::twice_tried(AttemptState::Declined, CaseReason::SuccessContradicted);
+        reversal.cases[0].id = CaseId::new(Ids::seeded(13).ulid(reversal.created_at));
+        tx.cases.append(&mut reversal.cases);
+    }
+    tx
+}
+
+#[tokio::test]
+async fn a_second_payment_that_was_taken_back_is_not_received_any_more() {
+    let more = "We have received more than one payment";
+    let back = "another payment for this order, and later that it failed";
+    for (is_back, says, never) in [(false, more, back), (true, back, more)] {
+        let (done, reason) = (AttemptState::Succeeded, CaseReason::PaidTwice);
+        let tx = money_of_the_first(State::Succeeded, done, reason, is_back);
+        let scene = samples::scene(tx, Language::English);
+        for page in [
+            html(result::page(&scene)).await,
+            html(receipt::page(&scene)).await,
+        ] {
+            assert!(page.contains(says) && !page.contains(never), "{page}");
+            assert_eq!(page.contains("Reported by the provider"), is_back);
+        }
+    }
+}
+
+#[tokio::test]
+async fn money_that_was_taken_back_is_not_called_received() {
+    for (is_back, says, never) in [
+        (false, "We have received", "as failed"),
+        (
+            true,
+            "and later reported the payment as failed",
+            "We have received",
+        ),
+    ] {
+        let (second, reason) = (AttemptState::Declined, CaseReason::MoneyAfterTheEnd);
+        let tx = money_of_the_first(State::Cancelled, second, reason, is_back);
+        let page = html(result::page(&samples::scene(tx, Language::English))).await;
+        assert!(page.contains(says) && !page.contains(never), "{page}");
     }
 }
 
@@ -185,14 +245,14 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
         Language::French => "Une partie est arrivée\u{a0}: 5\u{202f}000\u{a0}F",
     };
     for language in [Language::English, Language::French] {
-        let mut tx = samples::waiting(Some(samples::crypto(None)));
+        let mut tx = samples::waiting(Some(samples::crypto_of("7.5", 7_500, None)));
         let attempt = &mut tx.attempts[0];
         attempt.received = Some(Amount::from_minor(5_000, attempt.amount.currency()));
         attempt.candidate.can_cancel = true;
         let scene = |tx| samples::scene(tx, language);
         let waiting = html(wait::page(&scene(tx.clone()), None, None)).await;
         assert!(waiting.contains(part(language)), "{language:?}: {waiting}");
-        assert!(waiting.contains("12.5"), "the rest is asked for");
+        assert!(waiting.contains("7.5"), "the rest is asked for");
         let due = scene(tx.clone()).say("amount-due");
         assert!(!waiting.contains(&due) && !waiting.contains("/cancel"));
         tx.attempts[0].state = AttemptState::Declined;
@@ -209,14 +269,32 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
 }
 
 #[tokio::test]
-async fn an_expired_account_takes_no_transfer_any_more() {
-    let page = waiting(samples::waiting(Some(samples::transfer(
-        "2026-11-20 10:00 UTC",
-    ))))
-    .await;
-    assert!(page.contains("Do not send anything any more. We keep checking"));
-    for asking in ["7821 0045 19", "Wema Bank", "12,600", "Amount to pay"] {
-        assert!(!page.contains(asking), "{asking}");
+async fn an_expired_account_takes_no_transfer_any_more_and_its_details_stay_readable() {
+    for (language, nothing_more, amount) in [
+        (
+            Language::English,
+            "Do not send anything any more. We keep checking",
+            "XOF\u{a0}12,600",
+        ),
+        (
+            Language::French,
+            "N’envoyez plus rien. Nous continuons",
+            "12\u{202f}600\u{a0}F CFA",
+        ),
+    ] {
+        let transfer = samples::transfer("2026-11-20 10:00 UTC");
+        let scene = samples::scene(samples::waiting(Some(transfer)), language);
+        let page = html(wait::page(&scene, None, None)).await;
+        assert!(page.contains(nothing_more), "{page}");
+        for kept in ["7821 0045 19", "Wema Bank", "SWY-8F2K-11"] {
+            assert!(page.contains(kept), "{kept}");
+        }
+        assert_eq!(page.matches(amount).count(), 2, "in the header, too");
+        let due = [scene.say("amount-due"), scene.say("row-transfer")];
+        for asking in due.iter().map(String::as_str).chain(["data-copy="]) {
+            let body = page.split_once("<script").unwrap().0;
+            assert!(!body.contains(asking), "{asking}");
+        }
     }
     let transfer = samples::transfer("2026-11-20T10:00:30Z");
     let page = waiting(samples::waiting(Some(transfer))).await;
@@ -257,7 +335,9 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
         Language::English,
     );
     let tx = std::sync::Arc::make_mut(&mut scene.tx);
-    tx.attempts[0].amount = Amount::from_minor(12_600, tx.amount.currency());
+    if let Some(PayerAction::Transfer { fee, .. }) = &mut tx.attempts[0].payer_action {
+        *fee = None;
+    }
     let page = html(wait::page(&scene, None, None)).await;
     assert!(!page.contains("Provider’s fee"), "there is none");
 }
@@ -321,6 +401,20 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
         "Contact Café Zola and",
     ] {
         assert!(!page.contains(untrue), "{untrue}");
+    }
+}
+
+#[tokio::test]
+async fn money_that_was_returned_stands_once_in_the_rows_of_its_page() {
+    for (minor, sum) in [(5_000, "XOF\u{a0}5,000"), (12_500, "XOF\u{a0}12,500")] {
+        let mut tx = samples::returned();
+        let currency = tx.attempts[0].amount.currency();
+        tx.attempts[0].captured = Some(Amount::from_minor(minor, currency));
+        let page = html(result::page(&samples::scene(tx, Language::English))).await;
+        let (_, rows) = page.split_once("<dl class=\"summary\">").unwrap();
+        let (rows, _) = rows.split_once("</dl>").unwrap();
+        assert_eq!(rows.matches(sum).count(), 1, "{rows}");
+        assert!(rows.contains("Received"), "{rows}");
     }
 }
 

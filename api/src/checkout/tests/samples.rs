@@ -12,7 +12,7 @@ use switchyard_engine::ids::{
 };
 use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 use switchyard_engine::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason, Charge,
     ClientContext, Conversion, Customer, Decision, Decline, DeclineReason, Details, Failure,
     PayerAction, PaymentDetails, Price, State, Transaction,
 };
@@ -106,9 +106,11 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         provider_id: None,
         provider_status: None,
         payer_action: action,
+        payer_fee: None,
         decline: None,
         why: None,
         captured: None,
+        charges: Vec::new(),
         received: None,
         fees: None,
         queries: 0,
@@ -151,13 +153,19 @@ pub fn bank() -> Asked {
 
 /// A token to send; `expires` as a gateway writes it.
 pub fn crypto(expires: Option<&str>) -> PayerAction {
+    crypto_of("12.5", 12_500, expires)
+}
+
+/// The same for another amount of the token, worth `worth` XOF.
+pub fn crypto_of(amount: &str, worth: i64, expires: Option<&str>) -> PayerAction {
     let address = "0x71C7656EC7ab88b098defB751B7401B5f6d8976F";
     let contract = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
     PayerAction::SendCrypto {
         address: address.to_owned(),
         chain: "Ethereum".to_owned(),
         token: Some(format!("USDC ({contract})")),
-        amount: "12.5".to_owned(),
+        amount: amount.to_owned(),
+        worth: Amount::from_minor(worth, Currency::from_code("XOF").unwrap()),
         uri: format!("ethereum:{contract}@1/transfer?address={address}&uint256=12500000"),
         expires: expires.map(str::to_owned),
     }
@@ -165,13 +173,54 @@ pub fn crypto(expires: Option<&str>) -> PayerAction {
 
 /// A bank transfer of 12,500 XOF and a fee of 100 XOF until `expires`.
 pub fn transfer(expires: &str) -> PayerAction {
+    transfer_of(12_600, Some(100), expires)
+}
+
+/// A bank transfer of so many XOF, with the fee in it.
+pub fn transfer_of(minor: i64, fee: Option<i64>, expires: &str) -> PayerAction {
+    let xof = |minor| Amount::from_minor(minor, Currency::from_code("XOF").unwrap());
     PayerAction::Transfer {
         bank: "Wema Bank".to_owned(),
         account: "7821 0045 19".to_owned(),
         name: "Café Zola / Switchyard".to_owned(),
-        amount: Amount::from_minor(12_600, Currency::from_code("XOF").unwrap()),
+        amount: xof(minor),
+        fee: fee.map(xof),
         reference: "SWY-8F2K-11".to_owned(),
         expires: Some(expires.to_owned()),
+    }
+}
+
+/// A payment of 12,500 XOF whose open attempt has `received` money and gives the payer `action`.
+pub fn received(action: PayerAction, received: Amount) -> Transaction {
+    let mut tx = waiting(Some(action));
+    tx.attempts[0].received = Some(received);
+    tx.attempts[0].charges = vec![reported(received)];
+    tx
+}
+
+/// A payment of 12,500 XOF for which `captured` came, after a transfer with a fee of 100 XOF.
+pub fn with_payer_fee(captured: i64) -> Transaction {
+    let mut tx = ended(State::Succeeded);
+    let currency = tx.amount.currency();
+    let captured = Amount::from_minor(captured, currency);
+    let attempt = &mut tx.attempts[0];
+    attempt.payer_fee = Some(Amount::from_minor(100, currency));
+    attempt.captured = Some(captured);
+    attempt.charges = vec![Charge {
+        is_part: false,
+        is_recorded: true,
+        ..reported(captured)
+    }];
+    tx
+}
+
+fn reported(amount: Amount) -> Charge {
+    Charge {
+        id: Some("P1".to_owned()),
+        amount: Some(amount),
+        is_part: true,
+        is_recorded: false,
+        is_taken_back: false,
     }
 }
 
@@ -199,11 +248,30 @@ pub fn given_up() -> Transaction {
     })
 }
 
+/// An attempt that ended after its payer gave it up, with attempts left.
+pub fn gave_up() -> Transaction {
+    let mut tx = declined_once();
+    tx.attempts[0].call_off = given_up().attempts[0].call_off;
+    tx.attempts[0].decline = Some(Decline {
+        provider_message: Some("Cancelled by the merchant.".to_owned()),
+        ..tx.attempts[0].decline.clone().unwrap()
+    });
+    tx
+}
+
+/// A payment that failed because its payer gave up the last attempt that it can have.
+pub fn gave_up_the_last() -> Transaction {
+    let mut tx = failed(DeclineReason::Other);
+    tx.attempts[0].call_off = given_up().attempts[0].call_off;
+    tx
+}
+
 pub fn ended(state: State) -> Transaction {
     let mut tx = waiting(None);
     tx.attempts[0].state = match state {
         State::Succeeded => AttemptState::Succeeded,
         State::Failed(_) | State::Cancelled => AttemptState::Declined,
+        State::InDoubt => AttemptState::InDoubt,
         _ => AttemptState::Pending,
     };
     tx.state = state;
@@ -351,7 +419,43 @@ pub fn declined_once() -> Transaction {
     tx
 }
 
+/// The transaction with the charges that its attempts and cases are about.
+pub fn charged(mut tx: Transaction) -> Transaction {
+    // One attempt alone is not paid twice: such a sample has only the words of its case.
+    let is_twice = |case: &Case| case.reason == CaseReason::PaidTwice;
+    if tx.attempts.len() == 1 && tx.cases.iter().any(is_twice) {
+        return tx;
+    }
+    for attempt in &mut tx.attempts {
+        let known = attempt.captured.or(attempt.part_received());
+        let charge = |amount, is_recorded, is_part| Charge {
+            id: None,
+            amount,
+            is_part,
+            is_recorded,
+            is_taken_back: false,
+        };
+        let is_recorded = attempt.captured.is_some();
+        let mut charges: Vec<_> = known
+            .map(|amount| charge(Some(amount), is_recorded, !is_recorded))
+            .into_iter()
+            .collect();
+        let reference = attempt.reference;
+        let about = |case: &&Case| case.reference == reference && case.reason.reports_money();
+        for case in tx.cases.iter().filter(about) {
+            let is_reversal = case.reason == CaseReason::SuccessContradicted;
+            match charges.last_mut() {
+                Some(last) => last.is_taken_back = is_reversal,
+                None => charges.push(charge(case.amount, false, false)),
+            }
+        }
+        attempt.charges = charges;
+    }
+    tx
+}
+
 pub fn scene(tx: Transaction, language: Language) -> Scene {
+    let tx = charged(tx);
     let app = App {
         id: tx.app,
         account: AccountId::new(Ids::seeded(3).ulid(NOW)),
@@ -379,6 +483,7 @@ pub fn scene(tx: Transaction, language: Language) -> Scene {
         directory: Directory::new("switchyard"),
         icons: Arc::default(),
         now: NOW,
+        is_answer_lost: false,
     }
 }
 

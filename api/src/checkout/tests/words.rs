@@ -168,7 +168,8 @@ async fn without_script_a_waiting_page_updates_every_20_seconds_until_the_payer_
 
 #[tokio::test]
 async fn no_page_leaves_by_itself_in_under_20_seconds_and_only_a_success_leaves_at_all() {
-    let is_success = |name: &str| matches!(name, "result-success" | "result-converted");
+    let is_success =
+        |name: &str| matches!(name, "result-success" | "result-converted" | "result-fee");
     for (name, html) in gallery::pages(Language::English, &|_| {}).await {
         let after = html.split_once("data-leave=\"").map(|(_, rest)| {
             let (seconds, _) = rest.split_once('"').unwrap();
@@ -197,6 +198,73 @@ async fn a_failed_attempt_offers_the_same_method_and_another_one() {
     assert!(html.contains("country=BJ&#38;other=1") && html.contains(">Another method</a>"));
     assert!(html.contains("You can try 2 more times"));
     assert!(html.contains("•••• 1234") && html.contains("<div role=\"alert\">"));
+}
+
+#[tokio::test]
+async fn an_attempt_that_its_payer_gave_up_has_ended_and_shows_no_failure() {
+    for (name, title) in [
+        ("again-given-up", "The earlier attempt has ended"),
+        ("result-given-up", "This payment has ended"),
+    ] {
+        let html = page(name).await;
+        assert!(html.contains(title), "{name}");
+        assert!(html.contains("<div role=\"status\">"), "{name}");
+        assert!(html.contains("Nothing was taken"), "{name}");
+        let body = html.split_once("<script").unwrap().0;
+        let body = body.split_once("<body>").unwrap().1;
+        for failure in ["did not work", "provider says", "m16 16 16 16", "failed\">"] {
+            assert!(!body.contains(failure), "{name}: {failure}");
+        }
+    }
+    let html = page("result-given-up").await;
+    assert!(html.contains("Ask Café Zola for a new payment link"));
+}
+
+#[tokio::test]
+async fn the_words_before_the_provider_page_name_its_host() {
+    let html = page("wait-redirect").await;
+    for said in [
+        "Continue with the provider",
+        "come back here afterwards",
+        ">Continue to cards.example</a>",
+        "You can come back to this page by the same link.",
+    ] {
+        assert!(html.contains(said), "{said}");
+    }
+    let html = page("confirm-card").await;
+    assert!(html.contains("You will then finish on the page of the payment provider."));
+}
+
+#[tokio::test]
+async fn a_payment_in_doubt_is_neither_paid_nor_failed_and_not_to_be_paid_again() {
+    for (language, said) in [
+        (
+            Language::English,
+            [
+                "We are checking with the provider",
+                "do not pay a second time",
+                "We ask the provider for up to three days.",
+            ],
+        ),
+        (
+            Language::French,
+            [
+                "Nous vérifions auprès du prestataire",
+                "Ne payez pas une seconde fois",
+                "Nous interrogeons le prestataire pendant trois jours au plus.",
+            ],
+        ),
+    ] {
+        let pages = gallery::pages(language, &|_| {}).await;
+        let (_, html) = pages.iter().find(|(name, _)| name == "wait-doubt").unwrap();
+        let failed = super::samples::scene(super::samples::payment(), language);
+        for said in said {
+            assert!(html.contains(said), "{said}");
+        }
+        for untrue in ["result-failed-title", "money-nothing", "amount-due"] {
+            assert!(!html.contains(&failed.say(untrue)), "{untrue}");
+        }
+    }
 }
 
 #[tokio::test]
