@@ -3,10 +3,13 @@
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 
-/// `None` when there is no such header, or it is of another scheme.
+/// `None` when there is no such header, more than one, or it is of another scheme.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
@@ -28,5 +31,16 @@ mod tests {
         assert_eq!(bearer(&headers("Basic abc")), None);
         assert_eq!(bearer(&headers("abc")), None);
         assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_request_with_two_authorization_headers_has_no_token() {
+        for values in [["Bearer abc", "Bearer def"], ["Bearer abc", "Basic def"]] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+            }
+            assert_eq!(bearer(&headers), None, "{values:?}");
+        }
     }
 }

@@ -75,7 +75,7 @@ pub struct Change {
     /// Whether the merchant gets a mail about every transaction that ended
     #[arg(long)]
     notify_merchant: Option<bool>,
-    /// Whether the customer gets a mail about a successful payment
+    /// Whether the customer gets mails about a successful payment and about money to be settled
     #[arg(long)]
     notify_customer: Option<bool>,
     /// Attempts that a payer has on the checkout page, 1 to 5

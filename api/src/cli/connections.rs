@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use switchyard_engine::environment::Environment;
 
 use super::client::{Client, query};
-use super::output::Column;
+use super::output::{Column, Output};
 
 #[derive(Subcommand)]
 pub enum Connections {
@@ -128,7 +128,7 @@ impl Connections {
                 body.insert("environment".into(), json!(environment));
                 body.insert("account_name".into(), json!(account_name));
                 let path = format!("/apps/{app}/connections");
-                out.fields(&client.post(&path, &Value::Object(body)).await?)?;
+                tell(out, &client.post(&path, &Value::Object(body)).await?)?;
             }
             Self::Update {
                 connection,
@@ -142,7 +142,7 @@ impl Connections {
                 if let Some(name) = account_name {
                     body.insert("account_name".into(), json!(name));
                 }
-                out.fields(&client.patch(&path, &Value::Object(body)).await?)?;
+                tell(out, &client.patch(&path, &Value::Object(body)).await?)?;
             }
             Self::Enable { connection } => out.fields(&switch(client, &connection, true).await?)?,
             Self::Disable { connection } => {
@@ -239,6 +239,22 @@ const PROVIDER_IDS: &[Column] = &[
     ("began", "started_at"),
 ];
 
+/// A connection, with a note when its credentials were not checked.
+fn tell(out: Output, answer: &Value) -> std::io::Result<()> {
+    out.fields(answer)?;
+    if let Some(note) = untested(&answer["data"]["check"]) {
+        out.note(note);
+    }
+    Ok(())
+}
+
+/// A note about credentials that were stored without a check.
+fn untested(check: &Value) -> Option<&str> {
+    let message = check["message"].as_str();
+    let note = message.unwrap_or("The credentials are untested, as asked for.");
+    (check["result"] == "not_checked").then_some(note)
+}
+
 async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Value> {
     let path = format!("/connections/{connection}");
     client.patch(&path, &json!({ "is_enabled": on })).await
@@ -304,6 +320,19 @@ const COLUMNS: &[Column] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_that_were_not_checked_are_said_to_be_untested() {
+        let no_check = json!({ "result": "not_checked", "message": "The gateway has no check." });
+        assert_eq!(untested(&no_check), Some("The gateway has no check."));
+        let skipped = json!({ "result": "not_checked", "why": "as asked for" });
+        assert!(untested(&skipped).is_some_and(|note| note.contains("untested")));
+        assert_eq!(
+            untested(&json!({ "result": "works", "message": "ok" })),
+            None
+        );
+        assert_eq!(untested(&Value::Null), None);
+    }
 
     #[test]
     fn a_credential_has_the_type_that_the_form_asks_for() {

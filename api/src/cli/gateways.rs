@@ -16,7 +16,8 @@ use super::output::print;
 pub enum Gateways {
     /// Look at a file without running any of it: who it says it is, its hosts and methods, what it would replace
     Inspect { file: PathBuf },
-    /// Take a gateway on, or upgrade one: a file, or the SHA-256 of one that waits in the server's folder
+    /// Take a gateway on, or upgrade one: a file, or the SHA-256 of one that waits in the server's
+    /// folder. Exit code 3: it awaits the approval of a second operator
     #[command(visible_alias = "upgrade")]
     Add {
         /// FILE.so, or the SHA-256 of a file that awaits consent
@@ -219,7 +220,8 @@ impl Add {
             );
             let path = format!("/gateway-candidates/{}", file.to_lowercase());
             let added = client.post(&path, &json!({ "why": self.why })).await?;
-            return tell(client, &added, text::gateway);
+            tell(client, &added, text::gateway)?;
+            return in_use(&added["data"], file);
         }
         let path = PathBuf::from(file);
         let seen = inspected(client, &path).await?;
@@ -239,7 +241,11 @@ impl Add {
         let added = client
             .upload(&format!("/gateways?{}", query.join("&")), read(&path)?)
             .await?;
-        tell(client, &added, text::gateway)
+        tell(client, &added, text::gateway)?;
+        in_use(
+            &added["data"],
+            proposal["sha256"].as_str().unwrap_or_default(),
+        )
     }
 
     fn hosts(&self) -> Vec<(&'static str, String)> {
@@ -270,6 +276,23 @@ impl Add {
         }
         Ok(sha256)
     }
+}
+
+/// A file that was taken on and that is not used until a second operator approves it.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} is not changed yet: a second operator must approve the file")]
+pub struct AwaitsApproval {
+    pub name: String,
+}
+
+/// An error when the added file awaits approval.
+fn in_use(gateway: &Value, sha256: &str) -> anyhow::Result<()> {
+    let waiting = gateway["awaiting_approval"]["sha256"].as_str();
+    if waiting.is_some_and(|waiting| waiting.eq_ignore_ascii_case(sha256)) {
+        let name = gateway["name"].as_str().unwrap_or_default().to_owned();
+        return Err(AwaitsApproval { name }.into());
+    }
+    Ok(())
 }
 
 async fn inspected(client: &Client, file: &PathBuf) -> anyhow::Result<Value> {
@@ -329,3 +352,17 @@ fn escaped(value: &str) -> String {
 
 /// How often a drain is looked at while somebody waits for it.
 const DRAIN_LOOK: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_file_that_was_added_is_said_to_await_approval() {
+        let waits = json!({ "name": "acme", "awaiting_approval": { "sha256": "ab" } });
+        let why = in_use(&waits, "AB").unwrap_err();
+        assert!(why.is::<AwaitsApproval>());
+        assert!(in_use(&waits, "cd").is_ok());
+        assert!(in_use(&json!({ "name": "acme", "awaiting_approval": null }), "ab").is_ok());
+    }
+}

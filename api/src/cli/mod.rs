@@ -1,6 +1,7 @@
 //! The command line: `switchyard serve`, and the operator's commands for a server that runs.
 //!
-//! Exit codes: 0 done; 1 it did not work; 2 wrong usage, or settings that are refused.
+//! Exit codes: 0 done; 1 it did not work; 2 wrong usage, or settings that are refused; 3 the change
+//! is stored and awaits the approval of a second operator.
 
 mod accounts;
 mod apps;
@@ -36,7 +37,7 @@ use self::client::{Client, Target};
 
 /// A payment and payout engine: one API for merchants, any provider behind it.
 #[derive(Parser)]
-#[command(name = "switchyard", version, propagate_version = true)]
+#[command(name = "switchyard", version)]
 struct Line {
     #[command(subcommand)]
     command: Command,
@@ -182,7 +183,14 @@ impl Remote {
 
 fn failed(why: &anyhow::Error) -> ExitCode {
     eprintln!("switchyard: {why:#}");
-    ExitCode::FAILURE
+    ExitCode::from(code_of(why))
+}
+
+fn code_of(why: &anyhow::Error) -> u8 {
+    match why.is::<gateways::AwaitsApproval>() {
+        true => 3,
+        false => 1,
+    }
 }
 
 #[cfg(test)]
@@ -194,6 +202,30 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Line::command().debug_assert();
+    }
+
+    #[test]
+    fn only_the_program_has_a_version_and_a_command_refuses_the_option() {
+        let code = |line: &str| {
+            let parsed = Line::try_parse_from(line.split(' '));
+            parsed.err().map(|why| why.exit_code())
+        };
+        assert_eq!(code("switchyard --version"), Some(0));
+        for line in [
+            "switchyard gateway restore demo --version abc",
+            "switchyard gateway restore --version",
+            "switchyard serve --version",
+        ] {
+            assert_eq!(code(line), Some(2), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_awaits_approval_has_an_exit_code_of_its_own() {
+        let name = "acme".to_owned();
+        let waits = anyhow::Error::new(gateways::AwaitsApproval { name });
+        assert_eq!(code_of(&waits), 3);
+        assert_eq!(code_of(&anyhow::anyhow!("no")), 1);
     }
 
     #[test]

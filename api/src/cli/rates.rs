@@ -106,6 +106,7 @@ const HELD_COLUMNS: &[Column] = &[
     ("fetched rate", "rate"),
     ("expected", "expected"),
     ("reason", "reason"),
+    ("pegged to", "pegged_to"),
     ("state", "state"),
     ("fetched at", "fetched_at"),
 ];

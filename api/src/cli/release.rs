@@ -15,8 +15,11 @@ pub struct Release {
     /// Reason, for the record
     #[arg(long)]
     note: Option<String>,
+    /// Send the payouts that were made while held, too
+    #[arg(long)]
+    yes: bool,
     /// Show what was open when the hold began and what the providers say, and release nothing
-    #[arg(long, conflicts_with_all = ["app", "note"])]
+    #[arg(long, conflicts_with_all = ["app", "note", "yes"])]
     report: bool,
 }
 
@@ -25,7 +28,11 @@ impl Release {
         if self.report {
             return report(client).await;
         }
-        let body = json!({ "app": self.app, "note": self.note });
+        let body = json!({
+            "app": self.app,
+            "note": self.note,
+            "send_new_payouts": self.yes,
+        });
         let answer = client.post("/hold/release", &body).await?;
         client.output.done(&answer)?;
         Ok(())
@@ -44,6 +51,11 @@ async fn report(client: &Client) -> anyhow::Result<()> {
         ("Apps", data["apps"].take(), APPS),
         ("Open when the hold began", data["open"].take(), OPEN),
         ("Progress since", data["answers"].take(), ANSWERS),
+        (
+            "Payouts made while held: the release sends them",
+            data["new_payouts"].take(),
+            OPEN,
+        ),
     ];
     if let Some(fields) = data.as_object_mut() {
         fields.retain(|_, value| !value.is_null());

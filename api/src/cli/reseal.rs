@@ -38,7 +38,10 @@ impl Reseal {
         let new = MasterKey::from_file(&self.new_key)?;
         let path = settings.store_path();
         anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
-        let store = Store::open(&store_settings(&settings))
+        // A rolled-back store gets its hold here: the commits below would hide that from the
+        // server.
+        let copy = settings.store.copy_to.as_deref();
+        let store = Store::open_beside_copy(&store_settings(&settings), copy, false)
             .context("failed to open the store: stop the server first")?;
         ensure_format(&store).await?;
         let done = reseal(&store, &current, &new, &ids).await;

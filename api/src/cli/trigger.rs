@@ -1,5 +1,6 @@
 //! `switchyard trigger`.
 
+use anyhow::ensure;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
@@ -21,9 +22,10 @@ impl Trigger {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         let app = client.app(self.app.as_deref())?;
         let body = json!({ "event": self.event });
-        client
-            .output
-            .fields(&client.post(&format!("/apps/{app}/trigger"), &body).await?)?;
+        let answer = client.post(&format!("/apps/{app}/trigger"), &body).await?;
+        client.output.fields(&answer)?;
+        let message = answer["message"].as_str().unwrap_or_default();
+        ensure!(answer["data"]["reached"] != false, "{message}");
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use axum::http::HeaderName;
 use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::SettingsToken;
 use switchyard_engine::directory::country;
+use switchyard_engine::store::is_inside;
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -310,7 +311,7 @@ fn backups(settings: &Settings, refusals: &mut Refusals) {
                  stopped"
             ));
         }
-        if to.starts_with(settings.store_path()) {
+        if is_inside(to, &settings.store_path()) {
             refusals.push(format!(
                 "{name} is inside the store's folder: choose one on another disk"
             ));

@@ -257,3 +257,23 @@ fn all_problems_are_found_at_once() {
         3
     );
 }
+
+#[test]
+fn a_folder_for_backups_that_leads_into_the_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [store, link] = ["data/store", "link"].map(|name| folder.path().join(name));
+    std::fs::create_dir_all(&store).unwrap();
+    std::os::unix::fs::symlink(&store, &link).unwrap();
+    for name in ["backup_to", "copy_to"] {
+        let refused = refusals(&format!(
+            "[data]\ndir = '{}'\n[store]\n{name} = '{}/new'",
+            folder.path().join("data").display(),
+            link.display()
+        ));
+        let said = format!("store.{name} is inside the store's folder");
+        assert!(
+            refused.iter().any(|refusal| refusal.contains(&said)),
+            "{refused:?}"
+        );
+    }
+}

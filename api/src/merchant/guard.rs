@@ -120,7 +120,7 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
         return Err(unauthorized(ErrorCode::ApiKeyMissing, hint));
     }
     let token = bearer(headers).ok_or_else(|| {
-        let hint = "The header Authorization must be the word Bearer, a space and the API key.";
+        let hint = "Send the header Authorization once: the word Bearer, a space and the API key.";
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })?;
     engine.access.authenticate(token).map_err(|why| {

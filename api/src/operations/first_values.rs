@@ -44,6 +44,7 @@ const PLAIN: &[&str] = &[
     "switchyard_exchange_rates_held_total",
     "switchyard_store_backups_failed_total",
     "switchyard_store_copy_failures_total",
+    "switchyard_store_gateways_left_out_total",
     "switchyard_webhooks_disabled_total",
 ];
 const LABELLED: &[(&str, &str, &[&str])] = &[
@@ -138,6 +139,7 @@ const OF_A_GATEWAY: &[&str] = &[
     "switchyard_gateway_panics_total",
     "switchyard_gateway_quarantines_total",
     "switchyard_gateway_worker_deaths_total",
+    "switchyard_gateway_worker_starts_failed_total",
     "switchyard_gateway_worker_stray_cpu_total",
 ];
 

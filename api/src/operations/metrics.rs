@@ -188,6 +188,10 @@ fn describe_store() {
         "switchyard_store_backups_failed_total",
         "Scheduled backups that failed"
     );
+    describe_counter!(
+        "switchyard_store_gateways_left_out_total",
+        "Gateways that a backup lacks because their file could not be read"
+    );
     describe_gauge!(
         "switchyard_store_copy_lag_seconds",
         "Age of the oldest commit that the continuous copy lacks"
@@ -219,6 +223,10 @@ fn describe_gateways() {
     describe_counter!(
         "switchyard_gateway_worker_deaths_total",
         "Processes of gateways that ended by themselves or had to be ended"
+    );
+    describe_counter!(
+        "switchyard_gateway_worker_starts_failed_total",
+        "Processes of gateways that did not start"
     );
     describe_counter!(
         "switchyard_gateway_engine_deaths_total",

@@ -169,7 +169,9 @@ async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation
     let access = &engine.access;
     let sandbox = connection(Environment::Sandbox);
     access.create_connection(sandbox).await.unwrap();
-    assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
+    let (status, said) = ask(&router, "/readyz", "").await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(said.contains(r#""gateways":"not loaded: gone""#), "{said}");
     let live = connection(Environment::Live);
     let live = access.create_connection(live).await.unwrap();
     let (status, said) = ask(&router, "/readyz", "").await;

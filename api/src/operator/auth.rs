@@ -21,7 +21,7 @@ pub async fn require_operator(
     next: Next,
 ) -> Response {
     let Some(token) = bearer(request.headers()) else {
-        return refused("No operator token was sent.");
+        return refused("The request must have one Authorization header with an operator token.");
     };
     let operator = match state.engine.access.authenticate_operator(token) {
         Ok(operator) => operator,
@@ -130,7 +130,7 @@ mod tests {
             .await
             .unwrap();
         for (sent, reason) in [
-            (None, "No operator token was sent."),
+            (None, "must have one Authorization header"),
             (
                 Some("switchyard_op_short"),
                 "its form or its checksum is wrong.",

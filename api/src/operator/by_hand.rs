@@ -90,10 +90,24 @@ async fn resolve(
         verdict: verdict(asked, &transaction)?,
     };
     let engine = &state.engine;
-    engine
+    let after = engine
         .resolve(id, signature(operator), note, resolution)
         .await?;
-    ok("Transaction settled successfully", &told(&state, id).await?)
+    let is_held = !engine.may_start(&after);
+    ok(&resolved(&after, is_held), &told(&state, id).await?)
+}
+
+/// Message about the resolution of an attempt, by the state of the transaction afterwards.
+fn resolved(after: &Transaction, is_held: bool) -> String {
+    if after.state.is_final() {
+        return "Transaction settled successfully".to_owned();
+    }
+    let (status, state) = (after.status().as_str(), after.state.name());
+    let hold = match is_held {
+        true => "; it is held, and no attempt starts until `switchyard release`",
+        false => "",
+    };
+    format!("Attempt settled successfully; the transaction is {status} ({state}){hold}")
 }
 
 /// `POST /transactions/{id}/cancel`: cancels a payment; one that a provider has is called off, which takes the provider's word.
@@ -216,8 +230,18 @@ fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, Ap
 mod tests {
     use switchyard_engine::transaction::{PayerAction, State};
 
-    use super::cancelled;
+    use super::{cancelled, resolved};
     use crate::checkout::tests::samples;
+
+    #[test]
+    fn an_attempt_that_is_settled_and_leaves_the_transaction_open_is_not_said_to_settle_it() {
+        let ended = samples::ended(State::Succeeded);
+        assert_eq!(resolved(&ended, true), "Transaction settled successfully");
+        let open = samples::ended(State::AwaitingDispatch);
+        let told = resolved(&open, false);
+        assert!(told.ends_with("is pending (awaiting_dispatch)"), "{told}");
+        assert!(resolved(&open, true).contains("until `switchyard release`"));
+    }
 
     #[test]
     fn only_a_provider_whose_gateway_can_cancel_is_said_to_have_been_asked() {

@@ -80,8 +80,9 @@ impl Check<'_> {
             return Ok((not_checked("as asked for"), true));
         }
         if !self.version.has(Operation::CheckConfig) {
-            let why = "the gateway cannot tell without moving money";
-            return Ok((not_checked(why), true));
+            let mut check = not_checked("the gateway cannot tell without moving money");
+            check["message"] = UNTESTED.into();
+            return Ok((check, true));
         }
         let asked = self
             .gateways
@@ -125,6 +126,7 @@ pub fn unchecked(check: Option<&Value>) -> ApiError {
     problem("config", &message).into()
 }
 
+const UNTESTED: &str = "The gateway has no check: the credentials are untested.";
 const DISABLED: &str = "The credentials could not be checked, so the connection is disabled. Save \
     them again to check them, or enable the connection.";
 

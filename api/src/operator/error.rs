@@ -39,7 +39,9 @@ impl From<AccessError> for Refused {
             AccessError::TooManyKeys(_)
             | AccessError::TooManyConnections(_)
             | AccessError::TooManyWebhooks(_) => problem(ErrorCode::LimitReached).into(),
-            AccessError::OpenAttempts(_) => problem(ErrorCode::ConnectionInUse).into(),
+            AccessError::OpenAttempts(_) | AccessError::NeededAfterRestore => {
+                problem(ErrorCode::ConnectionInUse).into()
+            }
             AccessError::Conflict => problem(ErrorCode::ResourceChanged).into(),
             AccessError::Write(why) => {
                 tracing::warn!(error = %why, "The store did not take a change of the access room.");

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use switchyard_engine::access::{App, Operator};
 use switchyard_engine::engine::{Engine, HoldReport};
-use switchyard_engine::hold::{Held, HoldError, Release};
+use switchyard_engine::hold::{Held, HoldError, Open, Release};
 use switchyard_engine::ids::AppId;
 use switchyard_engine::money::{Amount, Currency};
 
@@ -15,7 +15,7 @@ use super::by_hand::note;
 use super::error::{Answer, Refused, internal, not_found};
 use super::input::{Body, ok};
 use super::view::iso;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
 pub fn routes() -> axum::Router<ApiState> {
@@ -30,6 +30,9 @@ pub fn routes() -> axum::Router<ApiState> {
 pub struct ReleaseRequest {
     app: Option<AppId>,
     note: Option<String>,
+    /// Consent to send the payouts that were made while held.
+    #[serde(default)]
+    send_new_payouts: bool,
 }
 
 async fn show(State(state): State<ApiState>) -> Answer {
@@ -49,16 +52,47 @@ async fn release(
         engine.access.app(app).ok_or_else(|| not_found("app"))?;
     }
     let note = order.note.map(note).transpose()?;
+    if !order.send_new_payouts {
+        must_have_no_new_payouts(engine, order.app).await?;
+    }
     let apps: Vec<_> = engine.access.apps(None).iter().map(|app| app.id).collect();
     let hold = &engine.hold;
     let released = hold.release(order.app, &apps, operator.name, note).await;
-    let message = match (released.map_err(failed)?, order.app) {
+    let is_changed = released.map_err(failed)?;
+    let message = match (is_changed, order.app) {
         (false, None) => "No app was held: nothing was changed",
         (false, Some(_)) => "The app was not held: nothing was changed",
         (true, None) => "All apps released successfully",
         (true, Some(_)) => "App released successfully",
     };
-    ok(message, &held(engine))
+    let mut view = held(engine);
+    view["changed"] = json!(is_changed);
+    ok(message, &view)
+}
+
+/// Refuses a release that would send payouts made while held: some may repeat requests that the
+/// store does not know.
+async fn must_have_no_new_payouts(engine: &Engine, app: Option<AppId>) -> Result<(), Refused> {
+    let payouts = engine.hold.payouts_made_since().await;
+    let mut payouts = payouts.map_err(|error| failed(error.into()))?;
+    payouts.retain(|payouts| app.is_none_or(|app| payouts.app == app));
+    let count: u64 = payouts.iter().map(|payouts| payouts.count).sum();
+    if count == 0 {
+        return Ok(());
+    }
+    let sums = payouts
+        .iter()
+        .map(|payouts| total(payouts.minor, payouts.currency));
+    let sums: Vec<String> = sums.collect();
+    let message = format!(
+        "The release would send {count} payouts made while held ({}): nothing was released.",
+        sums.join(" + ")
+    );
+    let problem = Problem::new(ErrorCode::TransitionRefused, message).hint(
+        "A payout that repeats a request of the lost span pays a second time. Compare them with the \
+         providers' records, then send `send_new_payouts: true`; on the command line, `--yes`.",
+    );
+    Err(Refused(problem.into()))
 }
 
 fn failed(error: HoldError) -> Refused {
@@ -124,14 +158,14 @@ fn reported(engine: &Engine, report: &HoldReport) -> Value {
         "restored": restored,
         "lost": lost,
         "apps": apps(engine, held),
-        "open": open(report),
+        "open": open(&report.open),
+        "new_payouts": open(&report.new_payouts),
         "answers": answers(report),
     })
 }
 
-/// Transactions that were open when the hold began.
-fn open(report: &HoldReport) -> Vec<Value> {
-    let view = |open: &switchyard_engine::hold::Open| {
+fn open(sums: &[Open]) -> Vec<Value> {
+    let view = |open: &Open| {
         json!({
             "app": open.app,
             "environment": open.environment,
@@ -141,10 +175,10 @@ fn open(report: &HoldReport) -> Vec<Value> {
             "amount": total(open.minor, open.currency),
         })
     };
-    report.open.iter().map(view).collect()
+    sums.iter().map(view).collect()
 }
 
-/// Progress of these transactions.
+/// Progress of the transactions that were open when the hold began.
 fn answers(report: &HoldReport) -> Vec<Value> {
     let view = |answer: &switchyard_engine::engine::Answered| {
         json!({

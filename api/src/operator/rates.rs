@@ -41,6 +41,16 @@ impl From<&Entry> for RateView {
     }
 }
 
+/// A rate that an operator set.
+#[derive(Serialize)]
+struct RateSet {
+    #[serde(flatten)]
+    rate: RateView,
+    /// The fixed rate whose place it takes, such as `1 EUR = 655.957 XOF`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instead_of_fixed: Option<String>,
+}
+
 /// A fetched rate that is not used until an operator accepts it.
 #[derive(Serialize)]
 struct HeldView {
@@ -51,6 +61,9 @@ struct HeldView {
     /// The last accepted rate, or the one that the peg implies.
     expected: String,
     reason: HoldReason,
+    /// The currency whose fixed rate it contradicts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pegged_to: Option<&'static str>,
     /// `held`, or `rejected` while the feed repeats a rejected rate.
     state: &'static str,
     fetched_at: String,
@@ -67,6 +80,7 @@ impl From<&HeldRate> for HeldView {
             rate: entry.rate.to_string(),
             expected: held.expected.to_string(),
             reason: held.reason,
+            pegged_to: held.pegged_to.map(Currency::code),
             state: if held.rejected { "rejected" } else { "held" },
             fetched_at: iso(entry.at),
             valid_until: entry.valid_until.map(iso),
@@ -123,8 +137,19 @@ async fn set(State(state): State<ApiState>, Body(new): Body<NewRate>) -> Answer 
     let (from, to) = (currency("from", &new.from)?, currency("to", &new.to)?);
     let rate = Rate::parse(&new.rate).map_err(|why| invalid("rate", why.to_string()))?;
     let until = moment("valid_until", new.valid_until.as_deref())?;
-    let entry = state.engine.exchange.set(from, to, rate, until).await?;
-    ok("Rate set successfully", &RateView::from(&entry))
+    let exchange = &state.engine.exchange;
+    let entry = exchange.set(from, to, rate, until).await?;
+    let of_pair = |fixed: &&Entry| [(from, to), (to, from)].contains(&(fixed.from, fixed.to));
+    let entries = exchange.entries();
+    let mut pegs = entries.iter().filter(|fixed| fixed.source == Source::Peg);
+    let view = RateSet {
+        rate: RateView::from(&entry),
+        instead_of_fixed: pegs.find(of_pair).map(|fixed| {
+            let (one, other) = (fixed.from.code(), fixed.to.code());
+            format!("1 {one} = {} {other}", fixed.rate)
+        }),
+    };
+    ok("Rate set successfully", &view)
 }
 
 async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, String)>) -> Answer {

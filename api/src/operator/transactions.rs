@@ -10,13 +10,14 @@ use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::money::Amount;
 use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{Case, CaseReason, State as Stage, Status, Transaction};
+use switchyard_engine::transaction::{Case, CaseReason, Status, Transaction};
 
 use super::callbacks;
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Asked, Id, end, moment, ok};
 use super::view::{iso, shown};
 use crate::envelope::{self, Page};
+use crate::merchant::render::attempt::Failure;
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
@@ -165,10 +166,7 @@ pub fn made(message: &str, transaction: &Transaction) -> Answer {
 
 pub fn summary(transaction: &Transaction) -> Value {
     let (attempt, received) = (transaction.telling_attempt(), transaction.received());
-    let failure = match &transaction.state {
-        Stage::Failed(failure) => Some(failure),
-        _ => None,
-    };
+    let failure = Failure::of_transaction(transaction);
     json!({
         "id": transaction.id,
         "kind": if transaction.is_payment() { "payment" } else { "payout" },
@@ -183,8 +181,8 @@ pub fn summary(transaction: &Transaction) -> Value {
         "customer": transaction.customer.email,
         "method": transaction.method(),
         "gateway": attempt.map(|attempt| &attempt.candidate.gateway),
-        "failure_reason": failure.map(|failure| failure.reason),
-        "failure_message": failure.map(|failure| &failure.message),
+        "failure_reason": failure.code,
+        "failure_message": failure.message,
         "open_cases": open_cases(transaction),
         "attention": transaction.attention().map(CaseReason::as_str),
         "received": received.as_ref().map(|received| received.first().to_json_number()),
@@ -228,7 +226,7 @@ const PER_PAGE: usize = 20;
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::AttemptState;
+    use switchyard_engine::transaction::{AttemptState, State as Stage};
 
     use super::*;
     use crate::checkout::tests::samples::twice_tried;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use serde::Deserialize;
+use serde_json::json;
 use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{AppId, TransactionId};
@@ -18,8 +19,8 @@ use switchyard_engine::transaction::{
 };
 
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Body, Id};
-use super::transactions::made;
+use super::input::{Body, Id, created};
+use super::transactions::{made, summary};
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
@@ -59,10 +60,40 @@ pub async fn trigger(
     };
     note_transaction(transaction.id);
     let transaction = drive(engine, transaction, event).await?;
-    made(
-        &format!("{} triggered successfully", event.as_str()),
-        &transaction,
-    )
+    let is_held = engine.hold.state().is_some_and(|held| held.is_held(app));
+    let Some(missed) = missed(event, &transaction, is_held) else {
+        let message = format!("{} triggered successfully", event.as_str());
+        return made(&message, &transaction);
+    };
+    let mut view = summary(&transaction);
+    view["reached"] = json!(false);
+    created(&missed, &view)
+}
+
+/// The reason why the transaction did not come to the end that the event names; `None` when it did.
+fn missed(event: EventName, transaction: &Transaction, is_held: bool) -> Option<String> {
+    let status = transaction.status();
+    if end(event).is_none_or(|end| end == status) {
+        return None;
+    }
+    let why = match is_held {
+        true => ", because the app is held (see `switchyard release --report`)",
+        false => "",
+    };
+    let (event, status) = (event.as_str(), status.as_str());
+    Some(format!(
+        "{event} was not reached: the transaction is {status}{why}"
+    ))
+}
+
+/// The status that the event names; `None` when the transaction only has to be made.
+const fn end(event: EventName) -> Option<Status> {
+    match event {
+        EventName::PaymentInitiated | EventName::PayoutInitiated => None,
+        EventName::PaymentCancelled => Some(Status::Cancelled),
+        EventName::PaymentSuccess | EventName::PayoutSuccess => Some(Status::Success),
+        EventName::PaymentFailed | EventName::PayoutFailed => Some(Status::Failed),
+    }
 }
 
 /// Does what the payer would do, then waits for the end that was asked for.
@@ -72,20 +103,13 @@ async fn drive(
     event: EventName,
 ) -> Result<Arc<Transaction>, Refused> {
     let id = transaction.id;
-    let end = match event {
+    match event {
         EventName::PaymentInitiated | EventName::PayoutInitiated => return Ok(transaction),
         EventName::PaymentCancelled => return Ok(engine.cancel(id).await?),
-        EventName::PaymentSuccess => {
-            engine.confirm(id, choice(engine, SUCCEEDS)).await?;
-            Status::Success
-        }
-        EventName::PaymentFailed => {
-            fail(engine, id).await?;
-            Status::Failed
-        }
-        EventName::PayoutSuccess => Status::Success,
-        EventName::PayoutFailed => Status::Failed,
-    };
+        EventName::PaymentSuccess => drop(engine.confirm(id, choice(engine, SUCCEEDS)).await?),
+        EventName::PaymentFailed => fail(engine, id).await?,
+        EventName::PayoutSuccess | EventName::PayoutFailed => {}
+    }
     let mut live = engine.watch(id);
     let reached = async {
         loop {
@@ -99,17 +123,13 @@ async fn drive(
             }
         }
     };
-    let now = match tokio::time::timeout(WAIT, reached).await {
-        Ok(now) => now?,
-        Err(_) => engine
+    match tokio::time::timeout(WAIT, reached).await {
+        Ok(now) => now,
+        Err(_) => Ok(engine
             .transaction(id)
             .await?
-            .ok_or_else(|| not_found("transaction"))?,
-    };
-    if now.status() != end {
-        tracing::warn!(transaction.id = %id, status = now.status().as_str(), "A triggered transaction did not come to the wanted end.");
+            .ok_or_else(|| not_found("transaction"))?),
     }
-    Ok(now)
 }
 
 /// Has the payment declined as often as the app allows attempts.
@@ -191,3 +211,26 @@ const PAYMENT_FAILS: &str = "4149518163";
 const PAYOUT_FAILS: &str = "4149518162";
 /// The test gateway answers at once; a busy machine may take a moment.
 const WAIT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use switchyard_engine::transaction::{EventName, State};
+
+    use super::missed;
+    use crate::checkout::tests::samples;
+
+    #[test]
+    fn an_event_whose_status_was_not_reached_is_said_to_be_missed() {
+        let pending = samples::ended(State::InDoubt);
+        assert_eq!(missed(EventName::PaymentInitiated, &pending, true), None);
+        let succeeded = samples::ended(State::Succeeded);
+        assert_eq!(missed(EventName::PaymentSuccess, &succeeded, false), None);
+        let told = missed(EventName::PaymentSuccess, &pending, false).unwrap();
+        assert_eq!(
+            told,
+            "payment.success was not reached: the transaction is pending"
+        );
+        let held = missed(EventName::PaymentSuccess, &pending, true).unwrap();
+        assert!(held.contains("the app is held"), "{held}");
+    }
+}

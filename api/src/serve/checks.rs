@@ -26,10 +26,14 @@ pub async fn run(open: Store, settings: StoreSettings, every: Duration, clock: C
                     .set(clock.now().as_seconds() as f64);
             }
             Ok(Ok(report)) => report_damage(&open, &report),
-            Ok(Err(error)) => tracing::error!(%error, "failed to check the store"),
-            Err(error) => tracing::error!(%error, "failed to check the store"),
+            Ok(Err(error)) => failed(&error.into()),
+            Err(error) => failed(&error),
         }
     }
+}
+
+fn failed(error: &anyhow::Error) {
+    tracing::error!(error = format!("{error:#}"), "failed to check the store");
 }
 
 fn report_damage(open: &Store, report: &CheckReport) {

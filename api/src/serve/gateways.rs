@@ -58,10 +58,21 @@ pub async fn load(
         tracing::warn!(
             folder = %folder.display(),
             waiting,
-            "No gateway is loaded, so no payment can be made: put one (`*.so`) into the folder, or use `switchyard gateway add`."
+            "No gateway is loaded, so no payment can be made: {}.", advice(waiting)
         );
     }
     Ok((gateways, watch))
+}
+
+/// The advice when no gateway is loaded and so many files in the folder await consent.
+fn advice(waiting: usize) -> &'static str {
+    match waiting {
+        0 => "put one (`*.so`) into the folder, or use `switchyard gateway add`",
+        _ => {
+            "files in the folder await approval: `switchyard gateway list` shows them, `switchyard \
+             gateway add <SHA256>` approves one"
+        }
+    }
 }
 
 /// The walls that the operator accepts as missing. A name that is none is an error: it would accept
@@ -90,4 +101,15 @@ fn bundled(settings: &Settings) -> anyhow::Result<BTreeSet<String>> {
         .lines()
         .filter_map(|line| line.split_whitespace().next());
     Ok(hashes.map(str::to_ascii_lowercase).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn who_has_put_gateways_into_the_folder_is_told_to_approve_them() {
+        assert!(advice(0).starts_with("put one"));
+        assert!(advice(2).contains("await approval") && !advice(2).contains("put one"));
+    }
 }

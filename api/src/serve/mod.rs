@@ -32,6 +32,7 @@ use switchyard_engine::descriptors;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::dumps;
 use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::format::ensure_format;
 use switchyard_engine::gateway::FolderWatch;
@@ -154,6 +155,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     );
     warn_of_unnamed_proxy(&settings);
     warn_of_hold(&engine);
+    warn_of_development(&settings, &engine);
     if let Some(keys) = keys {
         development::welcome(&settings, &keys)?;
     }
@@ -172,7 +174,11 @@ fn look_after_store(
     contents: BackupContents,
 ) -> anyhow::Result<Option<RunningCopy>> {
     let copy = copy::start(&engine.store, settings, contents.clone())?;
-    tokio::spawn(backups::run(Schedule::of(settings, contents)));
+    tokio::spawn(backups::run(Schedule::of(
+        settings,
+        contents,
+        &engine.store,
+    )));
     tokio::spawn(checks::run(
         engine.store.clone(),
         store_settings(settings),
@@ -328,11 +334,8 @@ fn refuse(refusals: Vec<String>) -> Result<(), Failure> {
 }
 
 fn open_store(settings: &Settings, loss: Loss) -> Result<Store, OpenError> {
-    let settings = store_settings(settings);
-    match loss {
-        Loss::Refuse => Store::open(&settings),
-        Loss::Accept => Store::open_accepting_loss(&settings),
-    }
+    let copy = settings.store.copy_to.as_deref();
+    Store::open_beside_copy(&store_settings(settings), copy, loss == Loss::Accept)
 }
 
 /// Starts the engine on the store, in development mode with its seeded keys.
@@ -375,6 +378,37 @@ fn warn_of_tokens_without_maker(access: &Access) {
     let names: Vec<_> = tokens.iter().map(|token| token.name.as_str()).collect();
     if !names.is_empty() {
         tracing::warn!(tokens = ?names, "operator tokens outlive the token that created them");
+    }
+}
+
+/// Warns of what development mode allowed and left in the store of a production server.
+fn warn_of_development(settings: &Settings, engine: &Engine) {
+    if settings.development {
+        return;
+    }
+    let is_test = |gateway: &str| {
+        let version = engine.gateways.current(gateway);
+        version.is_some_and(|version| version.manifest.any_method)
+    };
+    for app in engine.access.apps(None) {
+        for connection in engine.access.connections(app.id, Environment::Live) {
+            if connection.is_enabled && is_test(&connection.gateway) {
+                tracing::warn!(
+                    connection.id = %connection.id,
+                    gateway.name = connection.gateway,
+                    app.id = %app.id,
+                    "a test gateway serves live: it moves no money and reports success; disable or \
+                     delete its connection"
+                );
+            }
+        }
+    }
+    if let Some(token) = engine.access.development_token() {
+        tracing::warn!(
+            token.id = %token.id,
+            "the operator token of development mode is valid: delete it with `switchyard tokens \
+             delete`"
+        );
     }
 }
 

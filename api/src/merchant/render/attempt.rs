@@ -90,7 +90,7 @@ impl<'a> Capture<'a> {
             failure_error_type: failure.kind,
             metadata: CaptureMetadata {
                 network_transaction_id: attempt.provider_id.as_deref(),
-                amount_debited: attempt.captured.map(|amount| amount.to_json_number()),
+                amount_debited: attempt.debited().map(|amount| amount.to_json_number()),
                 commission: None,
                 fees: attempt.fees.map(|fees| fees.to_json_number()),
                 selected_payment_method: Some(&attempt.method),

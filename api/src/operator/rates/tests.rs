@@ -32,6 +32,8 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
         ("contradicts_peg".to_owned(), "held".to_owned())
     );
 
+    assert_eq!(of("pegged_to"), "EUR");
+
     let path = "/rates/held/EUR/XOF";
     let other = world
         .refused("POST", &format!("{path}/accept"), json!({ "rate": "2" }))
@@ -56,4 +58,18 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
     let rates = world.get("/rates").await;
     let is_feed = |rate: &&Value| rate["source"] == "feed";
     assert_eq!(rates.as_array().unwrap().iter().filter(is_feed).count(), 2);
+}
+
+#[tokio::test]
+async fn a_rate_that_takes_the_place_of_a_fixed_one_says_so() {
+    let world = World::with_feed(None).await;
+    for (from, to, rate, fixed) in [
+        ("EUR", "XOF", "655", json!("1 EUR = 655.957 XOF")),
+        ("XOF", "EUR", "0.0015", json!("1 EUR = 655.957 XOF")),
+        ("EUR", "USD", "1.08", Value::Null),
+    ] {
+        let new = json!({ "from": from, "to": to, "rate": rate });
+        let set = world.done("PUT", "/rates", new).await;
+        assert_eq!(set["instead_of_fixed"], fixed, "{from} {to}");
+    }
 }
