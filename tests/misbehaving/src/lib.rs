@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway,
-    LogLevel, OptionList, Options, Outcome, Query, gateway,
+    LogLevel, OptionList, Options, Outcome, Payout, Query, gateway,
 };
 
 #[derive(Default)]
@@ -107,6 +107,15 @@ impl Gateway for Misbehaving {
                 Ok(Outcome::succeeded(&ask.amount).with_provider_id("ch_1"))
             }
         }
+    }
+
+    /// Does harm before anything is sent, when its description asks for that.
+    async fn payout(&self, cx: &Context, ask: Payout) -> Result<Outcome, Fault> {
+        let config: Config = cx.config()?;
+        if let Some(what) = ask.description.strip_prefix("harm: ") {
+            return Err(Fault::provider(harm::done(what, &config.key)));
+        }
+        Ok(Outcome::succeeded(&ask.amount))
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {

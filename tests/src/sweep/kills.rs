@@ -54,7 +54,7 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     lives.begin(&site);
     for kill in 0..sweep.kills {
         match kill % WHOLE == FIRST_WHOLE {
-            true => lives.last_whole(&site).await?,
+            true => lives.last_whole(&site, &load).await?,
             false => tokio::time::sleep(life(kill)).await,
         }
         site.server.kill().await?;
@@ -162,8 +162,9 @@ impl Lives {
         self.asked.begin(asked);
     }
 
-    /// Waits until all that was open is at work again.
-    async fn last_whole(&mut self, site: &Site) -> anyhow::Result<()> {
+    /// Waits until each open transaction is at work again. New orders pause once the permitted time
+    /// has passed: otherwise each whole life leaves more open transactions than the one before.
+    async fn last_whole(&mut self, site: &Site, load: &Load) -> anyhow::Result<()> {
         let (life, late) = ((self.began, self.began_at), self.late.len());
         loop {
             self.listen(site);
@@ -172,11 +173,13 @@ impl Lives {
             }
             // Who is not heard of by then may be at work all the same.
             if self.began.elapsed() > self.within {
+                load.pause(true);
                 self.look(site).await?;
             }
             self.asked.look(site, life, self.within).await?;
             tokio::time::sleep(LOOK).await;
         }
+        load.pause(false);
         self.late.append(&mut self.asked.late);
         self.whole += 1;
         eprintln!("{}", self.whole_life());

@@ -134,6 +134,7 @@ pub struct Load {
     before_first: u64,
     told: Arc<Mutex<Told>>,
     stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
 }
 
 impl Load {
@@ -144,6 +145,7 @@ impl Load {
             before_first: 0,
             told: Arc::default(),
             stop: Arc::default(),
+            pause: Arc::default(),
         }
     }
 
@@ -164,6 +166,11 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// No new orders while it is paused. Orders that were sent go on, and so do their payers.
+    pub(super) fn pause(&self, is_paused: bool) {
+        self.pause.store(is_paused, Ordering::Relaxed);
+    }
+
     /// Orders `rate` times a second, until told to stop; then until every order is answered and every payer is served.
     pub async fn run(self, rate: u32) -> anyhow::Result<()> {
         let mut turns = JoinSet::new();
@@ -175,10 +182,11 @@ impl Load {
             while let Some(ended) = turns.try_join_next() {
                 ended?;
             }
-            let goes_on = !self.stop.load(Ordering::Relaxed);
-            if !goes_on && turns.is_empty() && self.is_done() {
+            let has_ended = self.stop.load(Ordering::Relaxed);
+            if has_ended && turns.is_empty() && self.is_done() {
                 return Ok(());
             }
+            let goes_on = !has_ended && !self.pause.load(Ordering::Relaxed);
             self.told().counts.offered += u64::from(goes_on);
             if turns.len() >= AT_ONCE {
                 self.told().counts.withheld += u64::from(goes_on);

@@ -279,5 +279,6 @@ const DUE_FOR: Duration = Duration::from_secs(180);
 const UNTRIED_FOR: Duration = Duration::from_secs(60);
 /// When whoever waits has learnt nothing for so long, nothing is proven.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The longest suspension in all: a payout that no gateway could take is given up after half an hour.
-const NIGHT: Duration = Duration::from_secs(25 * 60);
+/// The longest suspension in all. The schedule queries hourly after eight queries, many of which
+/// kills may have cut off.
+const NIGHT: Duration = Duration::from_secs(2 * 60 * 60);

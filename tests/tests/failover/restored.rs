@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use switchyard_engine::access::{DevelopmentKeys, NewConnection};
+use switchyard_engine::access::{AccessError, DevelopmentKeys, NewConnection};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{EngineError, NewPayment, NewPayout};
 use switchyard_engine::environment::Environment;
@@ -17,7 +17,7 @@ use switchyard_engine::hold::Reasons;
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::store::{Backend, Restored, Store, StoreSettings};
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Refusal, Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, ClientContext, Refusal, Status, Transaction};
 use switchyard_tests::provider::{NOWHERE, Provider};
 use tempfile::TempDir;
 use ulid::Ulid;
@@ -62,25 +62,27 @@ impl Installation {
         };
         let bench = installation.start(Reasons::default()).await;
         for slot in 0..connections {
-            let connection = NewConnection {
-                app: bench.keys.app,
-                environment: Environment::Sandbox,
-                gateway: "programmable".into(),
-                account_name: format!("Account {slot}"),
-                methods: None,
-                config: json!({
-                    "url": installation.provider.url, "nowhere": NOWHERE, "slot": slot,
-                }),
-            };
-            let access = &bench.engine.access;
-            access.create_connection(connection).await.unwrap();
-            // Connections of one millisecond have no order.
-            installation.clock.advance(Duration::from_secs(1));
+            installation.connect(&bench, "programmable", slot).await;
         }
         stop(bench).await;
         // A denial by an account whose credentials are new proves nothing.
         installation.clock.advance(Duration::from_secs(3_600));
         installation
+    }
+
+    async fn connect(&self, bench: &Bench, gateway: &str, slot: usize) {
+        let connection = NewConnection {
+            app: bench.keys.app,
+            environment: Environment::Sandbox,
+            gateway: gateway.into(),
+            account_name: format!("Account {slot}"),
+            methods: None,
+            config: json!({ "url": self.provider.url, "nowhere": NOWHERE, "slot": slot }),
+        };
+        let access = &bench.engine.access;
+        access.create_connection(connection).await.unwrap();
+        // Connections of one millisecond have no order.
+        self.clock.advance(Duration::from_secs(1));
     }
 
     fn store(&self) -> PathBuf {
@@ -267,6 +269,58 @@ async fn a_payout_that_was_never_sent_is_sent_once_after_the_release() {
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(installation.charges(), 1);
     stop(bench).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_waits_for_a_person_when_the_gateway_of_a_connection_is_not_loaded() {
+    let mut installation = Installation::new(1).await;
+    let bench = installation.start(ordered()).await;
+    // Its file is not on the new machine: it may have paid after the backup.
+    installation.connect(&bench, "lost", 1).await;
+    let id = pay_out(&bench, "ok").await;
+    stop(bench).await;
+    installation.back_up();
+
+    let bench = installation.restore().await;
+    let in_review = |tx: &Transaction| tx.attention() == Some(CaseReason::UnknownAfterRestore);
+    let waiting = installation.until(&bench, id, in_review).await;
+    assert_eq!(waiting.attempts.len(), 2, "the other one was asked first");
+    release(&bench).await;
+    installation.clock.advance(Duration::from_secs(600));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(installation.charges(), 0, "a person has to look");
+    let connection = waiting.attempts[1].candidate.connection;
+    let deleted = bench.engine.delete_connection(connection).await;
+    assert!(deleted.is_err(), "its provider cannot be asked then");
+    stop(bench).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_not_deleted_before_its_provider_was_asked_after_a_restore() {
+    let mut installation = Installation::new(2).await;
+    let bench = installation.start(ordered()).await;
+    let id = pay_out(&bench, "refused ok").await;
+    stop(bench).await;
+    installation.back_up();
+    let bench = installation.start(Reasons::default()).await;
+    release(&bench).await;
+    let paid = installation.until(&bench, id, is_final).await;
+    let connection = paid.attempts.last().unwrap().candidate.connection;
+    stop(bench).await;
+
+    let bench = installation.restore().await;
+    let refused = bench.engine.delete_connection(connection).await;
+    let is_needed = matches!(
+        refused,
+        Err(AccessError::NeededAfterRestore | AccessError::OpenAttempts(_))
+    );
+    assert!(is_needed, "{refused:?}");
+    let found = installation.until(&bench, id, is_final).await;
+    assert_eq!(found.status(), Status::Success);
+    bench.engine.delete_connection(connection).await.unwrap();
+    release(&bench).await;
+    stop(bench).await;
+    assert_eq!(installation.charges(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

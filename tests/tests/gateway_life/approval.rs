@@ -10,7 +10,7 @@ use switchyard_tests::client::{Answer, Client};
 use switchyard_tests::{Server, Setup, stripe_as};
 use tempfile::TempDir;
 
-use crate::line::said;
+use crate::line::{run, said};
 
 const STRIPE: &str = "/operator/v1/gateways/stripe";
 const EVIL: &str = "evil.pirate.io";
@@ -116,6 +116,8 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
         "the version before serves"
     );
 
+    the_command_says_by_its_exit_code_that_it_waits(&world, &evil, &hash).await?;
+
     // The same token, and one that it makes for itself.
     let refused = approve(&ada, &hash).await?;
     is_refused(&refused, 403, "gateway_approval_refused")?;
@@ -152,6 +154,19 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
     assert_eq!(version["consent"]["approved_by"], "bo");
     assert_eq!(world.state().await?, serving("1.0.1"));
     after_a_way_back(&world).await
+}
+
+async fn the_command_says_by_its_exit_code_that_it_waits(
+    world: &World,
+    file: &Path,
+    hash: &str,
+) -> anyhow::Result<()> {
+    let file = file.to_str().context("a path in UTF-8")?;
+    let output = run(&world.server, &["upgrade", file, "--yes", "--json"]).await?;
+    assert_eq!(output.status.code(), Some(3));
+    let said: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(said["data"]["awaiting_approval"]["sha256"], hash);
+    Ok(())
 }
 
 /// A version that was added beside a wide one waits while the narrow one is in use again.

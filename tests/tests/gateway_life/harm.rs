@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use switchyard_tests::client::payment;
+use switchyard_tests::client::{payment, payout};
 use switchyard_tests::{Server, Setup, demo_gateway, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -229,32 +229,63 @@ async fn a_version_in_which_the_server_died_three_times_is_in_quarantine_after_t
     server.stop().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_fails_over_to_the_version_whose_worker_died() -> anyhow::Result<()> {
-    let folder = TempDir::new()?;
+/// A server with the misbehaving gateway in a worker, and two connections to it.
+async fn isolated(folder: &Path) -> anyhow::Result<Server> {
     let setup = Setup {
         settings: vec![("SWITCHYARD_GATEWAYS__ISOLATION", "process")],
-        gateways: Some(gateways(folder.path())?),
+        gateways: Some(gateways(folder)?),
         ..Setup::default()
     };
-    let mut server = Server::start(setup).await?;
+    let server = Server::start(setup).await?;
     let (url, _) = provider().await?;
     let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
     for account in ["A", "B"] {
         let connection = json!({
             "environment": "sandbox", "gateway": "misbehaving", "account_name": account,
-            "skip_check": true, "methods": ["card_usd"],
+            "skip_check": true, "methods": ["card_usd", "switchyard_payout_demo"],
             "config": { "url": url, "key": "sk_test_do_not_show_me" },
         });
         let operator = server.operator();
         operator.post(&path, &connection).await?.expect(201)?;
     }
+    Ok(server)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_fails_over_to_the_version_whose_worker_died() -> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let mut server = isolated(folder.path()).await?;
     for (what, attempts) in [("harm: abort", 1), ("panic", 2)] {
         let (id, _) = confirmed(&server, what, "card_usd").await?;
         let unsent = settled(&mut server, &id, "not_sent").await?;
         let made = unsent["attempts"].as_array().map(Vec::len);
         assert_eq!(made, Some(attempts), "{what}: {unsent}");
     }
+    server.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payout_that_kills_its_worker_does_not_quarantine_the_gateway() -> anyhow::Result<()> {
+    let folder = TempDir::new()?;
+    let mut server = isolated(folder.path()).await?;
+    let order = |what: &str| payout(what, "4149518161");
+    let merchant = server.merchant();
+    let made = async |what: &str| {
+        let order = order(what);
+        let made = merchant.post("/v1/payouts/initialize", &order);
+        let made = made.await?.expect(201)?;
+        anyhow::Ok(made.data("id")?.to_owned())
+    };
+    let poison = made("harm: abort").await?;
+    settled(&mut server, &poison, "not_sent").await?;
+    // Three deaths within a minute are a quarantine: at the former pace they take 20 s.
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    let kept = settled(&mut server, &poison, "not_sent").await?;
+    assert_eq!(kept["attempts"].as_array().map(Vec::len), Some(1), "{kept}");
+    assert_eq!(kept["status"], "pending", "{kept}");
+    assert_eq!(shown(&server).await?["state"], "serving");
+    let sent = made("Salary").await?;
+    settled(&mut server, &sent, "succeeded").await?;
     server.stop().await
 }
 

@@ -82,6 +82,11 @@ async fn is_held_until_its_release(server: &Server, kept: &str) -> anyhow::Resul
     let path = "/operator/v1/hold/release";
     let released = operator.post(path, &body).await?.expect(200)?.body;
     ensure!(released["data"]["held"] == false, "{released}");
+    ensure!(released["data"]["changed"] == true, "{released}");
+    let again = operator.post(path, &body).await?.expect(200)?.body;
+    ensure!(again["data"]["changed"] == false, "{again}");
+    let message = again["message"].as_str().unwrap_or_default();
+    ensure!(message.starts_with("No app was held"), "{message}");
     let ready = operator.get("/readyz").await?;
     ensure!(ready.body["held"] == false, "{}", ready.body);
     let deadline = Instant::now() + Duration::from_secs(30);

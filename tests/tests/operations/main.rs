@@ -5,6 +5,7 @@ mod crowd;
 mod disk;
 mod ending;
 mod installation;
+mod leftovers;
 mod log;
 mod loss;
 mod metrics;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 use anyhow::{Context, ensure};
-use switchyard_tests::client::payment;
+use switchyard_tests::client::{payment, payout};
 use switchyard_tests::server::stage;
 use switchyard_tests::{Server, Setup};
 use tokio::process::Command;
@@ -71,13 +71,39 @@ async fn a_restored_server_is_held_reports_its_lost_span_and_is_released() -> an
     for said in ["backup_at", "lost", "idempotency_keys", "awaiting_customer"] {
         ensure!(report.contains(said), "no {said}: {report}");
     }
-    let note = ["release", "--note", "compared with the provider"];
-    switchyard(&[&target[..], &note].concat()).await?;
+    release_with_payouts_of_the_hold(&server, &target).await?;
     ensure!(!is_held(&server).await?);
     server.stop().await?;
     server.up().await?;
     ensure!(!is_held(&server).await?, "released once and for all");
     server.stop().await
+}
+
+/// A payout that was made in the hold may repeat a request of the lost span: the release asks for
+/// consent, and an operator can stop the payout.
+async fn release_with_payouts_of_the_hold(server: &Server, target: &[&str]) -> anyhow::Result<()> {
+    let mut made = Vec::new();
+    for number in ["1000000", "1000001"] {
+        let path = "/v1/payouts/initialize";
+        let body = payout("a repetition", number);
+        let answer = server.merchant().post(path, &body).await?.expect(201)?;
+        made.push(answer.data("id")?.to_owned());
+    }
+    let run = async |words: &[&str]| switchyard(&[target, words].concat()).await;
+    let report = run(&["release", "--report"]).await?;
+    ensure!(report.contains("made while held"), "{report}");
+    let note = ["--note", "compared with the provider"];
+    let refused = run(&[&["release"][..], &note].concat()).await;
+    let refused = refused.err().context("it would send payouts")?.to_string();
+    ensure!(refused.contains("2 payouts"), "{refused}");
+    ensure!(is_held(server).await?);
+    run(&[&["transactions", "cancel", &made[0]][..], &note].concat()).await?;
+    let path = format!("/v1/payouts/{}", made[0]);
+    let stopped = server.merchant().get(&path).await?.expect(200)?;
+    ensure!(stopped.data("status")? == "failed", "{}", stopped.body);
+    run(&[&["release", "--yes"][..], &note].concat()).await?;
+    ensure!(!is_held(server).await?);
+    Ok(())
 }
 
 /// Files that an operator keeps apart from the store: the master key, and the keys of the test.

@@ -172,7 +172,7 @@ fn sends_nothing(site: &Site, restored: &Restored, held: &mut Held) {
 
 /// Releases everything; in some rounds the app first.
 async fn release(site: &Site, number: u32) -> anyhow::Result<()> {
-    let note = ["--note", "compared with the provider's books"];
+    let note = ["--yes", "--note", "compared with the provider's books"];
     if number % BY_APP == 1 {
         let app = site.server.dev().app_id.clone();
         let order = [&["release", "--app", &app][..], &note].concat();
