@@ -113,3 +113,43 @@ pub(super) async fn stored(store: &Store) -> Result<Snapshot, StoreError> {
 pub(super) const KEY: &[u8] = b"hold/open";
 /// Transactions that the report follows one by one.
 const LISTED: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::ids::PayoutId;
+    use crate::records::{Step, write};
+    use crate::store::{Batch, Direction, prefix_end};
+    use crate::transaction::tests::fixtures::World;
+
+    #[tokio::test]
+    async fn a_damaged_transaction_is_left_out_and_the_others_are_read() {
+        let store = Store::memory();
+        for number in [1, 2] {
+            let mut tx = World::payout().tx;
+            tx.id = TransactionId::Payout(PayoutId::new(Ulid::from_parts(1, number)));
+            let mut batch = Batch::new();
+            let step = Step {
+                before: None,
+                after: &tx,
+                events: &[],
+            };
+            write(&mut batch, &step).unwrap();
+            store.commit(batch).await.unwrap();
+        }
+        assert_eq!(snapshot(&store).await.unwrap().listed.len(), 2);
+        let end = prefix_end(&[]);
+        let rows = store.scan(Table::Transaction, &[], &end, Direction::Forward, 1);
+        let (key, _) = rows.await.unwrap().remove(0);
+        for damaged in [&b"short"[..], b"a version and no transaction"] {
+            let mut batch = Batch::new();
+            batch.put(Table::Transaction, &key, damaged);
+            store.commit(batch).await.unwrap();
+            let open = snapshot(&store).await.unwrap();
+            let counts = open.sums.iter().map(|open| open.count);
+            assert_eq!((open.listed.len(), counts.sum::<u64>()), (1, 1));
+        }
+    }
+}

@@ -33,6 +33,7 @@ struct Installation {
     gateways: Gateways,
     provider: Provider,
     keys: Option<DevelopmentKeys>,
+    restores: u128,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -59,6 +60,7 @@ impl Installation {
             gateways,
             provider: Provider::start().await,
             keys: None,
+            restores: 0,
         };
         let bench = installation.start(Reasons::default()).await;
         for slot in 0..connections {
@@ -118,8 +120,9 @@ impl Installation {
         std::fs::remove_dir_all(self.store()).unwrap();
         copy(&self.folder.path().join("backup"), &self.store());
         self.clock.advance(Duration::from_secs(60));
+        self.restores += 1;
         let restored = Restored {
-            store: Ulid::from_parts(1, 1),
+            store: Ulid::from_parts(1, self.restores),
             incarnation: Ulid::from_parts(2, 2),
             sequence: 7,
             backup_at: START,
@@ -269,6 +272,33 @@ async fn a_payout_that_was_never_sent_is_sent_once_after_the_release() {
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(installation.charges(), 1);
     stop(bench).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payout_that_was_sent_after_one_restore_is_found_after_another_of_the_same_backup() {
+    let mut installation = Installation::new(1).await;
+    let bench = installation.start(ordered()).await;
+    let id = pay_out(&bench, "ok ok").await;
+    stop(bench).await;
+    installation.back_up();
+
+    let bench = installation.restore().await;
+    let denied = |tx: &Transaction| tx.attempts.len() == 1 && tx.status() == Status::Initiated;
+    installation.until(&bench, id, denied).await;
+    release(&bench).await;
+    let paid = installation.until(&bench, id, is_final).await;
+    assert_eq!(paid.status(), Status::Success);
+    stop(bench).await;
+
+    let bench = installation.restore().await;
+    assert!(bench.engine.hold.is_held());
+    let found = installation.until(&bench, id, is_final).await;
+    assert_eq!(found.status(), Status::Success);
+    release(&bench).await;
+    installation.clock.advance(Duration::from_secs(600));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    stop(bench).await;
+    assert_eq!(installation.charges(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
