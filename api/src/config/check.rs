@@ -17,7 +17,7 @@ use super::proxy::TrustedProxies;
 use super::settings::{Settings, StoreBackend};
 use super::units::Span;
 
-/// What is wrong with these settings; empty when nothing is.
+/// Returns the faults of these settings, a sentence each.
 pub fn check(settings: &Settings) -> Vec<String> {
     let mut refusals = Vec::new();
     service(settings, &mut refusals);
@@ -304,6 +304,10 @@ fn backups(settings: &Settings, refusals: &mut Refusals) {
         let Some(to) = to else {
             continue;
         };
+        if to.as_os_str().is_empty() {
+            refusals.push(format!("{name} is empty: name a folder, or leave it out"));
+            continue;
+        }
         if store.backend != StoreBackend::Sqlite {
             refusals.push(format!(
                 "{name} needs store.backend `sqlite`: no other backend can be backed up while the \
@@ -429,7 +433,7 @@ fn mail(settings: &Settings, refusals: &mut Refusals) {
     let Some(smtp) = &settings.mail.smtp_url else {
         return;
     };
-    // The URL holds a password: what is wrong with it is said without it.
+    // The URL holds a password, so the message does not quote it.
     let Ok(url) = Url::parse(smtp.expose()) else {
         refusals.push(
             "mail.smtp_url is not a URL: it looks like smtps://user:password@mail.example.com"

@@ -134,6 +134,8 @@ const UNSAFE: &[(&str, &str)] = &[
         "store.copy_to needs store.backend `sqlite`",
     ),
     ("[store]\ncopy_to = 'data/store/c'", "store.copy_to"),
+    ("[store]\ncopy_to = ''", "store.copy_to is empty"),
+    ("[store]\nbackup_to = ''", "store.backup_to is empty"),
     ("[store]\ncopy_every = '500ms'", "store.copy_every"),
     ("[store]\ncopy_every = '11s'", "store.copy_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),

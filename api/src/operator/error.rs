@@ -1,4 +1,4 @@
-//! What the engine's refusals are in an answer to an operator.
+//! Error responses of the operator API for refusals of the engine.
 
 use switchyard_engine::access::AccessError;
 use switchyard_engine::engine::EngineError;
@@ -44,7 +44,7 @@ impl From<AccessError> for Refused {
             }
             AccessError::Conflict => problem(ErrorCode::ResourceChanged).into(),
             AccessError::Write(why) => {
-                tracing::warn!(error = %why, "The store did not take a change of the access room.");
+                tracing::warn!(error = %why, "failed to store a change of access data");
                 ApiError::unavailable()
             }
             _ => internal(&error),
@@ -71,7 +71,7 @@ fn refused(why: &Refusal) -> Problem {
         Refusal::Held => problem(
             "Money was reported, or may be moving, for an attempt of it: nothing was changed.",
         )
-        .hint("Settle the transaction by the provider’s books, as its case says."),
+        .hint("Settle the transaction by the provider’s books; an open case says what to compare."),
         Refusal::Paused => problem(
             "Providers are still asked about this transaction after a restore: nothing was changed.",
         )
@@ -108,6 +108,6 @@ pub fn internal(error: &(dyn std::error::Error + 'static)) -> ApiError {
         causes = format!("{causes}: {cause}");
         next = cause.source();
     }
-    tracing::error!(error = causes, "A request of an operator failed.");
+    tracing::error!(error = causes, "operator request failed");
     ApiError::internal()
 }

@@ -6,7 +6,7 @@ use switchyard_engine::directory::{Directory, country, phone};
 use switchyard_engine::engine::NewPayment;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::limits::{
-    DESCRIPTION_CHARACTERS, PAYMENT_EXPIRES_LATEST, PAYMENT_EXPIRES_SOONEST,
+    DESCRIPTION_CHARACTERS, MAX_PAYMENT_EXPIRES_IN, MIN_PAYMENT_EXPIRES_IN,
 };
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{ClientContext, Restriction};
@@ -61,17 +61,18 @@ pub fn read(
 fn return_url(form: &mut Form<'_, '_>) -> Option<String> {
     let text = form.required_text("return_url", URL)?;
     let text = text.trim();
-    let is_web = Url::parse(text)
-        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    if !is_web {
-        form.refuse(
-            "return_url",
-            ErrorCode::UrlInvalid,
-            "must be an absolute http or https URL",
-        );
-        return None;
-    }
-    Some(text.to_owned())
+    let url = Url::parse(text).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let fault = match url {
+        None => "must be an absolute http or https URL",
+        // Browsers show it to the payer, and some do not follow it.
+        Some(url) if !url.username().is_empty() || url.password().is_some() => {
+            "must have no user name and no password in it"
+        }
+        Some(_) => return Some(text.to_owned()),
+    };
+    form.refuse("return_url", ErrorCode::UrlInvalid, fault);
+    None
 }
 
 /// The offered methods, each once, in the order given. Absent, null and empty: all that can work.
@@ -214,7 +215,7 @@ fn expires_in(form: &mut Form<'_, '_>) -> Option<Duration> {
             return None;
         }
     };
-    let (soonest, latest) = (PAYMENT_EXPIRES_SOONEST, PAYMENT_EXPIRES_LATEST);
+    let (soonest, latest) = (MIN_PAYMENT_EXPIRES_IN, MAX_PAYMENT_EXPIRES_IN);
     if (soonest..=latest).contains(&wait) {
         return Some(wait);
     }

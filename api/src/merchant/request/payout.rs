@@ -148,7 +148,13 @@ fn phone_number(
         return Some(number); // providers have test numbers that fit no numbering plan
     }
     let example = &field.example;
-    let says = format!("must be a phone number of {names}, such as {example}");
+    let says = match countries.contains(&"BJ") && phone::is_old_number_of_benin(&number) {
+        true => format!(
+            "is a number of Benin as it was before 30 November 2024: put 01 before its eight \
+             digits, as in {example}"
+        ),
+        false => format!("must be a phone number of {names}, such as {example}"),
+    };
     form.refuse(PHONE_FIELD, ErrorCode::RecipientFieldInvalid, says);
     None
 }
@@ -268,5 +274,15 @@ mod tests {
                 assert!(shown.contains(wanted), "{written} {environment:?}: {shown}");
             }
         }
+    }
+
+    #[test]
+    fn an_old_number_of_benin_is_refused_with_the_digits_that_it_lacks() {
+        for written in ["97000000", "+22997000000", "0022997000000"] {
+            let refused = recipient_of(written, Environment::Live).unwrap_err();
+            assert!(refused.contains("put 01 before"), "{written}: {refused}");
+        }
+        let refused = recipient_of("9700000", Environment::Live).unwrap_err();
+        assert!(!refused.contains("put 01 before"), "{refused}");
     }
 }
