@@ -259,7 +259,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), MaintenanceError> {
         .map_err(MaintenanceError::file("make", path))
 }
 
-/// Whether a path is a folder or lies in it. Symbolic links are resolved.
+/// Whether a path is a folder or is in it. Symbolic links are resolved.
 pub fn is_inside(path: &Path, folder: &Path) -> bool {
     resolved(path).starts_with(resolved(folder))
 }

@@ -1,4 +1,4 @@
-//! What one commit asks for: changes of rows, and what must hold for them to be made.
+//! Batch of one commit: changes of rows, and checks that must hold.
 
 use std::io;
 use std::ops::Range;
@@ -18,13 +18,13 @@ pub struct Batch {
     steps: Vec<Step>,
 }
 
-/// The value of a row while it is written. What is written is appended.
+/// Value of a row while it is written. Writes append.
 pub struct Value<'a>(&'a mut Vec<u8>);
 
 struct Step {
     table: Table,
     kind: Kind,
-    /// Where the key starts in `bytes`; the value follows it.
+    /// Start of the key in `bytes`; the value follows it.
     start: usize,
     key: usize,
     value: usize,
@@ -48,7 +48,7 @@ pub(super) struct Change<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-/// What a row must be for a commit to be accepted.
+/// Condition of a row for a commit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Check<'a> {
     Absent,
@@ -136,7 +136,7 @@ impl Batch {
         self.step(table, Kind::Value, key.as_ref(), &[value.as_ref()]);
     }
 
-    /// Nothing to change and nothing to check.
+    /// Whether it has neither changes nor checks.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -161,7 +161,7 @@ impl Batch {
         })
     }
 
-    /// Rows of counts and what is added to them, for [`add`].
+    /// Rows of counts with their increments, for [`add`].
     pub(super) fn additions(&self) -> impl Iterator<Item = (Table, &[u8], &[u8])> {
         let additions = self
             .steps

@@ -262,7 +262,7 @@ impl Generation {
             fs::remove_dir_all(path).map_err(MaintenanceError::file("remove", path))?;
         }
         let older = entries(to, GENERATION)?;
-        let next = older.keys().next_back().map_or(1, |last| last + 1);
+        let next = next_number(&older)?;
         let mut replaced = Vec::new();
         for (number, folder) in older {
             match Use::of(&folder, opened, own) {
@@ -487,6 +487,20 @@ fn remove(to: &Path, number: u64, generation: &Path) -> Result<(), MaintenanceEr
         "removed an older generation of the continuous copy"
     );
     Ok(())
+}
+
+/// The number of a new generation.
+fn next_number(older: &BTreeMap<u64, PathBuf>) -> Result<u64, MaintenanceError> {
+    let Some((last, folder)) = older.last_key_value() else {
+        return Ok(1);
+    };
+    let used_up = || MaintenanceError::Copy {
+        reason: format!(
+            "{} has the largest number of a generation: move it away",
+            folder.display()
+        ),
+    };
+    last.checked_add(1).ok_or_else(used_up)
 }
 
 fn entries(folder: &Path, prefix: &str) -> Result<BTreeMap<u64, PathBuf>, MaintenanceError> {

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, said so that an operator knows what to do.
+//! Errors of the store, with the remedy for an operator.
 
 use std::error::Error;
 use std::io;
@@ -13,7 +13,7 @@ pub enum CommitError {
     /// A check of the batch did not hold: someone else changed the row. Load it again and decide again.
     #[error("the stored rows have changed: load them again and decide again")]
     Conflict,
-    /// The store can not write now. It tries to recover by itself; the same commit may be tried later.
+    /// The store cannot write now. It recovers automatically; the same commit may be tried later.
     #[error("the store can not write now: {reason}")]
     Unavailable { reason: String },
 }

@@ -157,7 +157,7 @@ impl Mark {
         self.note(&written);
     }
 
-    /// Makes the mark durable once a second. To be called when nobody waits for an answer.
+    /// Makes the mark durable once a second. Called after the answers to a group.
     pub(super) fn flush_when_due(&mut self) {
         if self.flushed.elapsed() >= FLUSH_EVERY {
             self.flush();

@@ -1,10 +1,10 @@
 //! The store: ordered rows in tables, changed by atomic, checked, durable commits.
 //!
-//! What it promises:
+//! Promises:
 //! - A commit is made whole or not at all. `Ok` means that it survives a power cut: it was flushed through the disk's cache.
 //! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival. `Conflict` changes nothing.
-//! - What is added to a row of counts is added by the only writer, once for a whole group of commits, and becomes durable together with
-//!   whatever else its commit changes: a count is exact, and counting never conflicts.
+//! - Increments of counts are made by the only writer, once for a group of commits, and become durable
+//!   with the other changes of their commits: a count is exact, and counting never conflicts.
 //! - `Unavailable` changes nothing: the disk is full or failing. The store opens its backend again until it can write; should
 //!   the backend find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
 //!   process that dies in that state may find them made when it starts again.
@@ -14,22 +14,23 @@
 //! - A store that ends before its last acknowledged commit is not opened: `mark` tells.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
-//! It leaves out transactions over several calls: read, decide, and let a check catch who was faster.
+//! There are no transactions over several calls: read, decide, and let a check detect a concurrent
+//! change.
 //!
 //! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small backend trait
 //! (`kv`) with three backends: SQLite, sled and memory. Reads go to the backend on the caller's thread, because they are answered
-//! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush that is
-//! under way, because sled shows rows before they are flushed.
+//! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush
+//! in progress, because sled shows rows before they are flushed.
 
 mod backend;
 mod backup;
 mod batch;
 mod check;
-mod company;
 mod copied;
 mod copier;
 mod draft;
 mod error;
+mod group_commit;
 mod kv;
 mod mark;
 mod place;
@@ -58,11 +59,11 @@ pub use self::backend::Backend;
 pub use self::backup::{BackupSource, Manifest, Views, backup, is_inside};
 pub use self::batch::{Batch, counts};
 pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, check};
-use self::company::Company;
 pub use self::copied::{CopyLock, lock_copy};
 pub use self::copier::{Copier, MakeBase};
 pub use self::draft::remove_abandoned_draft;
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
+use self::group_commit::GroupWait;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
 #[cfg(feature = "simulation")]
@@ -80,7 +81,8 @@ pub use self::throttle::lower_priority;
 use self::writer::{Message, Reopen, Request, Writer};
 use crate::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};
 
-/// A handle on an open store; clones share it. The last one to be dropped waits for the commits under way and closes it.
+/// Handle of an open store; clones share it. Dropping the last one waits for open commits and closes
+/// the store.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -107,7 +109,7 @@ pub enum Direction {
 /// Rows as a scan answers them, in its order: key and value.
 pub type KeyValues = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What the store has done since it was opened.
+/// Counters of the store since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreStats {
     /// Commits made.
@@ -138,17 +140,17 @@ struct Inner {
     denied: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-/// What the handles and the writer have in common.
+/// State that the handles and the writer share.
 struct Shared {
     /// None while the backend is being reopened, and after the store is closed.
     kv: ArcSwapOption<Box<dyn Kv>>,
-    /// Why the store can not be used now.
+    /// Reason for which the store cannot be used now.
     down: ArcSwapOption<String>,
     /// The damage that was found first.
     damage: ArcSwapOption<String>,
     /// Places in the writer's queue. A commit takes one, the writer gives it back.
     queue: Semaphore,
-    company: Company,
+    group_wait: GroupWait,
     counters: Counters,
     /// The log of the SQLite backend, for its continuous copy.
     tail: Arc<Tail>,
@@ -309,7 +311,7 @@ impl Store {
         let request = Message::Commit(Request { batch, reply });
         self.0.sender.send(request).map_err(|_| stopped())?;
         let shared = &self.0.shared;
-        shared.company.joined(|| shared.waiting());
+        shared.group_wait.joined(|| shared.waiting());
         #[cfg(feature = "simulation")]
         if let Some(nudge) = &self.0.nudge {
             nudge.notify_one();
@@ -449,7 +451,7 @@ impl Shared {
             down: ArcSwapOption::empty(),
             damage: ArcSwapOption::empty(),
             queue: Semaphore::new(STORE_QUEUE),
-            company: Company::default(),
+            group_wait: GroupWait::default(),
             counters: Counters::default(),
             tail,
             opened,

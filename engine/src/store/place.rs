@@ -13,6 +13,9 @@ pub(super) struct Place {
     path: PathBuf,
     backend: &'static str,
     _lock: Lock,
+    /// The locked folder itself: it is the same under every path that leads to it, and it has no
+    /// lock file that could be deleted.
+    _folder: File,
 }
 
 /// The right to use a store, or to make one where there is none. It is a file beside the store and
@@ -59,19 +62,38 @@ impl Lock {
         let mut options = File::options();
         let options = options.create(true).truncate(false).write(true).mode(0o600);
         let file = options.open(&path).map_err(unwritable)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
-                path: store.to_owned(),
-            }),
-            Err(TryLockError::Error(source)) => Err(unwritable(source)),
-        }
+        try_lock(&file, store, unwritable)?;
+        Ok(Self { _file: file })
     }
+}
+
+/// Opens and locks the folder of a store.
+fn lock_folder(store: &Path) -> Result<File, OpenError> {
+    let unreadable = |source| OpenError::Unreadable {
+        path: store.to_owned(),
+        source,
+    };
+    let folder = File::open(store).map_err(unreadable)?;
+    try_lock(&folder, store, unreadable)?;
+    Ok(folder)
+}
+
+fn try_lock(
+    file: &File,
+    store: &Path,
+    failed: impl Fn(io::Error) -> OpenError,
+) -> Result<(), OpenError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => OpenError::Locked {
+            path: store.to_owned(),
+        },
+        TryLockError::Error(source) => failed(source),
+    })
 }
 
 impl Place {
     /// Makes the directory when there is none, locks it, and checks or writes its marker. A full disk is no reason to refuse a
-    /// store that is there: what is in it can be read.
+    /// existing store, whose rows can be read.
     pub(super) fn take(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
         let unwritable = |source| OpenError::Unwritable {
             path: path.to_owned(),
@@ -85,6 +107,7 @@ impl Place {
             path: path.to_owned(),
             backend,
             _lock: Lock::take(path)?,
+            _folder: lock_folder(path)?,
         };
         match fs::read_to_string(path.join(MARKER)) {
             Ok(marker) => check_marker(path, &marker, backend)?,
@@ -114,18 +137,23 @@ impl Place {
             read => read.map_err(MaintenanceError::file("read", &path.join(MARKER)))?,
         };
         check_marker(path, &marker, backend.name())?;
-        match Lock::take(path) {
+        match Lock::take(path).and_then(|lock| Ok((lock, lock_folder(path)?))) {
             Err(OpenError::Locked { .. }) => Ok(None),
-            taken => Ok(Some(Self {
-                path: path.to_owned(),
-                backend: backend.name(),
-                _lock: taken?,
-            })),
+            taken => {
+                let (lock, folder) = taken?;
+                Ok(Some(Self {
+                    path: path.to_owned(),
+                    backend: backend.name(),
+                    _lock: lock,
+                    _folder: folder,
+                }))
+            }
         }
     }
 
-    /// Where the backend keeps its files. The first time, `make` makes them, under another name until they are complete and
-    /// durable: backends do not all open what a crash left of their first moments, and nothing can have been committed to it.
+    /// Folder of the backend's files. The first time `make` creates it, under another name until its files
+    /// are complete and durable: not all backends open files whose creation a crash has interrupted,
+    /// and these hold no commit.
     pub(super) fn backend_path(
         &self,
         make: impl FnOnce(&Path) -> Result<(), OpenError>,
@@ -245,9 +273,9 @@ fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 const MARKER: &str = "STORE";
 const PROBE: &str = "room";
-/// What must fit on the disk before a failed backend is opened again.
+/// Free bytes that the disk must have before a failed backend is opened again.
 const PROBE_BYTES: usize = 1024 * 1024;
-/// How rows are laid out in the backends. Raise it when a program of before could not read what this one writes.
+/// Version of the layout of rows. Raise it when an older program could not read the rows of this one.
 const LAYOUT: u32 = 2;
 
 #[cfg(test)]
@@ -267,6 +295,20 @@ mod tests {
                 .to_string()
                 .contains("is in use by another process: stop that one first")
         );
+        drop(first);
+        Place::take(&store, "sqlite").unwrap();
+    }
+
+    #[test]
+    fn a_store_without_its_lock_file_is_for_one_holder_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = directory.path().join("store");
+        let first = Place::take(&store, "sqlite").unwrap();
+        fs::remove_file(store.with_added_extension("lock")).unwrap();
+        let second = Place::take(&store, "sqlite").err().unwrap();
+        assert!(matches!(second, OpenError::Locked { .. }), "{second}");
+        let existing = Place::of_existing(&store, Backend::Sqlite).unwrap();
+        assert!(existing.is_none());
         drop(first);
         Place::take(&store, "sqlite").unwrap();
     }

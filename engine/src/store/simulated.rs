@@ -1,5 +1,5 @@
-//! A store without a thread: its writer takes a turn on the runtime whenever somebody has committed, after as long as the simulated disk
-//! takes to flush. All else is the store as it is.
+//! Store without a thread: its writer runs on the runtime after each commit, with the delay of the
+//! simulated disk's flush. All other parts are those of the real store.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};

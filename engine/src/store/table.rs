@@ -8,11 +8,11 @@
 pub enum Table {
     /// Snapshots of transactions.
     Transaction = 1,
-    /// What happened to a transaction, event by event.
+    /// Events of transactions.
     Event = 2,
     /// Exchanges with providers, as a gateway's call made them.
     Journal = 3,
-    /// What is due when.
+    /// Timers by due time.
     Timer = 4,
     /// Actions that are stored and not yet done.
     Outbox = 5,
@@ -25,7 +25,7 @@ pub enum Table {
     Customer = 9,
     /// Accounts, apps, keys, webhooks, connections.
     Access = 10,
-    /// What only a person can settle.
+    /// Cases for manual review.
     Case = 11,
     /// Raw requests that providers sent us.
     Callback = 12,
@@ -76,7 +76,7 @@ impl Table {
         self as u8
     }
 
-    /// Where this table stands in [`Table::ALL`], so that a backend can keep one thing a table in an array.
+    /// Index in [`Table::ALL`], for arrays with one entry per table.
     pub(super) const fn position(self) -> usize {
         self as usize - 1
     }

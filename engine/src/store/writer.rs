@@ -21,8 +21,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Shared;
 use super::batch::{self, Batch, Change};
-use super::company::Crowd;
 use super::error::{CommitError, OpenError};
+use super::group_commit::CommitLoad;
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
 use super::mark::{Mark, Point};
 use super::table::Table;
@@ -47,7 +47,8 @@ pub(super) struct Reply {
 
 /// How to open the backend again after it has failed.
 pub(super) struct Reopen {
-    /// Says whether it is worth a try, before the failed backend, which may still answer reads, is given up.
+    /// Tests whether a reopening can succeed, before the failed backend, which may still answer reads, is
+    /// closed.
     pub probe: Box<dyn Fn() -> Result<(), OpenError> + Send>,
     pub open: Box<dyn Fn() -> Result<Box<dyn Kv>, OpenError> + Send>,
 }
@@ -61,7 +62,7 @@ pub(super) struct Writer {
     /// Set from a failure of the backend until it is open again.
     failure: Option<Failure>,
     group: Vec<Request>,
-    crowd: Crowd,
+    load: CommitLoad,
 }
 
 struct Failure {
@@ -70,20 +71,20 @@ struct Failure {
     undo: Vec<Row>,
 }
 
-type Verdicts = Vec<Result<(), CommitError>>;
-/// The answers to a group, and the point that it reached if it changed anything.
-type Written = (Verdicts, Option<Point>);
+type CheckResults = Vec<Result<(), CommitError>>;
+/// Answers to a group, and its commit point if it changed rows.
+type Written = (CheckResults, Option<Point>);
 
 /// The rows that a group changes, each once, as its last commit leaves them.
 struct Rows<'a> {
     changes: Vec<Change<'a>>,
-    /// Where in `changes` a row stands.
+    /// Index of a row in `changes`.
     latest: HashMap<(Table, &'a [u8]), usize, Quick>,
     /// The values of the rows of counts that were added to, by where they stand in `changes`.
     sums: BTreeMap<usize, Vec<u8>>,
 }
 
-/// Why nothing of a group was made.
+/// Reason for which a group was not committed.
 enum Refused {
     Failed(WriteFailed),
     Down(String),
@@ -103,7 +104,7 @@ impl Writer {
             mark,
             failure: None,
             group: Vec::with_capacity(STORE_BATCH),
-            crowd: Crowd::default(),
+            load: CommitLoad::default(),
         }
     }
 
@@ -137,7 +138,7 @@ impl Writer {
         let mut group = std::mem::take(&mut self.group);
         let begun = Instant::now();
         let verdicts = self.decide(&group);
-        self.crowd.saw(self.shared.waiting(), begun.elapsed());
+        self.load.record(self.shared.waiting(), begun.elapsed());
         self.shared.queue.add_permits(group.len());
         for (Request { batch, reply }, verdict) in group.drain(..).zip(verdicts) {
             let _ = reply.send(Reply {
@@ -181,11 +182,11 @@ impl Writer {
             },
             Some(_) => self.receiver.try_recv().ok(),
         };
-        // Under load more commits are on their way: a moment's patience lets them share the flush, which costs more than the wait.
-        if let Some(wanted) = self.crowd.wanted() {
+        // Under load further commits arrive soon. Sharing the flush saves more than the delay costs.
+        if let Some(wanted) = self.load.wanted() {
             let shared = &self.shared;
-            let patience = self.crowd.patience();
-            shared.company.wait(wanted, patience, || shared.waiting());
+            let timeout = self.load.timeout();
+            shared.group_wait.wait(wanted, timeout, || shared.waiting());
         }
         loop {
             match next? {
@@ -200,7 +201,7 @@ impl Writer {
     }
 
     /// Commits the group, and says what to answer to each of it.
-    fn decide(&mut self, group: &[Request]) -> Verdicts {
+    fn decide(&mut self, group: &[Request]) -> CheckResults {
         if group.is_empty() {
             return Vec::new();
         }
@@ -221,7 +222,7 @@ impl Writer {
         group.iter().map(|_| Err(unavailable())).collect()
     }
 
-    /// The hold on the backend ends with this call: a failed backend is closed only when nobody holds it.
+    /// Its reference to the backend ends with this call: a failed backend is closed with the last one.
     fn try_write(&self, group: &[Request]) -> Result<Written, Refused> {
         if let Some(failure) = &self.failure {
             return Err(Refused::Down(failure.reason.clone()));
@@ -263,7 +264,7 @@ impl Writer {
         reason
     }
 
-    /// Opens the failed backend again, takes back what nobody was told of, and only then shows it to readers.
+    /// Opens the failed backend again, reverts unacknowledged commits, and only then lets readers use it.
     fn recover(&mut self, failure: Failure) -> Option<Failure> {
         match contained(|| self.open_again(&failure.undo)) {
             Ok(kv) => {
@@ -314,7 +315,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// However the writer ends, nobody is left waiting for it.
+    /// Answers all queued commits, however the writer ends.
     fn drop(&mut self) {
         if self.shared.down.load().is_none() {
             self.shared.mark_down(Some(STOPPED.to_owned()));
@@ -360,7 +361,8 @@ fn change(write: impl FnOnce() -> Result<(), WriteFailed>) -> Result<(), WriteFa
     })
 }
 
-/// Backends write when they are closed, and sled panics when it can not. Its file is let go all the same, by the unwinding.
+/// Closes a backend. Backends write when they are closed, and sled panics when it cannot; unwinding
+/// still closes its file.
 fn close(kv: Box<dyn Kv>, in_order: bool) {
     let closed = contained(|| {
         let finished = if in_order { kv.finish() } else { Ok(()) };
@@ -377,7 +379,7 @@ fn evaluate<'a>(
     kv: &dyn Kv,
     shared: &Shared,
     requests: &'a [Request],
-) -> Result<(Verdicts, Rows<'a>), KvError> {
+) -> Result<(CheckResults, Rows<'a>), KvError> {
     let mut rows = Rows::with_capacity(requests.iter().map(|request| request.batch.len()).sum());
     let mut verdicts = Vec::with_capacity(requests.len());
     for Request { batch, .. } in requests {
@@ -514,5 +516,5 @@ fn describe(error: OpenError) -> KvError {
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
-/// How long a failed backend rests before it is tried again; commits wait that long at most to be told.
+/// Pause before a failed backend is opened again, and the longest wait of a commit for its error.
 pub(super) const RETRY: Duration = Duration::from_millis(100);

@@ -78,8 +78,8 @@ impl KvError {
     }
 }
 
-/// A batch that did not become durable. The backend may find it again in its log when it is reopened, though nobody was told
-/// that it was committed: `undo` puts the rows back to what they were.
+/// Batch that did not become durable. The reopened backend may find it in its log, although it was not
+/// acknowledged: `undo` restores the previous rows.
 #[derive(Debug)]
 pub(super) struct WriteFailed {
     pub error: KvError,
@@ -132,7 +132,7 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
 /// Runs what a backend does, and makes an error of a panic: backends panic on some errors of the disk, and the writer must
 /// outlive that to reopen them.
 pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
-    // What a panic leaves behind is not looked at: after an error the backend is closed and opened again.
+    // Unwind safety: after an error the backend is closed and opened again, its state is not used.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(KvError::Failed(
             "the backend has panicked, its message is in the log".to_owned(),

@@ -9,7 +9,7 @@ use crate::store::batch::Change;
 use crate::store::table::Table;
 use crate::store::{KeyValues, Store};
 
-/// What is durable. Clones are the same disk.
+/// Durable rows. Clones are the same disk.
 #[derive(Clone, Default)]
 pub struct MemoryDisk(Arc<Memory>);
 
@@ -24,13 +24,14 @@ impl MemoryDisk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
     Never,
-    /// Nothing of the flush is made.
+    /// No row of the flush is written.
     Before(u64),
-    /// All of the flush is made, and nobody is told.
+    /// All rows of the flush are written, without an acknowledgement.
     After(u64),
 }
 
-/// One process and its disk. Once it is dead it changes nothing any more, whatever still runs of it. Clones are the same process.
+/// Process with its disk. After its crash it changes no row, also by threads that still run. Clones are
+/// the same process.
 #[derive(Clone)]
 pub struct Mortal {
     disk: MemoryDisk,

@@ -16,11 +16,11 @@ pub struct Disk {
     pub(in crate::store) durable: Arc<Memory>,
     pub(in crate::store) nature: Arc<Nature>,
     failing: Arc<AtomicBool>,
-    /// What flushes that failed have left in the journal: whoever opens the disk next finds it.
+    /// Rows that failed flushes have left in the journal: the next opening finds them.
     left: Arc<Mutex<Vec<Row>>>,
 }
 
-/// What lies on a disk, to begin another one with.
+/// Content of a disk, from which another one can start.
 pub struct Tables(Memory);
 
 impl Clone for Tables {
@@ -29,20 +29,20 @@ impl Clone for Tables {
     }
 }
 
-/// How a disk behaves: asked at the beginning and at the end of each flush.
+/// Behaviour of a disk, evaluated at the beginning and at the end of each flush.
 pub struct Nature {
     pub takes: Box<dyn Fn() -> Duration + Send + Sync>,
     /// Asked with the number of rows that are to change.
     pub ends: Box<dyn Fn(usize) -> FlushEnd + Send + Sync>,
 }
 
-/// How a flush ends.
+/// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushEnd {
     Done,
     /// The disk takes no writes now; nothing of it is made.
     Failed,
-    /// It says that it has failed, and everything lies in the journal: the next one who opens the disk finds it there.
+    /// Reported as failed, with all rows in the journal, where the next opening finds them.
     FailedAndKept,
     /// The process dies before any of it is durable.
     Lost,
@@ -79,7 +79,7 @@ impl Disk {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A copy of all that is durable.
+    /// Copy of all durable rows.
     pub fn copy(&self) -> Tables {
         Tables(self.durable.copy())
     }

@@ -1,6 +1,6 @@
 //! The sled backend, the second choice: all tables in one tree, told apart by the first byte of the key.
 //!
-//! sled shows a batch before it is flushed. So reads wait while a batch is under way, and are refused after one that failed:
+//! sled shows a batch before it is flushed. So reads wait while a batch is in flight, and are refused after one that failed:
 //! they see nothing that a power cut could take back. On Linux sled flushes with `sync_file_range`, which leaves the data in
 //! the disk's cache and the file's length unwritten, and it never flushes the files it keeps large nodes in. So this backend
 //! follows every flush with an `fdatasync` of all that sled wrote.
@@ -23,9 +23,9 @@ use crate::store::{Direction, KeyValues};
 
 pub(in crate::store) struct Sled {
     database: Db,
-    /// The file that sled writes to, opened a second time: a sync works on the file, whoever wrote to it.
+    /// File that sled writes to, opened a second time: a sync flushes all writes to the file.
     file: File,
-    /// Where sled puts nodes that are too large for its file, one file each, and those of them that are known to be durable.
+    /// Folder of nodes that are too large for sled's file, one file each, and the durable ones of them.
     blobs: PathBuf,
     durable_blobs: Mutex<BTreeSet<OsString>>,
     /// Held for reading by every read, and for writing from before a batch is applied until it is durable: a read shows neither
@@ -81,7 +81,7 @@ impl Sled {
         Ok(())
     }
 
-    /// What a read holds: until it lets go no batch is applied.
+    /// Guard of a read: no batch is applied while it is held.
     fn durable(&self) -> Result<RwLockReadGuard<'_, bool>, KvError> {
         let applying = self.applying.read().unwrap_or_else(PoisonError::into_inner);
         match *applying {

@@ -53,6 +53,8 @@ async fn queries_see_json_without_version_and_checksum_beside_a_server_and_in_a_
             "PRAGMA user_version = 3",
             "PRAGMA journal_mode = delete",
             "SELECT 1; DELETE FROM history",
+            "BEGIN",
+            "SAVEPOINT one",
             "nonsense",
         ] {
             assert!(shell.query(sql).is_err(), "{sql}");

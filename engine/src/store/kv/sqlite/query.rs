@@ -108,8 +108,9 @@ impl Shell {
     /// When it is not SQL, would change something, or the database cannot be read.
     pub fn query(&self, sql: &str) -> Result<QueryAnswer, QueryError> {
         let mut statement = self.0.prepare(sql)?;
-        if !statement.readonly() {
-            return Err(QueryError("the shell only reads".to_owned()));
+        // BEGIN and SAVEPOINT return no columns: an open read would keep the log from restarting.
+        if !statement.readonly() || statement.column_count() == 0 {
+            return Err(QueryError("the shell only answers queries".to_owned()));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let (width, mut answer) = (columns.len(), Vec::new());
