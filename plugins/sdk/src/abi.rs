@@ -48,7 +48,7 @@ impl Bytes {
     }
 }
 
-/// Where an answer goes: the receiver copies inside `put`, which may be called several times.
+/// Receiver of a result. It copies the bytes inside `put`, which may be called several times.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Sink {
@@ -56,7 +56,8 @@ pub struct Sink {
     pub put: unsafe extern "C" fn(ctx: *mut c_void, part: Bytes),
 }
 
-/// What the exported symbol is: the entries of a gateway. Grows at its end only; `size` says how much of it there is.
+/// Entry points of a gateway, the exported symbol. New entries come at its end; `size` is its length
+/// in bytes.
 #[repr(C)]
 pub struct Plugin {
     pub abi_major: u32,

@@ -1,5 +1,5 @@
-//! What a gateway has in its hands during one call: HTTP, sleep, the cache, the log, the time, chance, the connection's
-//! configuration and the attempt's state. Everything that touches the world is an effect that the engine performs.
+//! Context of one call: HTTP, sleep, cache, log, time, randomness, the connection's configuration and
+//! the attempt's state. The engine performs all input and output, as effects.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -72,7 +72,7 @@ impl Context {
         })
     }
 
-    /// What earlier calls of this attempt kept, or `None` before the first [`Context::set_state`].
+    /// State of the attempt from earlier calls; `None` before the first [`Context::set_state`].
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
         let papers = self.desk.papers();
         match &papers.state {
@@ -114,7 +114,7 @@ impl Context {
         self.perform(Effect::Sleep { ms }).await;
     }
 
-    /// What this connection's cache has under `key`, if it has not expired.
+    /// Value in this connection's cache, if it has not expired.
     pub async fn cached(&self, key: impl Into<String>) -> Option<String> {
         match self.perform(Effect::CacheGet { key: key.into() }).await {
             EffectResult::Cache { value } => value,
@@ -185,8 +185,8 @@ impl Context {
     }
 }
 
-/// Where the gateway's code and the step that drives it meet. The engine never runs two steps of a call at once, so the lock is
-/// never contended; it makes the future `Send`.
+/// State that the gateway's code and the step that polls it share. The engine never runs two steps of
+/// a call at once, so the lock is never contended; it makes the future `Send`.
 pub(crate) struct Desk(Mutex<Papers>);
 
 pub(crate) struct Papers {

@@ -1,11 +1,12 @@
-//! What goes wrong inside a gateway, as opposed to what a provider answers.
+//! Errors inside a gateway, as opposed to responses of a provider.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A call that could not come to an outcome. **A fault never means declined**: the engine knows what left the house, and makes
-/// "not sent" of a fault before the first write and "unknown" of one after it. So `?` is safe anywhere in a gateway.
+/// Error of a call without an outcome. **A fault never means declined**: the engine knows which requests
+/// were sent. A fault before the first write means *not sent*, a later one *unknown*. So `?` is safe
+/// everywhere in a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     pub kind: FaultKind,

@@ -130,7 +130,7 @@ impl<'c> RequestBuilder<'c> {
     }
 }
 
-/// What the provider answered, whatever its status.
+/// Response of a provider, with any status.
 #[derive(Clone, Debug)]
 pub struct Response {
     pub status: u16,

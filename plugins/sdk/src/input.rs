@@ -1,4 +1,4 @@
-//! What the engine hands to each operation.
+//! Inputs of the operations.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ fn written(minor: i64, decimals: u8) -> String {
     format!("{sign}{major}.{fraction}")
 }
 
-/// What the payer or recipient typed, by the field names of the method. Numbers arrive as text.
+/// Values that the payer or recipient entered, by the field names of the method. Numbers are texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Fields(pub BTreeMap<String, String>);
@@ -155,7 +155,7 @@ fn text_of(value: Value) -> Option<String> {
     }
 }
 
-/// Who pays. What the merchant did not give is absent or empty.
+/// Customer of the transaction. Values that the merchant omitted are absent or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Payer {
@@ -182,10 +182,10 @@ pub struct Collect {
     pub fields: Fields,
     #[serde(default)]
     pub description: String,
-    /// Where the provider sends the payer back to: our checkout page.
+    /// URL of our checkout page, to which the provider returns the payer.
     #[serde(default)]
     pub return_url: Option<String>,
-    /// Where the provider sends its news.
+    /// URL for the provider's callbacks.
     #[serde(default)]
     pub callback_url: Option<String>,
     #[serde(default)]
@@ -213,7 +213,7 @@ pub struct Payout {
     pub environment: Environment,
 }
 
-/// Ask what became of an attempt.
+/// Query of an attempt's outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
     pub reference: String,
@@ -274,7 +274,7 @@ pub struct Refund {
     pub environment: Environment,
 }
 
-/// What a provider sent us, byte for byte.
+/// Request that a provider sent, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Callback {
     pub method: String,
@@ -316,7 +316,8 @@ impl Callback {
         Ok(Fields(fields))
     }
 
-    /// What follows the connection in the path: our reference, where the manifest says `"per": "transaction"`. Empty otherwise.
+    /// Rest of the path behind the connection: our reference with `"per": "transaction"` in the
+    /// manifest, otherwise empty.
     pub fn rest(&self) -> &str {
         let mut parts = self.path.trim_start_matches('/').splitn(3, '/');
         parts.nth(2).unwrap_or_default().trim_end_matches('/')

@@ -1,4 +1,4 @@
-//! What the author of a gateway depends on, and nothing else of Switchyard.
+//! SDK for gateways: the only part of Switchyard that a gateway depends on.
 //!
 //! A gateway is a shared library that *computes*: it says which HTTP request to send, and the engine sends it. There are no
 //! sockets, threads, clocks or globals inside. You write an ordinary `async fn`; each `send().await` crosses to the engine and
@@ -60,8 +60,8 @@ pub use wire::{LogLevel, Operation};
 
 /// One provider's protocol. Write the operations that the provider has and list them in the manifest; leave the others out.
 ///
-/// A gateway is made anew for each call and keeps nothing between calls: configuration comes with the call, tokens live in the
-/// engine's cache, and the attempt's state is the engine's to keep.
+/// The engine creates a gateway for each call. It keeps nothing between calls: the configuration comes
+/// with the call, tokens belong into the engine's cache, and the engine stores the attempt's state.
 #[expect(
     async_fn_in_trait,
     reason = "`gateway!` names the concrete type, so the compiler checks that its futures are `Send`"
@@ -82,7 +82,7 @@ pub trait Gateway: Default + Send + Sync + 'static {
         Err(Fault::unsupported("payout"))
     }
 
-    /// What became of an attempt?
+    /// Queries the outcome of an attempt.
     async fn query(&self, _cx: &Context, _ask: Query) -> Result<Outcome, Fault> {
         Err(Fault::unsupported("query"))
     }

@@ -1,4 +1,4 @@
-//! `gateway.json`: what a gateway is and has, readable without running it.
+//! `gateway.json`: the description of a gateway, readable without running it.
 //!
 //! [`Manifest::parse`] is used by the engine before it loads a library and by the test that `gateway!` makes, so an author sees
 //! the engine's refusals first. Each says what to do. Unknown fields are ignored.
@@ -23,7 +23,7 @@ pub struct Manifest {
     pub name: String,
     pub version: String,
     pub abi: u32,
-    /// What the engine must have beyond this ABI's first version: see [`FEATURES`].
+    /// Features that the gateway needs beyond this ABI's first version: see [`FEATURES`].
     #[serde(default)]
     pub needs: Vec<String>,
     pub title: String,
@@ -33,7 +33,8 @@ pub struct Manifest {
     #[serde(default)]
     pub icon: Option<String>,
     pub methods: Vec<Method>,
-    /// It serves every other method code of its directions, too, in every currency. For test gateways.
+    /// Whether it serves all other method codes of its directions, too, in each currency. For test
+    /// gateways.
     #[serde(default)]
     pub any_method: bool,
     pub operations: BTreeSet<Operation>,
@@ -53,7 +54,7 @@ pub struct Manifest {
     pub config: Value,
 }
 
-/// What an engine of this ABI has beyond its first version: `counter`, the effect `counter.next`;
+/// Features of an engine of this ABI beyond its first version: `counter`, the effect `counter.next`;
 /// `counter_from`, its field `from`; `options`, the operation of that name; `progress`, the payer
 /// action `wait`, and `received` of a pending outcome.
 pub const FEATURES: [&str; 4] = ["counter", "counter_from", "options", "progress"];
@@ -76,7 +77,7 @@ impl Hosts {
     }
 }
 
-/// What the engine answers to a provider's callback, and for what the provider is given an address.
+/// Response to a provider's callback, and the scope of a callback URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallbackRule {
     #[serde(default)]
@@ -111,7 +112,8 @@ pub enum CallbackPer {
     Transaction,
 }
 
-/// What the provider takes as our reference. Ours is always a UUID of 36 characters; a manifest that it does not fit is refused.
+/// Format in which the provider accepts our reference. Ours is always a UUID of 36 characters; a
+/// manifest with a format that excludes it is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
@@ -360,7 +362,7 @@ impl Manifest {
     }
 }
 
-/// Why a manifest is refused; reads after "the manifest".
+/// Reason for which a manifest is refused; continues "the manifest".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError(String);
 
@@ -406,7 +408,7 @@ fn is_host(text: &str) -> bool {
         })
 }
 
-/// A manifest may hold anything: what is quoted from it is cut, and has no control characters.
+/// Shortens a quotation of a manifest and removes its control characters.
 fn shortened(text: &str) -> String {
     text.chars()
         .filter(|char| !char.is_control())

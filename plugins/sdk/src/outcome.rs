@@ -1,4 +1,4 @@
-//! What a call comes to: the outcome of an attempt, what the payer is to do next, and what a callback turned out to be.
+//! Results of calls: the outcome of an attempt, the payer's next step, and the content of a callback.
 
 use std::collections::BTreeMap;
 
@@ -26,13 +26,14 @@ impl OptionList {
     }
 }
 
-/// What an attempt came to, as the provider says it.
+/// Outcome of an attempt as the provider reports it.
 ///
 /// On the wire an object with one key: `{"succeeded":{…}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The money moved. Give the amount that the *provider* names: the engine compares it with what was asked.
+    /// The money moved. `amount` is that of the *provider*: the engine compares it with the requested
+    /// one.
     Succeeded {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
@@ -43,7 +44,7 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_status: Option<String>,
     },
-    /// The provider said no, finally. `retryable` when another gateway may be tried at once.
+    /// Final refusal by the provider. `retryable`: another gateway may be tried at once.
     Declined {
         reason: DeclineReason,
         #[serde(default)]
@@ -60,14 +61,14 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
     },
-    /// The provider took it on; the end comes later, by callback or by `query`.
+    /// Accepted by the provider; the outcome follows by callback or `query`.
     Pending {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
         /// Next step of the payer. Absent: the same as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payer_action: Option<PayerAction>,
-        /// When to ask again, in seconds from now. Absent: the engine's own schedule.
+        /// Seconds until the next query. Absent: the engine's own schedule.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         poll_after: Option<u32>,
         /// Total that the provider has received so far, where a payer can pay in parts. Absent: the
@@ -75,15 +76,15 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         received: Option<Amount>,
     },
-    /// Nobody can tell yet: a time-out after the write, a 5xx, a duplicate that was ignored.
+    /// Unknown outcome: a timeout after the write, a 5xx, an ignored duplicate.
     Unknown { why: String },
-    /// For `query` only: the provider does not know our reference. What that proves is for the engine to say, by the manifest's
-    /// `not_found_is_final_after_s`.
+    /// Only from `query`: the provider does not know our reference. The engine decides by the
+    /// manifest's `not_found_is_final_after_s` whether that is final.
     NotFound { why: String },
 }
 
 impl Outcome {
-    /// The money moved, all of it: `amount` is what the provider names.
+    /// Success in full. `amount` is that of the provider.
     pub fn succeeded(amount: impl Into<Amount>) -> Self {
         Self::Succeeded {
             provider_id: None,
@@ -93,7 +94,7 @@ impl Outcome {
         }
     }
 
-    /// A final no, with the provider's own words.
+    /// Final refusal with the provider's message.
     pub fn declined(reason: DeclineReason, provider_message: impl Into<String>) -> Self {
         Self::Declined {
             reason,
@@ -105,7 +106,7 @@ impl Outcome {
         }
     }
 
-    /// Accepted; the end comes later.
+    /// Accepted; the outcome follows.
     pub fn pending() -> Self {
         Self::Pending {
             provider_id: None,
@@ -115,7 +116,7 @@ impl Outcome {
         }
     }
 
-    /// Accepted, once the payer does this.
+    /// Accepted; the payer has to act.
     pub fn awaiting(action: PayerAction) -> Self {
         Self::Pending {
             provider_id: None,
@@ -148,8 +149,8 @@ impl Outcome {
         self
     }
 
-    /// The same decline, because of what the payer gave in the field `name`: they can correct it.
-    /// Only before anything was sent.
+    /// The same decline, because of the payer's value of the field `name`, which they can correct.
+    /// Only before a request was sent.
     pub fn about_field(mut self, name: impl Into<String>) -> Self {
         if let Self::Declined { field, .. } = &mut self {
             *field = Some(name.into());
@@ -166,7 +167,7 @@ impl Outcome {
     }
 }
 
-/// Why a provider said no, in the engine's words.
+/// Reason of a decline, one of the engine's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -188,7 +189,8 @@ pub enum DeclineReason {
     Other,
 }
 
-/// An amount as a provider names it: currency, and minor units or a decimal or both. The engine refuses what does not add up.
+/// Amount as a provider reports it: currency, and minor units or a decimal or both. The engine refuses
+/// an amount whose two forms differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
@@ -233,13 +235,13 @@ impl From<Money> for Amount {
 /// A text in each language it exists in: `{"en": "…", "fr": "…"}`.
 pub type Texts = BTreeMap<String, String>;
 
-/// What the payer does next.
+/// Next step of the payer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayerAction {
-    /// Go on at the provider's page.
+    /// Continue at the provider's page.
     Redirect { url: String },
-    /// Confirm on the phone: `auto` when a prompt comes by itself, `manual` when the payer opens a menu.
+    /// Confirm on the phone: `auto` when the phone shows a prompt, `manual` when the payer opens a menu.
     ConfirmOnPhone {
         prompt: Prompt,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -257,8 +259,8 @@ pub enum PayerAction {
     },
     /// Dial a USSD string.
     Dial { ussd: String },
-    /// Send a bank transfer. `amount` is all that the payer sends: what was asked, and `fees` on
-    /// top when the provider charges the payer. The engine shows no action that asks for another.
+    /// Send a bank transfer. `amount` is the total that the payer sends: the requested amount, plus
+    /// `fees` when the provider charges the payer. The engine shows no action with another amount.
     Transfer {
         bank: String,
         account: String,
@@ -278,8 +280,8 @@ pub enum PayerAction {
         image: Option<String>,
     },
     /// Send coins to an address. `amount` is in the coin's own decimal notation, and `worth` is
-    /// what it settles of the amount that was asked: all, or what is still missing. The engine
-    /// shows no action without `worth`, or with one that exceeds what was asked.
+    /// the part of the requested amount that it pays: all, or the missing part. The engine shows no
+    /// action without `worth`, or with one above the requested amount.
     SendCrypto {
         address: String,
         chain: String,
@@ -305,16 +307,16 @@ pub enum Prompt {
     Manual,
 }
 
-/// What one harmless live call said about the credentials.
+/// Result of a check of the credentials, one harmless call to the provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigCheck {
-    /// They work; `account` is the provider's name for whose they are.
+    /// Valid credentials; `account` is the provider's name of their account.
     Works {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<String>,
     },
-    /// The provider refuses them; `field` is the one to look at.
+    /// Refused by the provider; `field` is the wrong one.
     Refused {
         message: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,8 +324,9 @@ pub enum ConfigCheck {
     },
 }
 
-/// What a callback turned out to be. `trusted` only when its signature was verified here and now; anything else is a hint, on which the
-/// engine queries. A constant that every callback carries is no signature: who has seen one callback can write the next.
+/// Content of a callback. `trusted` only when this call has verified its signature; any other callback is
+/// a hint, after which the engine queries. A constant in each callback is no signature: everybody who
+/// has seen one callback can forge the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -333,13 +336,13 @@ pub struct CallbackResult {
     pub trusted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// It does not come from the provider: why. Nothing else of it counts then.
+    /// Reason for which it does not come from the provider. The other fields are ignored then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
 
 impl CallbackResult {
-    /// Signed, and signed rightly: what it says is what the provider says. Name the attempt with [`Self::about`] or
+    /// Callback with a valid signature. Name the attempt with [`Self::about`] or
     /// [`Self::about_provider_id`].
     pub fn trusted(outcome: Outcome) -> Self {
         Self {
@@ -349,7 +352,7 @@ impl CallbackResult {
         }
     }
 
-    /// It may come from anyone: the engine asks the provider about the attempt that it names.
+    /// Callback that anybody may have sent: the engine queries the provider about its attempt.
     pub fn hint() -> Self {
         Self::default()
     }

@@ -21,7 +21,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::outcome::{CallbackResult, ConfigCheck, OptionList, Outcome};
 use crate::wire::{Begin, Failed, Operation, Pending, Ready, Resume};
 
-/// What `gateway!` implements for the author's type.
+/// Trait that `gateway!` implements for the author's type.
 pub trait Entry: 'static {
     /// The bytes of section `.gateway`.
     fn manifest() -> &'static [u8];
@@ -32,7 +32,7 @@ pub use serde_json::Value as Input;
 
 pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
-/// What the operations come to, whichever it was.
+/// Result of an operation.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -82,7 +82,7 @@ pub struct Call {
     desk: Arc<Desk>,
 }
 
-/// What one step came to, with the message for the engine.
+/// Result of one step, with the message for the engine.
 pub enum Step {
     Ready(Vec<u8>),
     Pending(Vec<u8>, Call),

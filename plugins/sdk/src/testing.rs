@@ -35,7 +35,7 @@ pub struct Call {
     numbers: BTreeMap<String, u64>,
 }
 
-/// How a call ended, and what it did on the way.
+/// Result of a call, with its effects.
 #[derive(Debug, PartialEq)]
 pub struct End<T = Outcome> {
     pub outcome: T,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::fault::Fault;
 use crate::input::Environment;
 
-/// What a gateway can be asked to do. Its manifest lists what it has.
+/// Operation of a gateway. Its manifest lists the operations that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -75,14 +75,14 @@ pub struct Begin<'a> {
     pub environment: Environment,
     #[serde(default)]
     pub config: Cow<'a, Value>,
-    /// What earlier calls of this attempt left behind.
+    /// State of the attempt from earlier calls.
     #[serde(default)]
     pub state: Cow<'a, Value>,
     #[serde(default)]
     pub input: Cow<'a, Value>,
 }
 
-/// PENDING →: what the engine is to do before the call can go on.
+/// PENDING →: effects that the engine performs before the call continues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// New effects; those of earlier steps that are not answered yet are not repeated.
@@ -103,7 +103,7 @@ pub struct Request {
     pub effect: Effect,
 }
 
-/// What a gateway can have the engine do.
+/// Effect that the engine performs for a gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
     #[serde(rename = "http")]
@@ -204,7 +204,7 @@ pub struct Resume {
 pub enum EffectResult {
     Http(HttpResponse),
     Slept {},
-    /// What the cache has under the key; after a put, what was put.
+    /// Value in the cache; after a put, the new value.
     Cache {
         value: Option<String>,
     },
@@ -222,7 +222,7 @@ pub struct HttpResponse {
     pub body: Body,
 }
 
-/// An effect that came to nothing. `sent` is the only thing that counts for money.
+/// Failed effect. Only `sent` decides about money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectError {
     pub sent: Sent,

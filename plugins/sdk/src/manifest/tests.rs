@@ -1,4 +1,4 @@
-//! What the engine refuses in a manifest, and with which words.
+//! Refusals of manifests, with their messages.
 
 use serde_json::json;
 
