@@ -1,8 +1,9 @@
 //! Time, injected: the wall clock in production, a clock that a test turns by hand everywhere else.
 //!
-//! The wall clock is read once in the life of a process. From then on time goes by the clock that counts since the machine was started,
-//! sleep included, which nobody can set: when NTP or a person sets the wall clock, no timer is lost or late, no retry is early and nothing
-//! expires. What others hold against a clock of their own, such as the time in a signature, is [`Clock::shown`], which follows.
+//! A process reads the wall clock once. Afterwards time follows the clock since the machine's boot
+//! (suspended time included), which cannot be set: when NTP or a person sets the wall clock, no timer is
+//! lost or late, no retry is early and nothing expires. [`Clock::shown`] follows the wall clock, for
+//! times that others compare with their own clocks, such as that of a signature.
 //!
 //! No stored time is in the future: when the wall clock is behind the last commit of a store, time
 //! continues from that commit, a tenth slower until the two agree ([`Clock::continue_from`]).
@@ -128,11 +129,11 @@ struct Manual {
 #[cfg(feature = "simulation")]
 struct Simulated {
     epoch: tokio::time::Instant,
-    /// What the wall shows at the epoch.
+    /// Wall-clock time at the epoch.
     at_epoch: i64,
     /// By how much the wall was set since, in microseconds.
     set_by: AtomicI64,
-    /// How late whoever sleeps by this clock may wake, in microseconds.
+    /// Longest delay of a wake-up by this clock, in microseconds.
     grain: AtomicI64,
 }
 
@@ -163,7 +164,8 @@ impl Clock {
         }
     }
 
-    /// What a clock shows that may be set at any time: for what others compare with a clock of their own, and for nothing that waits.
+    /// Time of the settable wall clock: for values that others compare with their own clocks, and not for
+    /// timers.
     pub fn shown(&self) -> Timestamp {
         match &self.0 {
             Source::Wall => machine(),
@@ -198,7 +200,7 @@ impl Clock {
         }
     }
 
-    /// Turns a manual clock forward and wakes whoever sleeps by it. The wall clock does not turn: a call on it does nothing.
+    /// Advances a manual clock and wakes its sleepers. No effect on the wall clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(manual) = &self.0 {
             manual
@@ -227,7 +229,7 @@ impl Clock {
                 }
                 turned.await;
             },
-            // As by the wall: who sleeps does not see that the clock is set meanwhile.
+            // As with the wall clock, setting the clock does not affect sleepers.
             #[cfg(feature = "simulation")]
             Source::Simulated(simulated) => {
                 let grain = u64::try_from(simulated.grain.load(Ordering::SeqCst)).unwrap_or(0);
@@ -328,7 +330,7 @@ impl Clock {
         }
     }
 
-    /// Lets whoever sleeps by a simulated clock sleep at least so long: a machine that is slow, and days that pass quickly.
+    /// Sets the shortest sleep by a simulated clock: a slow machine, and days that pass quickly.
     pub fn set_grain(&self, grain: Duration) {
         if let Source::Simulated(simulated) = &self.0 {
             let micros = i64::try_from(grain.as_micros()).unwrap_or(i64::MAX);
@@ -340,7 +342,7 @@ impl Clock {
 /// A clock that leads loses one in so many microseconds.
 const SLOWER_BY: i64 = 10;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// What timestamps are counted in.
+/// Unit of timestamps.
 const MICROSECOND: Duration = Duration::from_micros(1);
 
 #[cfg(test)]

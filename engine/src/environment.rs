@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where something happens: play money or real money.
+/// Environment: test money or real money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Environment {
@@ -23,7 +23,7 @@ impl Environment {
         }
     }
 
-    /// How an API key spells it.
+    /// Spelling in an API key.
     pub(crate) const fn in_key(self) -> &'static str {
         match self {
             Self::Sandbox => "test",
@@ -39,12 +39,12 @@ impl fmt::Display for Environment {
 }
 
 impl FromStr for Environment {
-    type Err = NotAnEnvironment;
-    fn from_str(text: &str) -> Result<Self, NotAnEnvironment> {
+    type Err = ParseEnvironmentError;
+    fn from_str(text: &str) -> Result<Self, ParseEnvironmentError> {
         match text {
             "sandbox" => Ok(Self::Sandbox),
             "live" => Ok(Self::Live),
-            _ => Err(NotAnEnvironment),
+            _ => Err(ParseEnvironmentError),
         }
     }
 }
@@ -52,4 +52,4 @@ impl FromStr for Environment {
 /// A text names no environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an environment is `sandbox` or `live`")]
-pub struct NotAnEnvironment;
+pub struct ParseEnvironmentError;

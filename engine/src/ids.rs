@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 /// A text is not the id that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id of the form {prefix}<26 characters>")]
-pub struct NotAnId {
+pub struct ParseIdError {
     pub prefix: &'static str,
 }
 
@@ -51,8 +51,8 @@ macro_rules! id {
         }
 
         impl FromStr for $name {
-            type Err = NotAnId;
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
+            type Err = ParseIdError;
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 parse_id(text, $prefix).map(Self)
             }
         }
@@ -172,8 +172,8 @@ impl fmt::Debug for TransactionId {
 }
 
 impl FromStr for TransactionId {
-    type Err = NotAnId;
-    fn from_str(text: &str) -> Result<Self, NotAnId> {
+    type Err = ParseIdError;
+    fn from_str(text: &str) -> Result<Self, ParseIdError> {
         match text.parse() {
             Ok(id) => Ok(Self::Payment(id)),
             Err(_) => text.parse().map(Self::Payout),
@@ -274,8 +274,8 @@ impl Spelled {
 
 /// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which ULIDs may be
 /// written with elsewhere, are another text and so no id of ours.
-fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, NotAnId> {
-    let not_an_id = NotAnId { prefix };
+fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, ParseIdError> {
+    let not_an_id = ParseIdError { prefix };
     let letters = text.strip_prefix(prefix).ok_or(not_an_id)?.as_bytes();
     if letters.len() != ulid::ULID_LEN || letters[0] > b'7' {
         return Err(not_an_id);

@@ -1,304 +1,324 @@
-//! Every limit of the engine, in one place, each with its reason. What an operator may change is a setting instead.
+//! Limits of the engine with their reasons. Limits that an operator may change are settings instead.
 
 use std::time::Duration;
 
-/// Attempts that are queried because a callback names only a provider id that all of them have. A provider
-/// that repeats an id more often gives no useful answer by id anyway.
+/// Attempts that are queried for a callback that names only a provider id shared by all of them.
+/// More attempts with one id make an answer by id useless.
 pub const ATTEMPTS_PER_ID: usize = 20;
 
-/// Commits that may wait for the store's writer. Beyond it the caller waits: back-pressure, not memory.
+/// Commits queued for the store's writer. Further callers wait: back-pressure instead of memory.
 pub const STORE_QUEUE: usize = 8_192;
-/// Commits written with one flush. More would delay the first of them for the last.
+/// Commits written with one flush. A larger group delays its first commit for its last.
 pub const STORE_BATCH: usize = 1_024;
-/// Bytes of a key in the store. Keys are identifiers and short texts; engines stop at 65,535.
+/// Bytes of a key in the store. Keys are identifiers and short texts; backends stop at 65,535.
 pub const STORE_KEY_BYTES: usize = 4_096;
-/// Bytes of a value in the store: the largest body that is kept, several times over.
+/// Bytes of a value in the store: several times the largest request body.
 pub const STORE_VALUE_BYTES: usize = 16 * 1024 * 1024;
-/// Rows that a scan reads on its caller's thread. A longer scan would hold up that thread's other work.
+/// Rows that a scan reads on the caller's thread. Longer scans run on a blocking thread.
 pub const STORE_SCAN_INLINE: usize = 256;
-/// Connections to the HTTP server at once, unless a setting or the limit on open files says less.
-/// The next wait in the port's queue; each costs a socket and some 10 KiB.
+/// Open connections of the HTTP server, unless a setting or the limit on open files is lower.
+/// Further connections wait in the backlog of the port. Each costs a socket and about 10 KiB.
 pub const CONNECTIONS: usize = 10_000;
-/// Connections to the listener of operators, balancers and Prometheus: some `listen` commands and
-/// dashboards at once.
+/// Open connections of the listener for operators, load balancers and Prometheus: some `listen`
+/// commands and dashboards.
 pub const ADMIN_CONNECTIONS: usize = 256;
-/// Open files that connections leave for all else: webhooks may keep 2,300 sockets open, then come
-/// the store's segments, providers, mails and [`ADMIN_CONNECTIONS`]. Where the system allows fewer
-/// than twice as many, it is half of them.
+/// File descriptors reserved for everything but connections: up to 2,300 webhook sockets, the
+/// store's files, providers, mails and [`ADMIN_CONNECTIONS`]. Half of all descriptors where the
+/// system allows fewer than twice as many.
 pub const FILES_RESERVED: u64 = 4_096;
-/// Connections for each event stream of a checkout page, at least: streams stay open, and requests
-/// must still get through.
+/// Minimum number of connections per event stream of a checkout page: streams stay open, and
+/// requests need connections, too.
 pub const CONNECTIONS_PER_STREAM: usize = 4;
-/// How long a connection may be silent before its next request has come in whole (its head). Long enough for a client that keeps its
-/// connection between two payments, short enough that a client that drips bytes holds no place.
-pub const CONNECTION_SILENCE: Duration = Duration::from_secs(60);
-/// Bytes of the head of a request to the HTTP server: a browser sends 1 to 4 KiB, cookies of other
-/// services on the same host some more. An unfinished head holds them for [`CONNECTION_SILENCE`].
-/// The server reads in steps, so up to twice as many can arrive.
+/// Timeout for the complete head of the next request on a connection. It covers a client's pause
+/// between two payments; a client that sends single bytes is disconnected.
+pub const CONNECTION_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of a request head. A browser sends 1 to 4 KiB, plus cookies of other services on the same
+/// host. An incomplete head occupies memory for [`CONNECTION_IDLE_TIMEOUT`]. The server reads in
+/// steps, so up to twice as many bytes can arrive.
 pub const REQUEST_HEAD_BYTES: usize = 32 * 1024;
-/// Messages that may wait for one transaction; the sender of the next waits until there is room. A person and a provider send a handful;
-/// a thousand is an attack, and it waits in its own connections.
+/// Messages queued for one transaction actor; further senders wait. A payer and a provider send a
+/// handful. A flood waits in its own connections.
 pub const TRANSACTION_MAILBOX: usize = 32;
-/// Transaction actors in memory at once, a gibibyte of them. Those at work rest within a minute; until then whoever asks for another is
-/// told to come back (503), and what the engine itself wants is tried again.
+/// Transaction actors in memory, about 1 GiB. Idle ones are removed within a minute. Further
+/// requests get 503, and the engine retries its own wake-ups.
 pub const LIVE_ACTORS: usize = 400_000;
-/// Messages that may wait for the scheduler: nobody but an operator who looks at it sends any, it works by the clock.
+/// Messages queued for the scheduler. It works by the clock; only operators send it messages.
 pub const SCHEDULER_MAILBOX: usize = 16;
-/// Transactions that the scheduler wakes at the same time. The next timer waits for one of them.
+/// Transactions that the scheduler wakes concurrently. The next timer waits for a free slot.
 pub const SCHEDULER_WAKES: usize = 256;
-/// Requests in 60 s for the checkout pages of one payment when their client address is over its limit.
-/// A page that polls asks 12 to 20 times a minute; the rest is for its parts and for the payer.
+/// Requests per 60 s for the checkout pages of one payment while its client address is over its
+/// limit. A page polls 12 to 20 times a minute; the rest is for assets and the payer's requests.
 pub const CHECKOUT_REQUESTS: u32 = 60;
-/// Requests for such pages from one client address, in multiples of its limit: 200 payers at once,
-/// with the 1,200 of the default.
+/// Limit of checkout pages for one client address, as a multiple of the limit of one address:
+/// 200 concurrent payers with the default of 1,200.
 pub const CHECKOUT_SHARE: u32 = 10;
-/// Tokens from which an operator token may descend, each named in its row. People hand on a token once
-/// or twice; more is a program that multiplies them.
+/// Ancestors of an operator token, each named in its row. People pass a token on once or twice; a
+/// longer chain is made by a program.
 pub const TOKEN_ANCESTORS: usize = 8;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
-/// Valid keys of one app: four kinds, a few servers, and those whose grace period runs. All are in memory.
+/// Valid keys of one app: four kinds, several servers, and keys in their grace period. All of them
+/// are in memory.
 pub const KEYS_PER_APP: usize = 50;
-/// How long a rolled key may stay valid: long enough for a release cycle, short enough that it ends.
+/// Longest grace period of a rolled key: a release cycle.
 pub const KEY_GRACE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Bytes of an app's logo. It is loaded with the first checkout page, on lines of 400 kbit/s: 20 KiB are 0.4 s.
+/// Bytes of an app's logo. It is loaded with the first checkout page: 20 KiB take 0.4 s at
+/// 400 kbit/s.
 pub const LOGO_BYTES: usize = 20 * 1024;
-/// Connections of one app, both environments together. A payment looks at all of them.
+/// Connections of one app in both environments. Routing of a payment examines each.
 pub const CONNECTIONS_PER_APP: usize = 100;
-/// Bytes of a connection's configuration as JSON: a few credentials, a certificate or two.
+/// Bytes of a connection's configuration as JSON: some credentials and two certificates.
 pub const CONNECTION_CONFIG_BYTES: usize = 64 * 1024;
-/// Bytes of a gateway's library. A debug build of a large one has 50 MB; what is larger is something else.
+/// Bytes of a gateway library. A debug build of a large gateway has 50 MB.
 pub const GATEWAY_FILE_BYTES: u64 = 256 * 1024 * 1024;
-/// Bytes of it that are read, hashed, or written and flushed at once while payments flow: a processor has them in a fifth of a
-/// millisecond, and a disk in about as long as one flush takes anyway.
+/// Bytes of a gateway library that are read, hashed, or written and flushed in one step while
+/// payments are processed: 0.2 ms of a processor, and about one flush of a disk.
 pub const GATEWAY_FILE_PIECE_BYTES: usize = 256 * 1024;
-/// How long such work rests after each piece, at least: a library of 8 MB takes some 20 ms more for it, each time that it is read.
+/// Minimum pause after each such step. Reading a library of 8 MB takes about 20 ms longer.
 pub const GATEWAY_FILE_REST: Duration = Duration::from_micros(500);
-/// Bytes that a gateway may say in one step: a provider's answer, several times over.
+/// Bytes of a gateway's result of one step: several times a provider's response.
 pub const GATEWAY_ANSWER_BYTES: usize = 4 * 1024 * 1024;
-/// Effects of one call. A token, a recipient, a charge and two looks at it are five; more than this is a loop.
+/// Effects of one call. A token, a recipient, a charge and two queries are five; more is a loop.
 pub const GATEWAY_EFFECTS: usize = 16;
-/// How long one call may take, all its effects together. A payer waits behind it.
+/// Timeout for one call with all its effects. A payer waits for it.
 pub const GATEWAY_CALL: Duration = Duration::from_secs(60);
-/// Queries of one connection that run at once. A provider that answers in half a second is asked a hundred times a second; one that
-/// hangs holds this many sockets, however many transactions are pending at it.
+/// Concurrent queries of one connection: 128 a second at a provider that answers in 0.5 s. A
+/// provider that hangs occupies as many sockets, however many transactions are pending there.
 pub const GATEWAY_QUERIES: usize = 64;
-/// How long a provider may take to answer one request, unless the gateway says otherwise.
+/// Default timeout for a provider's response to one request.
 pub const GATEWAY_REQUEST: Duration = Duration::from_secs(30);
-/// How long connecting to a provider may take. Shorter than a request, so that most time-outs prove that nothing was sent.
+/// Timeout for connecting to a provider. It is shorter than that of a request, so that most
+/// timeouts prove that no byte was sent.
 pub const GATEWAY_CONNECT: Duration = Duration::from_secs(10);
-/// Bytes of a provider's answer.
+/// Bytes of a provider's response.
 pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
-/// A gateway computes for microseconds. A step that takes longer than this is reported, and the version's later steps are moved
-/// off the runtime's own threads.
+/// Duration from which a step is logged as slow, and later steps of the version are moved off the
+/// runtime's threads. A gateway normally computes for microseconds.
 pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
-/// How long one step may take before its worker is ended, or compute in process before its version is put into quarantine: twenty times
-/// what is already reported as slow.
+/// Timeout for a step: its worker is killed, or a version in process is quarantined. Twenty times
+/// [`GATEWAY_SLOW_STEP`].
 pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
-/// How long a step in process may take by the clock on the wall, however little it computed: a busy machine seldom explains more. One that
-/// has not come back by then is given up.
+/// Wall-clock timeout for a step in process, whatever its processor time: a busy machine rarely
+/// explains a longer one. The step is abandoned.
 pub const GATEWAY_STEP_WAITED: Duration = Duration::from_millis(2_500);
-/// How often is looked for steps in process that do not come back: the last is then missed by a tenth of a second.
+/// Interval of the watchdog for steps in process. An overdue step is found 0.1 s late at most.
 pub const GATEWAY_WATCH: Duration = Duration::from_millis(100);
-/// Steps of one version at the same time on threads beside the runtime's: as many as in a worker, and when one of them is given up, two
-/// for asking about what was begun, twice. Each that does not come back costs a processor until the server is started again.
+/// Concurrent steps of one version on threads beside the runtime's: as many as in a worker; after
+/// each abandoned step two for queries, twice. An abandoned step occupies a processor until the
+/// server is restarted.
 pub const GATEWAY_LANES: [usize; 3] = [8, 2, 2];
-/// How long a worker may take to start and to load its library, on a machine that is busy with something else.
+/// Timeout for a worker to start and load its library on a busy machine.
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
-/// Deaths of a version's workers within a minute that put it into quarantine.
+/// Crashes of a version's workers within a minute that quarantine the version.
 pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
-/// Pause before a payout is given again to a version whose worker died during one of its attempts.
-/// It is longer than the minute in which deaths lead to a quarantine.
+/// Pause before a payout is submitted again through a version whose worker crashed during one of
+/// its attempts. Longer than the minute in which crashes lead to a quarantine.
 pub const PAYOUT_PAUSE_AFTER_A_DEATH: Duration = Duration::from_secs(90);
-/// CPU time that a worker may use while none of its steps is open, before it is ended.
+/// Processor time that a worker may use without an open step before it is killed.
 pub const GATEWAY_STRAY_CPU: Duration = Duration::from_secs(1);
-/// The part of a processor, one in so many, that does not count against it: a worker reads and
-/// writes between its steps.
+/// Share of a processor, one in so many, that is not counted as stray: a worker reads and writes
+/// between its steps.
 pub const GATEWAY_STRAY_CPU_SHARE: u32 = 10;
-/// Deaths of the engine in code of one version within [`GATEWAY_ENGINE_DEATHS_PERIOD`] that put the
-/// version into quarantine.
+/// Crashes of the engine in code of one version within [`GATEWAY_ENGINE_DEATHS_PERIOD`] that
+/// quarantine the version.
 pub const GATEWAY_ENGINE_DEATHS: usize = 3;
 pub const GATEWAY_ENGINE_DEATHS_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
-/// A worker that no call has needed for so long is stopped: the next call pays some tens of milliseconds, a provider takes more.
+/// Idle time after which a worker is stopped. The next call waits some tens of milliseconds longer,
+/// less than for a provider.
 pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);
-/// The same for a version on which no new attempts begin: of an installation that upgrades often only one worker a gateway is left.
+/// Idle time of a worker whose version starts no attempts: frequent upgrades leave one worker per
+/// gateway.
 pub const GATEWAY_WORKER_IDLE_PAST: Duration = Duration::from_secs(5);
-/// Steps that one worker takes at the same time. They only compute: more than the machine has cores is for those that are slow.
+/// Concurrent steps of one worker. Steps only compute; more than the machine's cores is a reserve
+/// for slow steps.
 pub const GATEWAY_WORKER_THREADS: usize = 8;
-/// How long a list of options that a gateway answered is used without fetching it again.
+/// Age up to which a gateway's list of options is used without fetching it again.
 pub const OPTIONS_FRESH: Duration = Duration::from_secs(60 * 60);
-/// How long it is used while it cannot be fetched again. A bank that left the list is refused by
-/// the provider.
+/// Age up to which the list is used while it cannot be fetched. A provider refuses a bank that has
+/// left the list.
 pub const OPTIONS_USABLE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How long after a failed fetch the next one begins, at least.
+/// Minimum time between a failed fetch and the next.
 pub const OPTIONS_RETRY: Duration = Duration::from_secs(30);
-/// How long a page waits for a list when there is none yet.
+/// Time that a page waits for a list which has not been fetched yet.
 pub const OPTIONS_WAIT: Duration = Duration::from_secs(2);
-/// Lists that are kept.
+/// Lists of options in memory.
 pub const OPTIONS_LISTS: usize = 1_000;
-/// Bytes of one frame between the engine and a worker: a configuration, a provider's longest answer with all of it escaped, twice over.
+/// Bytes of one frame between the engine and a worker: twice a configuration with a provider's
+/// longest response, escaped.
 pub const GATEWAY_FRAME_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes that may wait for a worker that does not read. Beyond it calls are refused, and the worker is about to be ended anyway.
+/// Bytes queued for a worker that does not read. Beyond it calls are refused; such a worker is about
+/// to be killed.
 pub const GATEWAY_WORKER_QUEUE_BYTES: usize = 64 * 1024 * 1024;
-/// Calls whose secrets are looked for in what a worker prints: more than are under way at once, and some that have just ended.
+/// Calls whose secrets are redacted in a worker's output: more than all open and recent calls.
 pub const GATEWAY_WORKER_REDACTORS: usize = 4_096;
-/// Panics within a minute that put a version into quarantine: one may be bad luck with an answer, this many are a bad gateway.
+/// Panics within a minute that quarantine a version. A single one may be caused by an unusual
+/// response.
 pub const GATEWAY_PANICS_A_MINUTE: usize = 5;
-/// How often the folder of gateways is looked at. A file is taken when it is the same at two looks, so that a copy under way is not.
-pub const GATEWAY_FOLDER_LOOK: Duration = Duration::from_secs(2);
-/// Files of the folder that are looked at. More than this is another folder.
+/// Poll interval of the gateways' folder. A file is loaded when two polls find it unchanged, so
+/// that a copy in progress is not loaded.
+pub const GATEWAY_FOLDER_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Files of the folder that are examined. A folder with more is not a folder of gateways.
 pub const GATEWAY_FOLDER_FILES: usize = 200;
-/// Versions of one gateway that its record names, and changes that it tells of; the oldest go first. Their copies stay, and a row for
-/// each says what was granted to it and what holds it back.
+/// Versions and changes in the record of one gateway; the oldest are removed. The copies of the
+/// versions stay, and a row per version holds its consents and its quarantine.
 pub const GATEWAY_VERSIONS: usize = 200;
 pub const GATEWAY_CHANGES: usize = 200;
-/// Open attempts of one version that are counted. Beyond it the answer is "at least".
+/// Open attempts of one version that are counted. A larger number is reported as "at least".
 pub const GATEWAY_OPEN_ATTEMPTS: usize = 10_000;
-/// Characters that an operator may give as the reason of a change.
+/// Characters of an operator's reason for a change.
 pub const GATEWAY_REASON_CHARACTERS: usize = 500;
-/// How soon, and how late, a gateway may have its attempt asked about again. Sooner is a loop at the provider's expense; later, and
-/// a payer who has paid waits for a mistaken number.
-pub const GATEWAY_POLL_SOONEST: Duration = Duration::from_secs(5);
-pub const GATEWAY_POLL_LATEST: Duration = Duration::from_secs(60 * 60);
-/// Entries of all gateways' caches together, and bytes of one: access tokens, a few for each connection.
+/// Shortest and longest time until the next query that a gateway may ask for. A shorter one burdens
+/// the provider, and after a longer one a payer who has paid waits because of a wrong number.
+pub const MIN_GATEWAY_POLL: Duration = Duration::from_secs(5);
+pub const MAX_GATEWAY_POLL: Duration = Duration::from_secs(60 * 60);
+/// Entries of all gateway caches together, and bytes of one: some access tokens per connection.
 pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
 pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;
-/// Bytes of the name of a series of numbers: a fingerprint of what the numbers must be unique for.
+/// Bytes of the name of a number series: a fingerprint of the scope in which its numbers are unique.
 pub const GATEWAY_SERIES_BYTES: usize = 200;
-/// Bytes of a body in the journal. The rest is cut: the timeline is for reading.
+/// Bytes of a body in the journal. Longer bodies are cut: the timeline is for people.
 pub const JOURNAL_BODY_BYTES: usize = 8 * 1024;
-/// Bytes of a text of a gateway (why, message, log line) that are kept.
+/// Bytes of a gateway's text (reason, message, log line) that are stored.
 pub const GATEWAY_TEXT_BYTES: usize = 500;
-/// Time for a webhook receiver to answer, connecting included (specification 6.2).
+/// Timeout for a webhook receiver's response, connecting included (specification 6.2).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
-/// Messages that may wait for the webhook actor: an attempt's end, a look, a sweep. Attempts under way are bounded below it.
+/// Messages queued for the webhook actor: results of attempts, wake-ups, sweeps. The number of
+/// attempts in flight is smaller.
 pub const WEBHOOK_MAILBOX: usize = 4_096;
-/// Bytes of a webhook receiver's answer that the log keeps, of its body and of its headers. Enough to read an error page.
+/// Bytes of a webhook receiver's response that the log stores, of its body and of its headers.
+/// Enough to read an error page.
 pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
-/// Messages that may wait for the mail actor: looks, and the ends of the few mails that are on their way.
+/// Messages queued for the mail actor: wake-ups and results of the few mails in flight.
 pub const MAIL_MAILBOX: usize = 64;
-/// Deliveries that one call replays at most. The caller asks again.
+/// Deliveries that one request replays. The client repeats the request for more.
 pub const WEBHOOK_REPLAYS: usize = 1_000;
-/// Calls that replay, for one webhook in any minute: a button, and a loop that catches up, but no flood.
+/// Replay requests for one webhook per minute: a button, and a loop that catches up.
 pub const WEBHOOK_REPLAY_CALLS: usize = 30;
-/// Transactions that one call looks at for events that a webhook missed. Seconds, not minutes.
+/// Transactions that one request scans for events that a webhook missed: some seconds.
 pub const WEBHOOK_MISSING_LOOKS: usize = 10_000;
-/// Pauses of a webhook's own retry schedule, and how long each may be. Three weeks in all: a receiver that is down longer is gone.
+/// Pauses of a webhook's own retry schedule, and the longest of them: at most three weeks in all.
 pub const WEBHOOK_DELAYS: usize = 20;
-pub const WEBHOOK_DELAY_MOST: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a receiver's `Retry-After` may put a delivery off: a day, whatever it asks for.
-pub const WEBHOOK_RETRY_AFTER_MOST: Duration = Duration::from_secs(24 * 60 * 60);
-/// What a webhook's own rate limit may be: more in one second than one receiver gets from us anyway says nothing.
-pub const WEBHOOK_PER_SECOND_MOST: u32 = 1_000;
-/// What a webhook's own number of requests at a time may be: a quarter of the room that all quick receivers share.
-pub const WEBHOOK_CONCURRENCY_MOST: u16 = 64;
-/// Rates of exchange, by all sources together: every pair of a feed of 170 currencies and a generous table.
+pub const MAX_WEBHOOK_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longest delay of a delivery by a receiver's `Retry-After`.
+pub const MAX_WEBHOOK_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Largest value of a webhook's rate limit. One receiver gets fewer requests per second anyway.
+pub const MAX_WEBHOOK_PER_SECOND: u32 = 1_000;
+/// Largest value of a webhook's concurrency limit: a quarter of the slots of all fast receivers.
+pub const MAX_WEBHOOK_CONCURRENCY: u16 = 64;
+/// Exchange rates of all sources: each pair of a feed of 170 currencies and a large table.
 pub const RATES: usize = 2_000;
-/// How far, in percent, a fetched rate may be from the one that a peg implies. Feeds quote pegged currencies from trades, which are
-/// within one percent of the treaty's rate; a devaluation is tens of percent.
+/// Largest difference, in percent, between a fetched rate and that of a peg. Feeds quote pegged
+/// currencies within one percent of the treaty's rate; a devaluation is tens of percent.
 pub const PEG_TOLERANCE_PERCENT: u32 = 2;
-/// Bytes of a feed's answer, and how long it may take. 170 currencies take 5 kB.
+/// Bytes of a rate feed's response, and its timeout. 170 currencies take 5 kB.
 pub const RATE_FEED_BYTES: usize = 1024 * 1024;
 pub const RATE_FEED_DEADLINE: Duration = Duration::from_secs(20);
-/// Rows of limits that one sweep deletes in one commit.
+/// Rows of quotas that one sweep deletes in one commit.
 pub const QUOTA_SWEEP: usize = 500;
-/// Subjects of limits whose counts are in memory: some 150 bytes each. Beyond it they are read from the store again.
+/// Subjects of quotas with counts in memory, about 150 bytes each. Further counts are read from the
+/// store.
 pub const QUOTA_SUBJECTS: usize = 100_000;
-/// How long verify waits for a provider before it answers what is stored (decisions 3).
+/// Time that verify waits for a provider before it returns the stored state (decisions 3).
 pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
-/// How old the last query must be before verify asks the provider again (decisions 3).
+/// Minimum age of the last query for verify to query the provider again (decisions 3).
 pub const VERIFY_QUERY_AGE: Duration = Duration::from_secs(10);
-/// How old the last query must be before an operator's check asks again: a finger that presses twice asks once.
+/// Minimum age of the last query for an operator's check to query again: a double click queries
+/// once.
 pub const CHECK_QUERY_AGE: Duration = Duration::from_secs(2);
-/// Codes that a payer may type for one attempt. Providers allow three to five; a guesser would need thousands.
+/// Codes that a payer may enter for one attempt. Providers allow three to five.
 pub const CODES_PER_ATTEMPT: u32 = 5;
-/// Characters of a code that a payer types. Providers send four to eight; some send words.
+/// Characters of a payer's code. Providers send four to eight; some send words.
 pub const CODE_CHARACTERS: usize = 64;
-/// Attempts of one payment, those that reached nobody included. A payer presses a handful of times; the row grows with each.
+/// Attempts of one payment, including those that reached no provider. Each makes the row longer.
 pub const ATTEMPTS_PER_PAYMENT: usize = 50;
-/// Attempts of one transaction at one connection that are looked for after a restore. As many
-/// declines were never made of one: a gateway that reports more declines whatever it is asked for.
+/// Attempts per transaction and connection that are looked up at the provider after a restore. A
+/// gateway that reports as many declines repeats itself.
 pub const LOST_ATTEMPTS: usize = 10;
 /// Characters of an operator's note.
 pub const NOTE_CHARACTERS: usize = 1_000;
-/// Cases that one request looks at. Cases are rare; a filter that matches none of so many is asked again from there.
-pub const CASES_LOOKED_AT: usize = 1_000;
-/// Open cases that the metric counts, each time that it is read. Ten thousand need the same help as
-/// more.
+/// Cases that one request scans. A filter without a match returns a cursor after so many.
+pub const MAX_CASES_SCANNED: usize = 1_000;
+/// Open cases that the metric counts at each scrape.
 pub const CASES_COUNTED: usize = 10_000;
-/// Metadata of one transaction: keys, characters a key, characters a value (decisions 2).
+/// Metadata of one transaction: keys, characters of a key, characters of a value (decisions 2).
 pub const METADATA_KEYS: usize = 50;
 pub const METADATA_KEY_CHARACTERS: usize = 40;
 pub const METADATA_VALUE_CHARACTERS: usize = 500;
 /// Characters of a description (decisions 2).
 pub const DESCRIPTION_CHARACTERS: usize = 255;
-/// How long one payment may wait for its payer when its request says so (decisions 2): shorter, and
-/// payers who look for their phone come too late; longer than sandbox data is kept, and the order is
-/// forgotten.
-pub const PAYMENT_EXPIRES_SOONEST: Duration = Duration::from_secs(300);
-pub const PAYMENT_EXPIRES_LATEST: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// The largest amount, in major units, of any currency (decisions 2).
+/// Shortest and longest `expires_in` of a payment (decisions 2): time to fetch a phone, and the
+/// retention of sandbox data.
+pub const MIN_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(300);
+pub const MAX_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// Largest amount in major units, for each currency (decisions 2).
 pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
 /// Bytes of a request body (decisions 2).
 pub const BODY_BYTES: usize = 64 * 1024;
 /// Limit of all addresses of one /48 network of IPv6 together, as a multiple of the limit of one
 /// address. A mobile network has hundreds of payers in a /48; an attacker has 65,536 /64 networks.
 pub const SITE_SHARE: u32 = 16;
-/// How long sandbox transactions and customers are kept (specification 8).
+/// Retention of sandbox transactions and customers (specification 8).
 pub const SANDBOX_RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// How long the answer to a request with an idempotency key is kept (decisions 3).
+/// Retention of the response to a request with an idempotency key (decisions 3).
 pub const IDEMPOTENCY_LIVE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub const IDEMPOTENCY_SANDBOX: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a request waits for its twin that is being carried out (decisions 3).
+/// Time that a request waits for another one in flight with the same key (decisions 3).
 pub const IDEMPOTENCY_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of an idempotency key: a UUID has 36, and some clients send a hash with a prefix.
 pub const IDEMPOTENCY_KEY_BYTES: usize = 255;
-/// Expired answers that one scan reads.
+/// Expired responses that one scan reads.
 pub const IDEMPOTENCY_SWEEP: usize = 500;
-/// Routing rules of one app and environment, and rows of its table of fees. Each payment looks at the rules one by one.
+/// Routing rules of one app and environment, and rows of its fee table. Each payment evaluates the
+/// rules in order.
 pub const ROUTING_RULES: usize = 100;
 pub const ROUTING_FEES: usize = 500;
-/// Versions of an app's rules that are kept: enough to go back to last month's.
+/// Stored versions of an app's rules: enough to roll back to last month's.
 pub const ROUTING_VERSIONS: usize = 20;
-/// Connections that a stored decision tells of. The first few are tried; the rest would only make every transaction's row longer.
+/// Connections in a stored routing decision. The first few are tried; more make each row longer.
 pub const ROUTING_CONSIDERED: usize = 8;
-/// Stored transactions that one simulation of routing reads. A day of a large shop, and a second of work.
+/// Stored transactions that one simulation of routing reads: a day of a large shop, one second of
+/// work.
 pub const ROUTING_SIMULATED: usize = 5_000;
-/// Connections, each with a method, whose health is remembered: some hundreds of bytes each.
+/// Connections, each with a method, whose health is in memory: some hundreds of bytes each.
 pub const ROUTING_HEALTH: usize = 20_000;
-/// Bytes of a provider's callback: its body, and its path and headers together. The largest that providers send have a few thousand.
+/// Bytes of a provider's callback: of its body, and of its path and headers together. The largest
+/// of known providers have some thousands.
 pub const CALLBACK_BODY_BYTES: usize = 64 * 1024;
 pub const CALLBACK_HEAD_BYTES: usize = 16 * 1024;
-/// Callbacks of one connection, a second in the long run and at once. A hundred payments a second have two each, and a provider sends
-/// in one go what it held back; beyond that somebody is filling the disk, and a provider that is told 429 sends again.
+/// Callbacks of one connection per second, and in one burst. A hundred payments a second have two
+/// each, and a provider sends a backlog at once. Beyond it the response is 429, and providers send
+/// again.
 pub const CALLBACKS_A_SECOND: u32 = 500;
 pub const CALLBACKS_AT_ONCE: u32 = 2_000;
-/// Bytes of one connection's callbacks that may wait to be dealt with: tens of thousands of ordinary ones.
+/// Bytes of one connection's unprocessed callbacks: tens of thousands of ordinary ones.
 pub const CALLBACKS_WAITING_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes that a stored callback takes besides those of its request, counted with them.
+/// Bytes of a stored callback besides those of its request, counted with them.
 pub const CALLBACK_ROW_BYTES: usize = 1024;
-/// Callbacks of one connection that are given to its gateway at the same time, so that a slow one holds up only itself.
-pub const CALLBACKS_UNDER_WAY: usize = 8;
-/// Callbacks that wait in memory for the end of our own call about their attempt. What goes beyond is read once more after that call
-/// must have ended.
+/// Callbacks of one connection in flight at its gateway. A slow connection delays only its own.
+pub const CALLBACKS_IN_FLIGHT: usize = 8;
+/// Callbacks in memory that wait for the end of our own call about their attempt. Further ones are
+/// read again after the timeout of that call.
 pub const CALLBACKS_AFTER_OUR_CALL: usize = 10_000;
-/// Attempts that have ended of which is remembered when their provider was asked about them once more; beyond that all are forgotten, which
-/// costs a query each.
+/// Ended attempts with a remembered query because of a callback. Beyond it all are forgotten, which
+/// costs one query each.
 pub const CALLBACKS_HEARD: usize = 10_000;
-/// Callbacks of one connection that are kept although they belong to nothing, that were refused, and that meant nothing. The oldest go
-/// first; they are counted for ever, and whatever a lost one said is learnt from the next query.
+/// Stored callbacks of one connection that match no transaction, that were refused, or that had no
+/// effect. The oldest are removed; the counters remain, and the next query finds the same facts.
 pub const CALLBACKS_UNMATCHED: usize = 2_000;
 pub const CALLBACKS_REFUSED: usize = 1_000;
-/// Callbacks about one transaction that are kept, and that may make the engine ask its provider. A provider sends a handful.
+/// Stored callbacks of one transaction, and those that may cause a query. A provider sends a
+/// handful.
 pub const CALLBACKS_PER_TRANSACTION: usize = 100;
-/// How often a gateway is given a callback that it stumbled over, and how long one whose gateway is not loaded waits for it.
+/// Tries of a callback at a gateway that fails, and the time that a callback waits for a gateway
+/// that is not loaded.
 pub const CALLBACK_TRIES: u32 = 4;
-pub const CALLBACK_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a callback waits for the transaction that it is about. By then the query schedule has come to a person anyway.
-pub const CALLBACK_AWAITS: Duration = Duration::from_secs(3 * 24 * 60 * 60);
-/// How old the last query must be before a hint has the provider asked again: below what a payer notices, above what a provider minds.
+pub const CALLBACK_RETRY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+/// Time that a callback waits for its transaction. By then the queries have led to a case.
+pub const CALLBACK_MATCH_WINDOW: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+/// Minimum age of the last query for a callback to cause another: shorter than a payer notices,
+/// longer than a provider objects to.
 pub const CALLBACK_HINT_AGE: Duration = Duration::from_secs(2);
-/// How long callbacks are kept: those about a transaction outlive the time in which a payer can dispute it; the others are for finding a
-/// mistake in the set-up.
+/// Retention of callbacks: of those about a transaction longer than a payer can dispute it, of
+/// others long enough to find a mistake in the configuration.
 pub const CALLBACK_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 pub const CALLBACK_LOOSE_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

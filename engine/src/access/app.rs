@@ -28,11 +28,11 @@ pub struct App {
     pub settings: AppSettings,
 }
 
-/// What a merchant chooses for one app.
+/// Settings of an app that its merchant chooses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AppSettings {
-    /// Where mails to the merchant go. Without it there are none.
+    /// Address of mails to the merchant. `None`: no mails.
     pub merchant_email: Option<String>,
     /// Whether the merchant gets a mail about every transaction that ended.
     pub notify_merchant: bool,
@@ -46,15 +46,15 @@ pub struct AppSettings {
     pub locale: Option<String>,
     /// Whether payers may pay in other currencies than the payment's, at the rate of the day with this correction in percent. `null`: no.
     pub conversion: Option<Correction>,
-    /// Whether payouts may be ordered with a public key. Off unless somebody says so: a public key
-    /// is visible in every page and app that has it, so whoever reads it there can then send the
-    /// merchant's float to themselves.
+    /// Whether payouts may be ordered with a public key. Off by default: a public key
+    /// is visible in each page and app that has it, so every reader could send the merchant's float to
+    /// an account of their own.
     pub unsafe_payouts_with_public_key: bool,
     /// Logo on the checkout page: PNG, JPEG or WebP of at most 20 KiB as `data:image/png;base64,…`.
     pub logo: Option<String>,
     /// Colour of buttons and links on the checkout page, `#rrggbb`; white text on it must have a contrast of 4.5 to 1.
     pub accent_colour: Option<String>,
-    /// Whom customers ask, named on pages and in mails; answers to mails go there.
+    /// Address for customers, on pages and as reply-to of mails.
     pub support_email: Option<String>,
     pub support_phone: Option<String>,
     /// An https address.
@@ -136,7 +136,7 @@ impl AppSettings {
     }
 }
 
-/// What an app is made of at first.
+/// Fields of a new app.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewApp {
@@ -159,7 +159,7 @@ impl NewApp {
     }
 }
 
-/// A change of an app. What is `None` stays; of a URL, `Some(None)` takes it away.
+/// Change of an app. `None` leaves a field unchanged, `Some(None)` removes a URL.
 #[derive(Clone, Debug, Default)]
 pub struct AppChange {
     pub name: Option<String>,

@@ -1,4 +1,4 @@
-//! How a merchant's pages and mails look, and whom their customers ask: logo, colour, support contact.
+//! Branding of a merchant's pages and mails: logo, colour, support contact.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What providers send lies sealed: some sign it with a constant that is itself a secret.
+//! Encryption of stored callbacks: some providers sign with a constant that is itself a secret.
 
 use super::Access;
 use super::error::AccessError;
@@ -25,5 +25,5 @@ impl Access {
     }
 }
 
-/// What the vault seals it for.
+/// Purpose that the vault authenticates.
 const PURPOSE: &str = "callback";

@@ -23,14 +23,14 @@ pub struct Connection {
     pub environment: Environment,
     /// The gateway's name, as in its manifest.
     pub gateway: String,
-    /// What people call this account at the provider.
+    /// Name of this account at the provider.
     pub account_name: String,
     /// Codes of the methods it may serve; `None`: all that the gateway has.
     pub methods: Option<Vec<String>>,
     /// The credentials and options that the gateway's manifest asks for, as JSON. Opened by [`super::Access::connection_config`].
     pub config: Sealed,
-    /// When `config` became what it is; 1970 in rows that are older than this field. What an account says of a request that went
-    /// out with the credentials of before proves nothing.
+    /// Time of the last change of `config`; 1970 in rows that are older than this field. An account's
+    /// answer about a request that was sent with earlier credentials proves nothing.
     #[serde(default)]
     pub config_changed_at: Timestamp,
     #[serde(default)]
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// What a connection is made of. No `Debug`: its config holds credentials.
+/// Fields of a connection. No `Debug`: its config holds credentials.
 #[derive(Clone)]
 pub struct NewConnection {
     pub app: AppId,
@@ -57,7 +57,8 @@ pub struct NewConnection {
     pub config: serde_json::Value,
 }
 
-/// A change of a connection. What is `None` stays; of the methods, `Some(None)` means all that the gateway has.
+/// Change of a connection. `None` leaves a field unchanged; `Some(None)` as methods means all of the
+/// gateway's.
 #[derive(Clone, Default)]
 pub struct ConnectionChange {
     pub account_name: Option<String>,
@@ -96,7 +97,7 @@ impl Access {
         Ok(serde_json::from_slice(opened.expose()).map_err(|_| VaultError::Damaged(CONFIG))?)
     }
 
-    /// A connection that takes whatever its gateway does.
+    /// Creates a connection without limits of its own.
     pub async fn create_connection(
         &self,
         new: NewConnection,
@@ -180,8 +181,8 @@ impl Access {
         put(gate, changed).await
     }
 
-    /// Begins to delete a connection: from now on nothing new is submitted through it, until the deletion is committed or dropped.
-    /// Who wants it deleted looks for open attempts in between: what is not found then cannot come any more.
+    /// Begins to delete a connection: no attempt is submitted through it until the deletion is committed
+    /// or dropped. The caller looks for open attempts in between; no further ones can begin.
     pub async fn begin_deletion(&self, id: ConnectionId) -> Result<Deletion, AccessError> {
         let gate = self.gate().await;
         let connection = self
@@ -298,7 +299,7 @@ fn check_methods(methods: Option<&[String]>) -> Result<(), AccessError> {
     }
 }
 
-/// What the vault seals a connection's configuration for.
+/// Purpose of a connection's configuration that the vault authenticates.
 const CONFIG: &str = "connection config";
 /// No gateway serves more; a longer list is a mistake.
 const METHODS: usize = 500;

@@ -1,4 +1,4 @@
-//! Why the access room refuses.
+//! Errors of the module `access`.
 
 use super::vault::VaultError;
 use crate::gateway::Count;
@@ -31,8 +31,8 @@ pub enum AccessError {
     OpenAttempts(Count),
     #[error(
         "the store was restored, and the provider of this connection was not yet asked about all \
-         transactions of before: disable it, wait until they have ended or settle them by hand, and \
-         delete it then"
+         earlier transactions: disable it, wait until they have ended or settle them by hand, \
+         and delete it then"
     )]
     NeededAfterRestore,
     #[error(
@@ -73,7 +73,7 @@ impl AccessError {
     }
 }
 
-/// Why a bearer token opens nothing. All of them are a 401; the difference is for the log and for the person who asks why.
+/// Reason for which a bearer token is refused. Each is a 401; the difference is for logs and people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthorized {
     #[error("this is not a key of this service: the form or the checksum is wrong")]

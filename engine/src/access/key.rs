@@ -1,4 +1,4 @@
-//! API keys: what is kept of one, and making, rolling and deleting them.
+//! API keys: their rows, and how they are created, rolled and deleted.
 //!
 //! The key itself is shown once, when it is made; [`super::token`] says how it looks. Rolling makes a second key like the first,
 //! which stays valid for a grace period, so that a merchant can switch without a failed request.
@@ -43,7 +43,7 @@ impl KeyKind {
     }
 }
 
-/// What is kept of an API key.
+/// Stored form of an API key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     pub id: KeyId,
@@ -51,7 +51,7 @@ pub struct Key {
     pub environment: Environment,
     pub kind: KeyKind,
     pub name: Option<String>,
-    /// What stands before the random part: `switchyard_sk_test_`.
+    /// Prefix of the random part: `switchyard_sk_test_`.
     pub prefix: String,
     pub last_four: String,
     pub hash: Fingerprint,
@@ -66,7 +66,7 @@ impl Key {
     }
 }
 
-/// A key that was just made, with the one look at it that there is.
+/// New key with its plain text, which is not stored.
 #[derive(Debug)]
 pub struct NewKey {
     pub key: Arc<Key>,
@@ -81,7 +81,7 @@ pub struct ListedKey {
 }
 
 impl Access {
-    /// The keys of an app, oldest first. Those whose grace period is over are left out.
+    /// Keys of an app, oldest first, without expired ones.
     pub fn keys(&self, app: AppId) -> Result<Vec<ListedKey>, AccessError> {
         let now = self.0.clock.now();
         let set = self.set();
@@ -165,7 +165,7 @@ impl Access {
         Ok(new)
     }
 
-    /// Deletes a key: from now on it opens nothing.
+    /// Revokes a key.
     pub async fn delete_key(&self, id: KeyId) -> Result<(), AccessError> {
         let gate = self.gate().await;
         let key = self

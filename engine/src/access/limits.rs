@@ -1,4 +1,4 @@
-//! What an operator lets through a connection: amounts and countries, inside what its gateway can do anyway.
+//! An operator's limits of a connection: amounts and countries, within those of its gateway.
 
 use std::collections::BTreeMap;
 
@@ -34,14 +34,14 @@ impl ConnectionLimits {
         let Some(limit) = self.amounts.get(amount.currency().code()) else {
             return true;
         };
-        // Checked when it was stored: what cannot be read is none.
+        // Validated when it was stored; an unreadable limit counts as none.
         let read =
             |text: &Option<String>| Amount::parse_major(text.as_deref()?, amount.currency()).ok();
         read(&limit.min).is_none_or(|min| amount >= min)
             && read(&limit.max).is_none_or(|max| amount <= max)
     }
 
-    /// Whether it may serve payers of a country. One that nobody has named is not held against them.
+    /// Whether it may serve payers of a country. An unknown country is accepted.
     pub fn serve(&self, country: Option<&str>) -> bool {
         let is_listed = |country: &str| {
             let mut countries = self.countries.iter();

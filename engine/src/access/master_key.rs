@@ -1,8 +1,8 @@
-//! The master key: 32 bytes that never lie in the store, as 64 hexadecimal characters in a file that only its owner can read, or in
-//! an environment variable.
+//! Master key: 32 bytes outside the store, as 64 hexadecimal characters in a file that only its owner
+//! can read, or in an environment variable.
 //!
-//! Whoever has the store and this key has every secret; whoever has the store alone has none. A lost master key cannot be made
-//! again: keep a copy where the store's backup is not.
+//! The store with this key reveals all secrets, the store alone none. A lost master key cannot be
+//! recovered: keep a copy apart from the store's backup.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ use crate::secret::Secret;
 
 pub struct MasterKey(Secret<[u8; 32]>);
 
-/// Why there is no master key.
+/// Error of reading the master key.
 #[derive(Debug, thiserror::Error)]
 pub enum MasterKeyError {
     #[error(
@@ -58,7 +58,7 @@ impl MasterKey {
             .ok_or_else(|| MasterKeyError::Malformed(origin.to_owned()))
     }
 
-    /// Reads a file that nobody but its owner can read.
+    /// Reads a file that only its owner may read.
     pub fn from_file(path: &Path) -> Result<Self, MasterKeyError> {
         let read = |why: io::Error| match why.kind() {
             io::ErrorKind::NotFound => MasterKeyError::Missing(path.to_owned()),

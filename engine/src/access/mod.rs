@@ -1,4 +1,4 @@
-//! Who may do what: accounts, apps, keys, webhooks, connections, the rate limit, and the vault that seals secrets.
+//! Access: accounts, apps, keys, webhooks, connections, rate limits, and the vault that encrypts secrets.
 //!
 //! The whole set is in memory, loaded at the start: a request is authenticated without a look at the store. Changes are written to
 //! the store first and made in memory after, one at a time; a change whose caller went away is still finished. What is in memory is
@@ -58,7 +58,7 @@ pub use self::webhook::{
     Disabled, NewWebhook, Webhook, WebhookChange, checked_webhook_secret, new_webhook_secret,
 };
 pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
-pub use crate::environment::{Environment, NotAnEnvironment};
+pub use crate::environment::{Environment, ParseEnvironmentError};
 
 use self::rate_limit::{RateLimiter, RateLimits};
 use self::rows::Kind;
@@ -68,7 +68,7 @@ use crate::clock::Clock;
 use crate::ids::{AppId, ConnectionId, Ids, KeyId, PaymentId};
 use crate::store::{Batch, CommitError, Store};
 
-/// The access room. Cloning gives another handle on the same set.
+/// Handle of the access data. Clones share it.
 #[derive(Clone)]
 pub struct Access(Arc<Inner>);
 
@@ -86,10 +86,10 @@ struct Inner {
     gate: Arc<Mutex<()>>,
 }
 
-/// What an operator chooses about access.
+/// Settings of access.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What keys begin with: 1 to 20 lower-case letters and digits.
+    /// Prefix of keys: 1 to 20 lower-case letters and digits.
     pub service_code: String,
     /// Requests in any 60 s for each secret key, and for each public key and client address; 0: no
     /// limit.
@@ -119,7 +119,7 @@ impl Default for Options {
     }
 }
 
-/// Who sent a request, as its key says.
+/// Sender of a request, by its key.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub app: Arc<App>,
@@ -260,12 +260,12 @@ impl Access {
         self.0.limiter.allow_payer(payment, self.0.clock.now())
     }
 
-    /// The vault, for rooms that seal things of their own.
+    /// Vault, for other modules' secrets.
     pub fn vault(&self) -> &Vault {
         &self.0.vault
     }
 
-    /// What keys begin with.
+    /// Prefix of keys.
     pub fn service_code(&self) -> &str {
         &self.0.options.service_code
     }
@@ -282,7 +282,7 @@ impl Access {
     }
 }
 
-/// The right to change the set. While one is held nobody else changes it, so what was read through it still holds.
+/// Exclusive right to change the data. Values that were read through it stay valid while it is held.
 struct Gate {
     access: Access,
     _held: OwnedMutexGuard<()>,
@@ -311,7 +311,7 @@ impl Gate {
         });
         task.await.unwrap_or_else(|why| match why.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only the end of the runtime cancels it, and then nobody is left to hear this.
+            // Only a shutdown of the runtime cancels it.
             Err(_) => Err(AccessError::Conflict),
         })
     }

@@ -1,4 +1,4 @@
-//! What an operator shows to the operator API: a token of this service, made here or named by its hash in the settings.
+//! Operator tokens: created here, or listed by their hash in the settings.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::limits::TOKEN_ANCESTORS;
 use crate::secret::Secret;
 use crate::store::Batch;
 
-/// What is kept of an operator's token.
+/// Stored form of an operator token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorToken {
     pub id: OperatorTokenId,
@@ -43,14 +43,14 @@ pub struct TokenMaker {
     pub ancestors: Vec<String>,
 }
 
-/// An operator's token that was just made, with the one look at it that there is.
+/// New operator token with its plain text, which is not stored.
 #[derive(Debug)]
 pub struct NewOperatorToken {
     pub token: Arc<OperatorToken>,
     pub secret: Secret<String>,
 }
 
-/// Who asks the operator API, for its log and for the timelines.
+/// Operator of a request, for the audit log and the timelines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     pub name: String,
@@ -258,7 +258,7 @@ impl Access {
         }
     }
 
-    /// Deletes a token: from now on it opens nothing.
+    /// Revokes a token.
     pub async fn delete_operator_token(&self, id: OperatorTokenId) -> Result<(), AccessError> {
         let gate = self.gate().await;
         if !self.set().tokens.contains_key(&id) {

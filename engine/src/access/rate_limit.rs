@@ -1,4 +1,4 @@
-//! At most so many requests in any 60 seconds, for each key, exactly.
+//! Rate limit per key: an exact maximum of requests in each window of 60 seconds.
 //!
 //! For each key the moments of the requests that it was allowed in the last 60 s are kept, oldest first: a request is allowed when
 //! fewer than the limit are left after the old ones are dropped. So there is no window edge at which twice the limit slips
@@ -29,14 +29,14 @@ use crate::limits::{CHECKOUT_REQUESTS, CHECKOUT_SHARE, SITE_SHARE};
 /// The length of the window.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// What the limiter says about one request.
+/// Decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub allowed: bool,
     pub scope: Scope,
     /// Requests in any 60 s. 0: there is no limit, and the other numbers mean nothing.
     pub limit: u32,
-    /// How many more would be allowed at this very moment.
+    /// Number of further requests that are allowed now.
     pub remaining: u32,
     /// Seconds until the oldest counted request leaves the window, rounded up.
     pub reset_seconds: u32,
@@ -49,7 +49,7 @@ pub struct Rate {
 pub enum Scope {
     /// All of a secret key.
     Key,
-    /// Those with a public key from one client address.
+    /// Requests with a public key from one client address.
     Address,
     /// Requests with a public key from one /48 network of IPv6.
     Site,
@@ -316,7 +316,7 @@ impl Window {
         self.reset_seconds(now)
     }
 
-    /// What [`Window::allow`] would say, without counting a request.
+    /// Result of [`Window::allow`], without counting a request.
     fn look(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
         let now = self.not_before_the_last(now.as_micros());
         while self.0.front().is_some_and(|at| now - at >= WINDOW_MICROS) {

@@ -1,4 +1,4 @@
-//! How this room lies in the store: one JSON row for each thing in [`Table::Access`], under `<kind>/<id>`.
+//! Rows of access: JSON in [`Table::Access`], with keys `<kind>/<id>`.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::error::AccessError;
 use crate::store::{Batch, Direction, Store, Table};
 
-/// What kinds of rows there are. The name is on disk: it never changes.
+/// Kind of a row. Its name is stored and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Account,
@@ -66,7 +66,7 @@ pub(super) async fn all<T: DeserializeOwned>(
     kind: Kind,
 ) -> Result<Vec<T>, AccessError> {
     let mut from = format!("{}/", kind.name()).into_bytes();
-    // '0' is the character after '/': the end of everything that begins with `<kind>/`.
+    // '0' is the character after '/': the end of the range `<kind>/`.
     let to = format!("{}0", kind.name()).into_bytes();
     let mut rows = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! What development mode starts with: one account, one app, its four keys, an operator token.
+//! Data of development mode: one account, one app, its four keys, an operator token.
 //!
 //! Keys are kept as hashes only, so a restart cannot show them again. Whoever calls this keeps the shown ones
 //! (`data/dev.json`) and brings them back; those that still open what they should are used again, the others are made anew.
@@ -25,7 +25,7 @@ pub struct DevelopmentKeys {
     pub operator_token: Secret<String>,
 }
 
-/// What seeding came to.
+/// Result of seeding.
 #[derive(Clone, Debug)]
 pub struct Development {
     pub keys: DevelopmentKeys,
@@ -158,5 +158,5 @@ impl DevelopmentKeys {
 const ACCOUNT: &str = "Development";
 const APP: &str = "Demo shop";
 const NAME: &str = "development";
-/// `.example` is reserved: a mail that leaves the machine by mistake reaches nobody.
+/// `.example` is reserved: a mail that leaves the machine by mistake has no recipient.
 const MERCHANT_EMAIL: &str = "merchant@shop.example";

@@ -21,19 +21,19 @@ use crate::limits::ROUTING_VERSIONS;
 pub(super) struct Set {
     pub accounts: BTreeMap<AccountId, Arc<Account>>,
     pub tokens: BTreeMap<OperatorTokenId, Arc<OperatorToken>>,
-    apps: BTreeMap<AppId, Belongings>,
+    apps: BTreeMap<AppId, AppState>,
     keys_by_hash: HashMap<Fingerprint, Arc<LiveKey>>,
     keys: HashMap<KeyId, AppId>,
     webhooks: HashMap<WebhookId, AppId>,
     connections: HashMap<ConnectionId, AppId>,
 }
 
-/// An app and all that is its own.
-pub(super) struct Belongings {
+/// App with its keys, webhooks and other data.
+pub(super) struct AppState {
     pub app: Arc<App>,
     pub keys: BTreeMap<KeyId, Arc<LiveKey>>,
     pub webhooks: BTreeMap<WebhookId, Arc<Webhook>>,
-    /// Those of `webhooks` that are enabled: asked for at every event.
+    /// Enabled ones of `webhooks`, read at each event.
     pub enabled_webhooks: Arc<[Arc<Webhook>]>,
     pub connections: BTreeMap<ConnectionId, Arc<Connection>>,
     /// Of each environment the versions that are kept, oldest first.
@@ -57,11 +57,11 @@ impl LiveKey {
 }
 
 impl Set {
-    pub fn apps(&self) -> impl Iterator<Item = &Belongings> {
+    pub fn apps(&self) -> impl Iterator<Item = &AppState> {
         self.apps.values()
     }
 
-    pub fn app(&self, id: AppId) -> Option<&Belongings> {
+    pub fn app(&self, id: AppId) -> Option<&AppState> {
         self.apps.get(&id)
     }
 
@@ -89,7 +89,7 @@ impl Set {
         }
         self.apps.insert(
             app.id,
-            Belongings {
+            AppState {
                 app,
                 keys: BTreeMap::new(),
                 webhooks: BTreeMap::new(),
@@ -173,7 +173,7 @@ impl Set {
     }
 }
 
-impl Belongings {
+impl AppState {
     pub fn routing(&self, environment: Environment) -> &[Arc<RoutingRules>] {
         self.routing.get(&environment).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! What a name, an address or a URL that a merchant gives may look like.
+//! Validation of names, addresses and URLs that a merchant gives.
 
 use url::Url;
 
@@ -56,7 +56,7 @@ pub(super) fn email(field: &'static str, value: &str) -> Result<(), AccessError>
 
 /// Long enough for any name a person gives; short enough for a mail's subject.
 const NAME_CHARACTERS: usize = 100;
-/// What browsers and proxies take without cutting it.
+/// Length that browsers and proxies accept.
 const URL_BYTES: usize = 2048;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! How keys and operator tokens look, how they are made, and how one is read without a look-up.
+//! Format of keys and operator tokens: creation, and parsing without a look-up.
 //!
-//! `{code}_sk_test_` + 32 random base62 characters + 6 of checksum. The prefix says whose key it is and what it opens, so that a
-//! person and a secret scanner can tell; the checksum (CRC32 of all that stands before it) tells a typing error from a wrong key
+//! `{code}_sk_test_` + 32 random base62 characters + 6 of checksum. The prefix names service, kind and environment for people
+//! and secret scanners; the checksum (CRC32 of all characters before it) distinguishes a typing error from a wrong key
 //! without a look-up. 32 base62 characters are 190 random bits: a plain SHA-256 is enough to keep, and looking a key up by that
 //! hash leaks nothing through time.
 
@@ -17,8 +17,7 @@ use crate::environment::Environment;
 use crate::ids::Ids;
 use crate::secret::Secret;
 
-/// The SHA-256 of a key: what is stored and looked up in its place. Two of them are compared in a time that does not tell how alike
-/// they are.
+/// SHA-256 of a key, which is stored and looked up instead of it. Compared in constant time.
 #[derive(Clone, Copy)]
 pub struct Fingerprint([u8; 32]);
 
@@ -73,7 +72,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// What a token says about itself before anything is looked up.
+/// Parts of a token, parsed without a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenForm {
     Key(KeyKind, Environment),
@@ -146,7 +145,8 @@ pub(super) fn push_random(text: &mut String, count: usize, ids: &Ids) {
     while left > 0 {
         let mut chance = [0; 64];
         ids.fill(&mut chance);
-        // 248 is the largest multiple of 62 in a byte: what is above would make the first characters likelier.
+        // 248 is the largest multiple of 62 in a byte: larger values would make the first characters
+        // more frequent.
         for byte in chance.into_iter().filter(|byte| *byte < 248).take(left) {
             text.push(char::from(BASE62[usize::from(byte % 62)]));
             left -= 1;

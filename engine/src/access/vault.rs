@@ -1,9 +1,9 @@
-//! The vault seals what must be readable again and must not lie open in the store: gateway credentials, webhook secrets.
+//! Vault: encrypts secrets that must be readable again, such as gateway credentials and webhook secrets.
 //!
-//! Each account has a data key of its own, made when the account is. Data keys lie in the store sealed under the master key, which
-//! never does (see [`super::master_key`]). The cipher is XChaCha20-Poly1305; its 192-bit nonces may be random without counting.
-//! What was sealed for one purpose does not open for another: account and purpose are authenticated with it, so a row that is
-//! copied to another place in the store opens nothing.
+//! Each account has a data key, created with it. The store holds data keys encrypted with the master
+//! key, which is not in the store (see [`super::master_key`]). The cipher is XChaCha20-Poly1305; its 192-bit nonces may be random without counting.
+//! A secret of one purpose cannot be decrypted for another: account and purpose are authenticated, so
+//! a row that is copied to another place in the store is useless.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use super::master_key::MasterKey;
 use crate::ids::{AccountId, Ids};
 use crate::secret::Secret;
 
-/// Ciphertext, as it lies in the store: `v1.` and base64 of nonce and ciphertext.
+/// Ciphertext in the store: `v1.` and base64 of nonce and ciphertext.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(String);
@@ -31,7 +31,7 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// An account's data key as it lies in the store.
+/// Stored form of an account's data key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DataKeyRow {
     pub account: AccountId,
@@ -51,7 +51,7 @@ struct Inner {
     ids: Ids,
 }
 
-/// Why a secret could not be sealed or opened. None of these says anything about the secret.
+/// Error of an encryption or decryption, without details of the secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     #[error("account {0} has no data key: its row in the store is missing")]

@@ -1,4 +1,4 @@
-//! Where an app wants its events sent: a URL, the secret that signs, a switch. At most 15 for each app (specification 2.9).
+//! Webhooks of an app: URL, signing secret, switch. At most 15 per app (specification 2.9).
 //!
 //! Whether a URL may be reached at all (public addresses, ports) is decided when something is sent to it, since names can be made
 //! to point elsewhere later; here only its form is checked.
@@ -37,14 +37,14 @@ pub struct Webhook {
     pub created_at: Timestamp,
 }
 
-/// Why nothing is sent to a webhook.
+/// Reason for which a webhook is disabled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disabled {
     pub at: Timestamp,
     pub why: String,
 }
 
-/// What a webhook is made of. Without a secret, one is made.
+/// Fields of a new webhook. Without a secret, one is generated.
 #[derive(Clone, Debug)]
 pub struct NewWebhook {
     pub app: AppId,
@@ -53,7 +53,7 @@ pub struct NewWebhook {
     pub options: WebhookOptions,
 }
 
-/// A change of a webhook. What is `None` stays.
+/// Change of a webhook. `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookChange {
     pub url: Option<String>,
@@ -63,7 +63,7 @@ pub struct WebhookChange {
     pub retry: Option<RetryProfile>,
     /// `Some(None)`: no limit.
     pub per_second: Option<Option<u32>>,
-    /// `Some(None)`: what the installation allows.
+    /// `Some(None)`: the installation's limit.
     pub concurrency: Option<Option<u16>>,
 }
 
@@ -250,8 +250,7 @@ async fn put(gate: Gate, webhook: Webhook) -> Result<Arc<Webhook>, AccessError> 
 /// behind it.
 pub fn checked_webhook_secret(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
     let text = secret.expose();
-    // Libraries of Standard Webhooks decode what follows; what they cannot decode, they cannot
-    // verify.
+    // Libraries of Standard Webhooks decode the rest as base64, and cannot verify with another secret.
     if let Some(rest) = text.strip_prefix(STANDARD_PREFIX)
         && BASE64.decode(rest).map(Zeroizing::new).is_err()
     {
@@ -280,5 +279,5 @@ pub fn new_webhook_secret(ids: &Ids) -> Secret<String> {
 
 /// Before the base64 of a key, in the form of Standard Webhooks.
 const STANDARD_PREFIX: &str = "whsec_";
-/// What the vault seals a webhook's secret for.
+/// Purpose of a webhook's secret that the vault authenticates.
 const SECRET: &str = "webhook secret";

@@ -1,4 +1,4 @@
-//! How one webhook is served: which events it hears of, when it is tried again, and how hard it may be pressed. Pure.
+//! Options of a webhook: event filter, retry schedule and limits. Pure.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use crate::limits::{
-    WEBHOOK_CONCURRENCY_MOST, WEBHOOK_DELAY_MOST, WEBHOOK_DELAYS, WEBHOOK_PER_SECOND_MOST,
+    MAX_WEBHOOK_CONCURRENCY, MAX_WEBHOOK_DELAY, MAX_WEBHOOK_PER_SECOND, WEBHOOK_DELAYS,
 };
 use crate::transaction::EventName;
 
-/// What an app chooses for one of its webhooks.
+/// Options that an app chooses for a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebhookOptions {
@@ -18,11 +18,11 @@ pub struct WebhookOptions {
     pub retry: RetryProfile,
     /// Requests in one second, evenly spread. `None`: as many as there are.
     pub per_second: Option<u32>,
-    /// Requests at a time. `None`: what the installation allows.
+    /// Concurrent requests. `None`: the installation's limit.
     pub concurrency: Option<u16>,
 }
 
-/// Which events a webhook hears of: names, `payment.*`, `payout.*`, or `*` for all, those that do not exist yet included.
+/// Event filter: names, `payment.*`, `payout.*`, or `*` for all events, also future ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventFilter(Vec<String>);
@@ -52,7 +52,7 @@ impl Default for EventFilter {
 }
 
 impl EventFilter {
-    /// Reads what somebody typed.
+    /// Parses a filter.
     ///
     /// # Errors
     /// When it is empty, or names something that is no event.
@@ -96,7 +96,7 @@ impl RetryProfile {
         let Self::Custom { delays } = self else {
             return Ok(());
         };
-        let most = WEBHOOK_DELAY_MOST.as_secs();
+        let most = MAX_WEBHOOK_DELAY.as_secs();
         let is_sane = |delay: &u32| (1..=most).contains(&u64::from(*delay));
         if delays.len() <= WEBHOOK_DELAYS && delays.iter().all(is_sane) {
             return Ok(());
@@ -114,19 +114,19 @@ impl WebhookOptions {
         self.retry.check()?;
         let is_within =
             |value: Option<u32>, most: u32| value.is_none_or(|it| it >= 1 && it <= most);
-        if !is_within(self.per_second, WEBHOOK_PER_SECOND_MOST) {
+        if !is_within(self.per_second, MAX_WEBHOOK_PER_SECOND) {
             return Err(AccessError::invalid(
                 "per_second",
-                format!("is 1 to {WEBHOOK_PER_SECOND_MOST}, or null for no limit"),
+                format!("is 1 to {MAX_WEBHOOK_PER_SECOND}, or null for no limit"),
             ));
         }
         if !is_within(
             self.concurrency.map(u32::from),
-            u32::from(WEBHOOK_CONCURRENCY_MOST),
+            u32::from(MAX_WEBHOOK_CONCURRENCY),
         ) {
             return Err(AccessError::invalid(
                 "concurrency",
-                format!("is 1 to {WEBHOOK_CONCURRENCY_MOST}, or null for the installation's own"),
+                format!("is 1 to {MAX_WEBHOOK_CONCURRENCY}, or null for the installation's own"),
             ));
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::row::{self, AWAITED, Callback, CallbackState, Which};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
-use crate::limits::CALLBACK_AWAITS;
+use crate::limits::CALLBACK_MATCH_WINDOW;
 use crate::records::{self, Name};
 use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
 use crate::transaction::Transaction;
@@ -61,7 +61,7 @@ async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
 /// whether anything goes on waiting.
 pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
     let (mut from, to) = row::from_connection(AWAITED, None);
-    let young = engine.clock.now().minus(CALLBACK_AWAITS);
+    let young = engine.clock.now().minus(CALLBACK_MATCH_WINDOW);
     let mut waits = false;
     loop {
         let rows = engine

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::ids::{AttemptId, ConnectionId};
 use crate::limits::{
     CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
-    CALLBACKS_UNDER_WAY, CALLBACKS_WAITING_BYTES,
+    CALLBACKS_IN_FLIGHT, CALLBACKS_WAITING_BYTES,
 };
 
 pub(crate) struct Callbacks {
@@ -140,7 +140,7 @@ impl Callbacks {
         let under_way = gauges
             .get(&connection)
             .map_or(0, |gauge| gauge.under_way.len());
-        CALLBACKS_UNDER_WAY.saturating_sub(under_way)
+        CALLBACKS_IN_FLIGHT.saturating_sub(under_way)
     }
 
     /// `false`: it is being dealt with already.
@@ -267,7 +267,7 @@ mod tests {
             connection: one,
             callback: crate::ids::CallbackId::new(ulid::Ulid::from_parts(1, number as u128)),
         };
-        (0..CALLBACKS_UNDER_WAY).for_each(|number| assert!(desk.take_up(taken(number))));
+        (0..CALLBACKS_IN_FLIGHT).for_each(|number| assert!(desk.take_up(taken(number))));
         desk.queued(one, at(1_003));
         assert_eq!(desk.take_due(at(1_005)), [], "there is no place");
         desk.lay_down(taken(0), at(1_001));

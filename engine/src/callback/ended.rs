@@ -5,7 +5,7 @@ use super::row::Callback;
 use super::verdict::{Hint, Verdict, apply, matched};
 use crate::actors;
 use crate::engine::{Engine, EngineError};
-use crate::limits::{CALLBACK_HINT_AGE, CALLBACK_PATIENCE};
+use crate::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
 use crate::transaction::{Attempt, AttemptState, Outcome, Transaction};
 
 /// `None`: not before our own call about the attempt has ended.
@@ -60,7 +60,7 @@ pub(super) async fn ask(
 fn later(engine: &Engine, callback: &Callback, why: &str) -> Verdict {
     let now = engine.clock.now();
     let waited = now.since(callback.received_at);
-    if waited > CALLBACK_PATIENCE {
+    if waited > CALLBACK_RETRY_WINDOW {
         return matched(format!(
             "{why} The attempt has ended, and for a day the provider could not say more."
         ));

@@ -13,7 +13,7 @@ use crate::gateway::manifest::CallbackPer;
 use crate::gateway::{CallbackCall, CallbackSaid, Exchange, Journal, Operation, Version};
 use crate::ids::{AttemptId, TransactionId};
 use crate::limits::{
-    CALLBACK_HINT_AGE, CALLBACK_PATIENCE, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
+    CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
 };
 use crate::records::{attempt_named, attempts_with_id};
 use crate::store::{Direction, Table, prefix_end};
@@ -207,7 +207,7 @@ fn given_url(
 
 fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
     let now = engine.clock.now();
-    if now.since(callback.received_at) > CALLBACK_PATIENCE {
+    if now.since(callback.received_at) > CALLBACK_RETRY_WINDOW {
         return end(
             CallbackState::Refused,
             "Its gateway was not loaded for a day.",

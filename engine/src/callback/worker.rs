@@ -11,7 +11,7 @@ use super::{appear, deal, reread};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
-use crate::limits::{CALLBACKS_UNDER_WAY, STORE_SCAN_INLINE};
+use crate::limits::{CALLBACKS_IN_FLIGHT, STORE_SCAN_INLINE};
 use crate::store::{Batch, CommitError, Direction, Table};
 
 /// How often is looked for what is due, when nothing new comes.
@@ -159,7 +159,7 @@ async fn look_at(
     now: Timestamp,
 ) -> Result<(), EngineError> {
     // Those that are under way are still in the queue.
-    let limit = 2 * CALLBACKS_UNDER_WAY;
+    let limit = 2 * CALLBACKS_IN_FLIGHT;
     let (from, to) = row::queue(connection, from);
     let rows = engine
         .store

@@ -68,7 +68,7 @@ static BRANDS: [Brand; 25] = [
     brand("ussd_", "", white_on("#a16207")),
 ];
 
-/// Tile of what has no brand.
+/// Tile without a brand.
 const PLAIN: Tile = white_on("#334155");
 
 /// The brand of the method with this code.

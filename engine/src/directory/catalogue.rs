@@ -84,8 +84,8 @@ fn expand(code: &str) -> Vec<&'static Country> {
     }
 }
 
-/// What a payer gives before the provider is asked. The provider's own page or message asks for all else (a card's digits are
-/// never ours to see).
+/// Fields that a payer fills in before the request to the provider. The provider's own page asks for
+/// all others (a card's digits never reach this server).
 fn payer_fields(category: Category, home: Option<&Country>) -> Vec<RecipientField> {
     match category {
         Category::MobileMoney | Category::Test => home.map(msisdn).into_iter().collect(),

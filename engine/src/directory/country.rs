@@ -31,7 +31,7 @@ pub(super) struct Numbering {
     pub longest: u8,
     /// 0 where mobile numbers have several lengths.
     pub mobile: u8,
-    /// What callers dial before a national number, and leave out from abroad.
+    /// Trunk prefix, dialled before a national number and omitted from abroad.
     pub trunk: &'static str,
 }
 

@@ -7,7 +7,7 @@ use super::brand::Tile;
 use super::method::{Category, Method};
 use crate::language::Language;
 
-/// What an icon is for.
+/// Use of an icon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icon {
     /// The label is the currency's code or symbol, and is written in full up to four characters.

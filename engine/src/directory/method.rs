@@ -15,7 +15,7 @@ pub enum MethodKind {
     Payout,
 }
 
-/// What kind of thing the payer or the recipient has in hand.
+/// Kind of account of the payer or recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -40,7 +40,7 @@ pub struct Method {
     pub currency: Currency,
     /// In the catalogue's order; all countries for a method that is available worldwide.
     pub countries: Vec<&'static Country>,
-    /// What the payer or the recipient must give.
+    /// Fields of the payer or recipient.
     pub fields: Vec<RecipientField>,
 }
 
@@ -63,7 +63,7 @@ pub struct RecipientField {
     pub example: String,
 }
 
-/// What the field holds. An integer may come as a JSON number or as a text of digits.
+/// Type of a field. An integer may be a JSON number or a string of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldType {

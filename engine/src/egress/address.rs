@@ -2,24 +2,24 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Who can be behind an address.
+/// Scope of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum AddressScope {
     Public,
     /// This machine or the network around it: allowed in development mode.
     Private(&'static str),
-    /// Nobody's server, or one that hands out credentials to whoever asks.
+    /// Reserved, or a server that gives credentials to every client.
     Never(&'static str),
 }
 
-pub fn reach(address: IpAddr) -> Reach {
+pub fn reach(address: IpAddr) -> AddressScope {
     match address {
         IpAddr::V4(address) => reach_v4(address),
         IpAddr::V6(address) => reach_v6(address),
     }
 }
 
-fn reach_v4(address: Ipv4Addr) -> Reach {
+fn reach_v4(address: Ipv4Addr) -> AddressScope {
     let find = |ranges: &[(&str, u8, &'static str)]| {
         ranges
             .iter()
@@ -27,12 +27,12 @@ fn reach_v4(address: Ipv4Addr) -> Reach {
             .map(|(_, _, what)| *what)
     };
     if let Some(what) = find(NEVER_V4) {
-        return Reach::Never(what);
+        return AddressScope::Never(what);
     }
-    find(PRIVATE_V4).map_or(Reach::Public, Reach::Private)
+    find(PRIVATE_V4).map_or(AddressScope::Public, AddressScope::Private)
 }
 
-fn reach_v6(address: Ipv6Addr) -> Reach {
+fn reach_v6(address: Ipv6Addr) -> AddressScope {
     let find = |ranges: &[(&str, u8, &'static str)]| {
         ranges
             .iter()
@@ -40,26 +40,26 @@ fn reach_v6(address: Ipv6Addr) -> Reach {
             .map(|(_, _, what)| *what)
     };
     if let Some(what) = find(NEVER_V6) {
-        return Reach::Never(what);
+        return AddressScope::Never(what);
     }
     if let Some(what) = find(PRIVATE_V6) {
-        return Reach::Private(what);
+        return AddressScope::Private(what);
     }
     if is_within_v6(address, "64:ff9b::", 96) {
         // An IPv6-only machine reaches the IPv4 world through NAT64: as public as the address inside, and never private.
         let [.., high, low] = address.segments();
         let inside = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
         return match reach_v4(inside) {
-            Reach::Public => Reach::Public,
-            Reach::Private(_) | Reach::Never(_) => {
-                Reach::Never("a private IPv4 address behind NAT64")
+            AddressScope::Public => AddressScope::Public,
+            AddressScope::Private(_) | AddressScope::Never(_) => {
+                AddressScope::Never("a private IPv4 address behind NAT64")
             }
         };
     }
     if is_within_v6(address, "2000::", 3) {
-        Reach::Public
+        AddressScope::Public
     } else {
-        Reach::Never("outside the addresses in use")
+        AddressScope::Never("outside the addresses in use")
     }
 }
 

@@ -38,7 +38,7 @@ pub enum ClientError {
     Tls(#[source] rustls::Error),
 }
 
-/// What went wrong with an exchange, in the words of the delivery log.
+/// Error class of an exchange, as in the delivery log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -46,7 +46,7 @@ pub enum Failure {
     Timeout,
     /// The name has no address.
     Dns,
-    /// Nobody accepts connections there.
+    /// Connection refused.
     Connect,
     /// No agreement on an encrypted connection, or a certificate that proves nothing.
     Tls,
@@ -56,7 +56,7 @@ pub enum Failure {
     ForbiddenTarget,
 }
 
-/// What is known of the way to the server.
+/// Known facts about the path to the server.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
     /// Time to resolve the name; `None` for an address, or a connection that was open already.
@@ -81,7 +81,7 @@ impl Client {
         Self::made(policy, names)
     }
 
-    /// Nothing is sent by it, so one serves all worlds: making one takes longer than a history.
+    /// Client that sends nothing, shared by all simulated worlds: creating one takes longer than a history.
     #[cfg(feature = "simulation")]
     fn simulated(policy: Policy, names: Names) -> Result<Self, ClientError> {
         static HTTP: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
@@ -100,7 +100,7 @@ impl Client {
 
     fn made(policy: Policy, names: Names) -> Result<Self, ClientError> {
         let policy = Arc::new(policy);
-        let resolver = Vetting {
+        let resolver = VettingResolver {
             policy: policy.clone(),
             names,
         };
@@ -133,7 +133,7 @@ pub async fn probed<F: Future>(exchange: F) -> (F::Output, Probe) {
     (output, probe)
 }
 
-/// Sorts an error by what went wrong, deepest cause first.
+/// Classifies an error, deepest cause first.
 pub fn classify(error: &reqwest::Error) -> Failure {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = next {
@@ -162,12 +162,12 @@ fn known(cause: &(dyn Error + 'static)) -> Option<Failure> {
 }
 
 /// The resolver of a client: every connection to a name goes through it, and only through it.
-struct Vetting {
+struct VettingResolver {
     policy: Arc<Policy>,
     names: Names,
 }
 
-impl Resolve for Vetting {
+impl Resolve for VettingResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (policy, names) = (self.policy.clone(), self.names.clone());
         let probe = PROBE.try_with(Arc::clone).ok(); // absent when nobody asked
@@ -310,7 +310,7 @@ tokio::task_local! {
     static PROBE: Arc<Mutex<Probe>>;
 }
 
-/// Open connections that are kept for each host: a busy receiver is not greeted anew for each event.
+/// Idle connections per host, so that a busy receiver needs no handshake per event.
 const IDLE_CONNECTIONS: usize = 4;
 /// Servers drop idle connections after a minute or so; we do it first.
 const IDLE_TIME: Duration = Duration::from_secs(30);

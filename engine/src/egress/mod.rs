@@ -1,8 +1,9 @@
-//! What this machine may reach when somebody else chose the address. Webhooks are sent through [`Client`]; gateways have a client of their
-//! own, which knows their manifests, and ask [`is_public`] here: there is one list of addresses.
+//! Requests to addresses that others choose (protection against SSRF). Webhooks are sent through
+//! [`Client`]; gateways have their own client, which applies their manifests and calls [`is_public`]:
+//! there is one list of addresses.
 //!
-//! Promises: a name is resolved once, every address that it has is looked at, and the connection goes to exactly those addresses, so
-//! a name that changes its mind between the look and the connection gains nothing. Redirects are not followed, proxies of the
+//! Promises: a name is resolved once, each of its addresses is checked, and the connection uses exactly
+//! these addresses, so DNS rebinding between check and connection has no effect. Redirects are not followed, proxies of the
 //! environment are not used, and a refusal happens before the first packet.
 //!
 //! ```text
@@ -11,7 +12,7 @@
 //! Client::request(…)    -> RequestBuilder the same, on a connection pool whose resolver vets
 //! ```
 //!
-//! It leaves out limits of time and size: whoever sends knows them.
+//! Limits of time and size are those of the caller.
 
 mod address;
 mod client;
@@ -28,14 +29,14 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-use self::address::Reach;
+use self::address::AddressScope;
 pub use self::client::{Client, ClientError, Failure, Probe, classify, probed};
 
-/// What may be reached.
+/// Reachable addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Development mode: loopback and private networks, and any port. What is never a server of somebody's own (link-local
-    /// addresses and cloud metadata, multicast, reserved ranges) stays forbidden.
+    /// Development mode: loopback and private networks, and any port. Link-local addresses, cloud
+    /// metadata, multicast and reserved ranges stay forbidden.
     pub allow_private: bool,
     /// Private networks that may be reached without development mode. Link-local addresses, metadata
     /// services and reserved ranges stay forbidden.
@@ -46,7 +47,7 @@ pub struct Policy {
     pub extra_ports: BTreeSet<u16>,
 }
 
-/// Why a target may not be reached. Nothing was sent to it.
+/// Reason for which a target is forbidden. No byte was sent to it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     #[error("it is not an absolute URL: write it like https://shop.example/hook")]
@@ -70,7 +71,7 @@ pub enum Forbidden {
     Address { address: IpAddr, what: &'static str },
 }
 
-/// Why [`vet`] has no addresses to give.
+/// Error of [`vet`].
 #[derive(Debug, thiserror::Error)]
 pub enum VetError {
     #[error(transparent)]
@@ -79,7 +80,7 @@ pub enum VetError {
     Unresolved { name: String, why: io::Error },
 }
 
-/// Where addresses of names come from: the system's resolver, or a script in tests. Cloning gives another handle.
+/// Resolver of names: the system's, or a script in tests. Clones share it.
 #[derive(Clone)]
 pub struct Names(Arc<Lookup>);
 
@@ -93,7 +94,7 @@ impl Policy {
         self.check_port(target.port())
     }
 
-    /// What can be said of a URL without resolving its name.
+    /// Checks a URL without resolving its name.
     pub fn check_url(&self, url: &Url) -> Result<(), Forbidden> {
         check_form(url)?;
         if self.https_only && url.scheme() == "http" {
@@ -110,9 +111,11 @@ impl Policy {
 
     fn check_address(&self, address: IpAddr) -> Result<(), Forbidden> {
         match address::reach(address) {
-            Reach::Public => Ok(()),
-            Reach::Private(_) if self.allow_private || self.lists(address) => Ok(()),
-            Reach::Private(what) | Reach::Never(what) => Err(Forbidden::Address { address, what }),
+            AddressScope::Public => Ok(()),
+            AddressScope::Private(_) if self.allow_private || self.lists(address) => Ok(()),
+            AddressScope::Private(what) | AddressScope::Never(what) => {
+                Err(Forbidden::Address { address, what })
+            }
         }
     }
 
@@ -148,7 +151,7 @@ impl Names {
         }))
     }
 
-    /// The addresses of a name, for whoever judges them.
+    /// All addresses of a name, unchecked.
     pub(crate) async fn all(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         (self.0)(name.to_owned()).await
     }
@@ -172,11 +175,11 @@ impl Names {
 
 /// Whether this is an address on the public Internet. Everything that is set aside for something else is not.
 pub fn is_public(address: IpAddr) -> bool {
-    address::reach(address) == Reach::Public
+    address::reach(address) == AddressScope::Public
 }
 
-/// Reads a URL that somebody typed. Besides what [`check_form`] refuses, it refuses an IPv4 address in disguise (`2130706433`,
-/// `0177.1`, full-width digits): nobody who means well writes one.
+/// Parses a URL. Besides the refusals of [`check_form`], it refuses an unusual form of an IPv4 address
+/// (`2130706433`, `0177.1`, full-width digits), which only an attacker writes.
 pub fn read_url(text: &str) -> Result<Url, Forbidden> {
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Err(Forbidden::NotAUrl);

@@ -12,8 +12,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`AccessError::OpenAttempts`] while an attempt is open there, and
-    /// [`AccessError::NeededAfterRestore`] while one that the store does not know may be: only with the
-    /// connection's credentials can its provider be asked.
+    /// [`AccessError::NeededAfterRestore`] while one that the store does not know may be: only with
+    /// the connection's credentials can its provider be asked.
     pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
         // One that is busy is left in peace.
         if self.access.connection(id).is_some() {

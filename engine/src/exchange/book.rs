@@ -12,21 +12,21 @@ use super::guard::HeldRate;
 use crate::clock::Timestamp;
 use crate::money::{Currency, Rate};
 
-/// One rate: so many units of `to` for one unit of `from`.
+/// Rate: units of `to` for one unit of `from`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub from: Currency,
     pub to: Currency,
     pub rate: Rate,
     pub source: Source,
-    /// When somebody said so.
+    /// Time at which it was set or fetched.
     pub at: Timestamp,
-    /// From then on it is no longer used.
+    /// Expiry.
     #[serde(default)]
     pub valid_until: Option<Timestamp>,
 }
 
-/// Who says what a rate is. The first comes before the others.
+/// Source of a rate, in order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -38,13 +38,13 @@ pub enum Source {
     Feed,
 }
 
-/// What one currency is worth in another, and by which way.
+/// Value of one currency in another, with the path of the conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub rate: Rate,
     /// The currencies of the way, both ends included.
     pub way: Vec<Currency>,
-    /// The age of the oldest rate on the way; pegs have none.
+    /// Time of the oldest rate of the path; pegs have none.
     pub as_of: Option<Timestamp>,
 }
 

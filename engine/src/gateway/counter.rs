@@ -10,7 +10,7 @@ const SANDBOX: &str = "counter_sandbox/";
 
 /// Why no number could be given. Nothing was taken, or a number was lost; none is given twice.
 #[derive(Debug, thiserror::Error)]
-pub enum NoNumber {
+pub enum SequenceError {
     #[error("a series is named with 1 to {GATEWAY_SERIES_BYTES} bytes")]
     Name,
     #[error("the store's row of this series cannot be read: restore the store from a backup")]
@@ -30,9 +30,9 @@ pub(super) async fn next(
     gateway: &str,
     series: &str,
     from: u64,
-) -> Result<u64, NoNumber> {
+) -> Result<u64, SequenceError> {
     if series.is_empty() || series.len() > GATEWAY_SERIES_BYTES {
-        return Err(NoNumber::Name);
+        return Err(SequenceError::Name);
     }
     let counts = match environment {
         Environment::Live => LIVE,
@@ -43,12 +43,14 @@ pub(super) async fn next(
         let row = store.get(Table::Meta, &key).await?;
         let number = match &row {
             None => 0,
-            Some(row) => {
-                u64::from_be_bytes(row.as_slice().try_into().map_err(|_| NoNumber::Damaged)?)
-            }
+            Some(row) => u64::from_be_bytes(
+                row.as_slice()
+                    .try_into()
+                    .map_err(|_| SequenceError::Damaged)?,
+            ),
         };
         let number = from.max(number);
-        let following = number.checked_add(1).ok_or(NoNumber::Exhausted)?;
+        let following = number.checked_add(1).ok_or(SequenceError::Exhausted)?;
         let mut batch = Batch::new();
         match row {
             None => batch.require_absent(Table::Meta, &key),
@@ -68,7 +70,7 @@ pub(super) async fn next(
 mod tests {
     use super::*;
 
-    async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, NoNumber> {
+    async fn next(store: &Store, gateway: &str, series: &str) -> Result<u64, SequenceError> {
         super::next(store, Environment::Live, gateway, series, 0).await
     }
 
@@ -80,7 +82,7 @@ mod tests {
             assert_eq!(number.unwrap(), given, "{from}");
         }
         let last = super::next(&store, Environment::Live, "acme", "xpub", u64::MAX).await;
-        assert!(matches!(last, Err(NoNumber::Exhausted)));
+        assert!(matches!(last, Err(SequenceError::Exhausted)));
     }
 
     #[tokio::test]
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(next(&store, "other", "xpub").await.unwrap(), 0);
         assert!(matches!(
             next(&store, "acme", "").await,
-            Err(NoNumber::Name)
+            Err(SequenceError::Name)
         ));
     }
 }

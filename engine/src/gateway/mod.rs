@@ -52,7 +52,7 @@ pub use switchyard_gateway::{ConfigCheck, Direction, Money, Operation, Options, 
 
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
-pub use self::counter::NoNumber;
+pub use self::counter::SequenceError;
 use self::drive::{Drive, NoOutcome};
 use self::egress::Egress;
 use self::home::Home;
@@ -131,7 +131,7 @@ impl Default for GatewaySettings {
 /// The engine's client for providers could not be made.
 #[derive(Debug, thiserror::Error)]
 #[error("no HTTP client for gateways can be made: {0}")]
-pub struct NoClient(#[from] reqwest::Error);
+pub struct ClientBuildError(#[from] reqwest::Error);
 
 /// One operation for one attempt.
 pub struct Call {
@@ -174,7 +174,11 @@ struct Inner {
 }
 
 impl Gateways {
-    pub fn new(settings: GatewaySettings, clock: Clock, ids: Ids) -> Result<Self, NoClient> {
+    pub fn new(
+        settings: GatewaySettings,
+        clock: Clock,
+        ids: Ids,
+    ) -> Result<Self, ClientBuildError> {
         Ok(Self(Arc::new(Inner {
             egress: Egress::new(settings.development, &settings.private_hosts)?,
             registry: Registry::default(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::journal::Exchange;
 use super::journal::rules::{self, Asked, NotFound};
 use crate::clock::Timestamp;
-use crate::limits::GATEWAY_POLL_SOONEST;
+use crate::limits::MIN_GATEWAY_POLL;
 use crate::transaction::Outcome;
 
 /// Judges that a provider does not know our reference. Until that is final the outcome is unknown,
@@ -23,7 +23,7 @@ pub(super) fn judge(
         NotFound::Final => Outcome::NotSent { why },
         NotFound::NotBefore(at) => Outcome::Unknown {
             why,
-            poll_after: Some(at.since(now).max(GATEWAY_POLL_SOONEST)),
+            poll_after: Some(at.since(now).max(MIN_GATEWAY_POLL)),
         },
         NotFound::Unreadable => Outcome::unknown(format!(
             "{why} (but a row of the attempt's journal cannot be read, so it is not known when \

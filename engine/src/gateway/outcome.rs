@@ -16,7 +16,7 @@ use super::redact::Redactor;
 use super::{amounts, redirect};
 use crate::environment::Environment;
 use crate::ids::TransactionId;
-use crate::limits::{GATEWAY_POLL_LATEST, GATEWAY_POLL_SOONEST};
+use crate::limits::{MAX_GATEWAY_POLL, MIN_GATEWAY_POLL};
 use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
 use crate::transaction::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
@@ -106,8 +106,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
                 payer_action: payer_action
                     .and_then(|action| shown_action(action, received, subject)),
                 poll_after: poll_after.map(|seconds| {
-                    Duration::from_secs(seconds.into())
-                        .clamp(GATEWAY_POLL_SOONEST, GATEWAY_POLL_LATEST)
+                    Duration::from_secs(seconds.into()).clamp(MIN_GATEWAY_POLL, MAX_GATEWAY_POLL)
                 }),
                 provider_status: None,
                 received,

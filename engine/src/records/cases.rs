@@ -8,7 +8,7 @@ use super::{RecordError, keys, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, CaseId};
-use crate::limits::{CASES_COUNTED, CASES_LOOKED_AT};
+use crate::limits::{CASES_COUNTED, MAX_CASES_SCANNED};
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Case, CaseReason, Transaction};
 
@@ -98,7 +98,7 @@ pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, Recor
             &prefix,
             &end,
             Direction::Backward,
-            CASES_LOOKED_AT,
+            MAX_CASES_SCANNED,
         )
         .await?;
     let mut page = CasesFound::default();
@@ -111,7 +111,7 @@ pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, Recor
         let case = found(store, id, row).await?;
         page.items.extend(case.filter(|case| matches(query, case)));
     }
-    if rows.len() < CASES_LOOKED_AT {
+    if rows.len() < MAX_CASES_SCANNED {
         page.more = None;
     }
     Ok(page)

@@ -45,7 +45,7 @@ pub struct Percent(u32);
 /// A text that is no percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a percentage is a text from \"0\" to \"100\" with at most 4 decimals, such as \"1.5\"")]
-pub struct NotAPercentage;
+pub struct ParsePercentError;
 
 impl FeeRow {
     pub(super) fn fits(
@@ -134,21 +134,21 @@ impl Percent {
 }
 
 impl FromStr for Percent {
-    type Err = NotAPercentage;
+    type Err = ParsePercentError;
 
-    fn from_str(text: &str) -> Result<Self, NotAPercentage> {
+    fn from_str(text: &str) -> Result<Self, ParsePercentError> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let is_number = |digits: &str, longest: usize| {
             (1..=longest).contains(&digits.len())
                 && digits.bytes().all(|byte| byte.is_ascii_digit())
         };
         if !is_number(whole, 3) || !is_number(decimals, 4) {
-            return Err(NotAPercentage);
+            return Err(ParsePercentError);
         }
         let units = format!("{whole}{decimals:0<4}");
         match units.parse() {
             Ok(units) if units <= 1_000_000 => Ok(Self(units)),
-            _ => Err(NotAPercentage),
+            _ => Err(ParsePercentError),
         }
     }
 }

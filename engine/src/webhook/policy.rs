@@ -147,7 +147,7 @@ pub fn verdict(
         return Verdict::Failed;
     };
     let wait = wait.unwrap_or_default();
-    let pause = pause.max(wait.min(limits::WEBHOOK_RETRY_AFTER_MOST));
+    let pause = pause.max(wait.min(limits::MAX_WEBHOOK_RETRY_AFTER));
     let most = JITTER.min(pause / 10);
     let jitter = most.mul_f64(f64::from(chance) / f64::from(u32::MAX));
     Verdict::Retry {

@@ -14,7 +14,7 @@ use switchyard_engine::directory::phone;
 use switchyard_engine::egress::{Policy, is_public, read_url};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{CallbackId, ConnectionId, PaymentId, TransactionId};
-use switchyard_engine::limits::WEBHOOK_RETRY_AFTER_MOST;
+use switchyard_engine::limits::MAX_WEBHOOK_RETRY_AFTER;
 use switchyard_engine::money::Currency;
 use switchyard_engine::routing::Percent;
 use switchyard_engine::transaction::Status;
@@ -192,14 +192,14 @@ fn retry_after(text: &str) {
             assert!(deaf >= interval && deaf <= interval * 2, "{text}: {deaf:?}");
             assert!(hearing >= FIRST, "{text}: {hearing:?}");
             assert!(
-                hearing <= WEBHOOK_RETRY_AFTER_MOST + interval,
+                hearing <= MAX_WEBHOOK_RETRY_AFTER + interval,
                 "{text}: {hearing:?}"
             );
             if let Ok(seconds) = text.trim().parse::<u32>()
                 && text.trim().bytes().all(|byte| byte.is_ascii_digit())
             {
                 let asked = Duration::from_secs(seconds.into());
-                assert!(hearing >= asked.min(WEBHOOK_RETRY_AFTER_MOST), "{text}");
+                assert!(hearing >= asked.min(MAX_WEBHOOK_RETRY_AFTER), "{text}");
             }
         }
         // Who says nothing of time with another status is not listened to.

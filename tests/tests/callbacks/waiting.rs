@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::limits::CALLBACK_AWAITS;
+use switchyard_engine::limits::CALLBACK_MATCH_WINDOW;
 use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::eventually;
 
@@ -195,7 +195,7 @@ async fn what_belongs_to_nothing_stays_where_people_see_it_when_it_has_waited_lo
     let callbacks = bench.dealt_with(1).await?;
     assert_eq!(callbacks[0].state, CallbackState::Unmatched);
     let clock = &bench.merchant.bench.clock;
-    clock.advance(CALLBACK_AWAITS + Duration::from_secs(1));
+    clock.advance(CALLBACK_MATCH_WINDOW + Duration::from_secs(1));
     eventually("it waits no longer", SOON, async || {
         clock.advance(Duration::from_millis(500));
         let unmatched = bench.callbacks(Some(CallbackState::Unmatched)).await?;

@@ -196,7 +196,10 @@ async fn a_second_signal_ends_it_at_once_with_a_word_about_it() -> anyhow::Resul
     .await?;
     server.terminate().await?;
     eventually("it was told", Duration::from_secs(10), async || {
-        Ok(server.log().contains("Told to end: ").then_some(()))
+        Ok(server
+            .log()
+            .contains("graceful shutdown started")
+            .then_some(()))
     })
     .await?;
     let told = Instant::now();

@@ -22,8 +22,7 @@ fn lines(server: &Server) -> Vec<Value> {
 /// The lines of answered requests at this route.
 fn answered(server: &Server, route: &str) -> Vec<Value> {
     let mut lines = lines(server);
-    lines
-        .retain(|line| line["message"] == "A request was answered." && line["http.route"] == route);
+    lines.retain(|line| line["message"] == "request completed" && line["http.route"] == route);
     lines
 }
 

@@ -1,4 +1,4 @@
-//! What an app owns besides its keys, and how it is changed.
+//! Settings, webhooks and branding of an app, and their changes.
 
 use super::*;
 use crate::secret::Secret;

@@ -1,4 +1,4 @@
-//! Routing rules: versions, who may be named, what a restart finds.
+//! Routing rules: versions, names of connections, restarts.
 
 use super::*;
 use crate::ids::ConnectionId;

@@ -17,7 +17,7 @@ use super::propose::Proposal;
 use super::{By, Consent, LifeError, rows};
 use crate::gateway::version::{ENGINE, Version};
 use crate::gateway::{Gateways, inspect};
-use crate::limits::{GATEWAY_FOLDER_FILES, GATEWAY_FOLDER_LOOK};
+use crate::limits::{GATEWAY_FOLDER_FILES, GATEWAY_FOLDER_POLL_INTERVAL};
 
 /// A file of the folder, and what became of it.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Gateways {
         Ok(FolderWatch(tokio::spawn(async move {
             let mut is_readable = true;
             loop {
-                tokio::time::sleep(GATEWAY_FOLDER_LOOK).await;
+                tokio::time::sleep(GATEWAY_FOLDER_POLL_INTERVAL).await;
                 match gateways.look_into_folder(false).await {
                     Ok(()) => is_readable = true,
                     Err(error) if is_readable => {
