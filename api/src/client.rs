@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as far as it tells.
+//! Address and user agent of a client.
 
 use std::net::{IpAddr, SocketAddr};
 

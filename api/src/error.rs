@@ -1,4 +1,5 @@
-//! What an answer says when it refuses: every problem has a type, a stable code with a page in `docs/errors/`, and a sentence.
+//! Error responses: each problem has a type, a stable code with a page in `docs/errors/`, and a
+//! sentence.
 //!
 //! [`ErrorCode`] is the whole list of codes that a client can see. A code is never renamed and never reused. The status of an answer
 //! follows from its problems alone: one that is 400 (something is missing) weighs more than one that is 422 (all there, but unfit).
@@ -26,7 +27,7 @@ pub enum ErrorType {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $kind:ident, $status:ident;)*) => {
-        /// Why a request was refused. Clients match on the word; `docs/errors/<word>.md` says what happened and what to do.
+        /// Code of an error. Clients match on it; `docs/errors/<code>.md` explains cause and remedy.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ErrorCode {
             $($(#[$doc])* $name,)*
@@ -41,7 +42,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Its page of `docs/errors/`, in Markdown. A code without one does not compile.
+            /// Page of `docs/errors/` in Markdown. A code without one does not compile.
             pub const fn page(self) -> &'static str {
                 match self {
                     $(Self::$name => include_str!(concat!("../../docs/errors/", $word, ".md")),)*
@@ -111,14 +112,14 @@ codes! {
     IdempotencyBodyDiffers = "idempotency_body_differs", ValidationError, UNPROCESSABLE_ENTITY;
     IdempotencyInFlight = "idempotency_in_flight", Conflict, CONFLICT;
 
-    // Who asks.
+    // Authentication.
     ApiKeyMissing = "api_key_missing", AuthenticationError, UNAUTHORIZED;
     ApiKeyInvalid = "api_key_invalid", AuthenticationError, UNAUTHORIZED;
     PublicKeyNotAllowed = "public_key_not_allowed", PermissionError, FORBIDDEN;
     RateLimitExceeded = "rate_limit_exceeded", RateLimited, TOO_MANY_REQUESTS;
     PayoutLimitReached = "payout_limit_reached", RateLimited, TOO_MANY_REQUESTS;
 
-    // What is asked for.
+    // Resources.
     PaymentNotFound = "payment_not_found", NotFound, NOT_FOUND;
     PayoutNotFound = "payout_not_found", NotFound, NOT_FOUND;
     RouteNotFound = "route_not_found", NotFound, NOT_FOUND;
@@ -284,12 +285,9 @@ impl ApiError {
     }
 
     pub fn too_slow() -> Self {
-        let problem = Problem::new(
-            ErrorCode::ServiceUnavailable,
-            "The request took too long and was given up",
-        );
+        let problem = Problem::new(ErrorCode::ServiceUnavailable, "The request timed out");
         Self::new(problem.hint(
-            "What it had stored by then stays stored: look for it, or send it again with the same Idempotency-Key.",
+            "It may have been executed. Send it again with the same Idempotency-Key, or look for its transaction.",
         ))
         .retry_after(UNAVAILABLE_RETRY_SECONDS)
     }

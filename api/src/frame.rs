@@ -55,7 +55,7 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     response
 }
 
-/// What a browser is told of an answer that says nothing else: it is about people and money, and it is no page.
+/// Sets the default security headers of a response that is no page: it holds personal data.
 fn cautious(headers: &mut HeaderMap) {
     for (name, value) in CAUTIOUS {
         headers
@@ -85,7 +85,7 @@ pub fn nothing_at(uri: &Uri) -> ApiError {
     problem.hint(hint).into()
 }
 
-/// What a known route answers to another method than its own. The header `Allow` names those it has.
+/// Response of a known route to a method that it does not have. The header `Allow` lists its methods.
 pub async fn no_method(request: Request) -> ApiError {
     let (method, path) = (request.method().as_str(), request.uri().path());
     let path: String = path.chars().take(100).collect();
@@ -114,17 +114,17 @@ fn record(state: &ApiState, method: &Method, route: &str, status: StatusCode, st
             "request refused as unavailable");
     } else if status.is_server_error() {
         tracing::error!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,
-            "A request was answered with an error of ours.");
+            "request failed with a server error");
     } else if LOOKS.contains(&route) {
         tracing::debug!(target: REQUESTS, { http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms },
-            "A request was answered.");
+            "request completed");
     } else {
         tracing::info!(target: REQUESTS, { http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms },
-            "A request was answered.");
+            "request completed");
     }
 }
 
-/// What machines ask every few seconds: of no news in a log.
+/// Routes that machines poll every few seconds, logged at a lower level.
 const LOOKS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Methods that anybody may make up do not make new time series.

@@ -1,6 +1,6 @@
 //! The `switchyard` program: the HTTP API, the hosted pages, the command line and what keeps it all running.
 //!
-//! What a payment is and how it moves is decided in `switchyard-engine`; here it is served.
+//! `switchyard-engine` holds payments and their rules; this crate serves them.
 
 pub mod bearer;
 mod callbacks;

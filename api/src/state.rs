@@ -1,4 +1,4 @@
-//! What every handler may use.
+//! State of the request handlers.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::utils::MethodIcons;
 #[derive(Clone)]
 pub struct ApiState(Arc<Parts>);
 
-/// What handlers share. Reached through [`ApiState`], which is a handle on it.
+/// State that handlers share, behind the handle [`ApiState`].
 pub struct Parts {
     pub engine: Engine,
     pub settings: HttpSettings,
@@ -33,7 +33,7 @@ impl Deref for ApiState {
     }
 }
 
-/// What the HTTP side has to know besides the engine's settings.
+/// HTTP settings: client address and country headers, development mode.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
     /// Header in which a trusted proxy names the client's address, such as `x-forwarded-for`; `None`: the connection's own address.
@@ -50,7 +50,7 @@ pub struct HttpSettings {
     pub method_icons: Arc<MethodIcons>,
     /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
-    /// Countries (alpha-2) from which nobody can pay on the checkout page.
+    /// Countries (alpha-2) that the checkout page excludes.
     pub excluded_countries: Vec<String>,
 }
 

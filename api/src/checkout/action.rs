@@ -1,4 +1,4 @@
-//! What the payer has to do before the provider can finish, made into things to read, press, copy or scan.
+//! Payer's next step at the provider, rendered as text, links, copy buttons and QR codes.
 
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::transaction::{PayerAction, Translated};
@@ -223,7 +223,8 @@ pub(super) fn drawn(text: &str, label: &str) -> Option<Qr> {
     })
 }
 
-/// The provider's own picture, when it gives no text to draw: a PNG that lies in its address, which no browser runs or fetches.
+/// Image of the provider, when it gives no text for a QR code: a PNG as a data URL, which no browser
+/// executes or fetches.
 fn shown(scene: &Scene, image: Option<&str>) -> Option<Qr> {
     let image = image.filter(|image| is_png(image))?;
     let label = scene.say("qr-label").replace('"', "");

@@ -1,5 +1,5 @@
-//! What the payer has answered so far, carried from page to page in the address, sealed: a phone number in clear would stay in the
-//! browser's history and in every log on the way.
+//! Payer's answers so far, passed from page to page in the URL, encrypted: a plain phone number would
+//! stay in the browser's history and in logs of proxies.
 //!
 //! There are no sessions. Two tabs carry two sets of answers and do not disturb each other; a link that is too old to open, or that
 //! belongs to another payment, is as good as none.
@@ -25,7 +25,7 @@ pub struct Answers {
     pub attempts: usize,
     /// The form has been sent, so its mistakes are shown.
     pub sent: bool,
-    /// What the payer was shown that it costs, on the page with the button.
+    /// Price that the page with the button showed.
     #[serde(default)]
     pub agreed: Option<Amount>,
 }

@@ -1,4 +1,4 @@
-//! The code that the provider sent to the payer: the form on the waiting page, and what becomes of it.
+//! Code that the provider sent to the payer: the form on the waiting page, and its submission.
 //!
 //! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on the timeline nor in a log.
 
@@ -116,7 +116,7 @@ fn typed(text: &str) -> String {
         .collect()
 }
 
-/// What the payer can see for themselves costs no try.
+/// Mistakes that are visible without the provider use up no try.
 fn unfit(attempt: &Attempt, code: &str) -> Option<&'static str> {
     let count = code.chars().count();
     if count == 0 {

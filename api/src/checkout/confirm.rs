@@ -27,7 +27,7 @@ struct Page {
     action: String,
     hidden: Vec<(&'static str, String)>,
     pay: String,
-    /// What the way back is called, and where it leads.
+    /// Label and URL of the link back.
     back: (String, String),
 }
 
@@ -72,7 +72,7 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     let Some(_alone) = visit.alone() else {
         return visit.scene.go("wait", &[]);
     };
-    // Read again, now that nobody else confirms: another tab may have been quicker.
+    // Read again under the lock: another tab may have confirmed.
     let visit = match visit.again().await {
         Ok(visit) => visit,
         Err(trouble) => return trouble,
@@ -214,7 +214,7 @@ fn back(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &str) -> (Str
     (scene.say("confirm-back"), details)
 }
 
-/// What comes after the button.
+/// Note about the step after the button.
 fn next(way: &Way) -> &'static str {
     match way.method.category {
         _ if way.is_test => "next-test",
@@ -233,7 +233,7 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
     let given = ready.checked.values;
     let alpha2 = ready.chosen.country.alpha2.to_owned();
     let mut fields = given.clone();
-    // A gateway that asks for a customer's field finds it among the fields, whoever gave it.
+    // A field of the customer that the gateway asks for is passed on from either source.
     for asked in &ready.chosen.way.asks {
         let known = match asked.name.as_str() {
             "country" => Some(alpha2.as_str()),

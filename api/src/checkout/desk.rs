@@ -1,4 +1,4 @@
-//! What all visits share in this process.
+//! State that all checkout requests share.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use crate::state::ApiState;
 #[derive(Clone)]
 pub struct Desk(Arc<Parts>);
 
-/// What lies on it.
+/// Fields of the state.
 pub struct Parts {
     pub api: ApiState,
     pub streams: Streams,

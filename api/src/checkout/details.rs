@@ -1,4 +1,4 @@
-//! Step 2: what the method and the customer's missing fields need.
+//! Step 2: the method's fields and the customer's missing ones.
 
 use askama::Template;
 use axum::response::Response;
@@ -41,7 +41,7 @@ struct Field {
     value: String,
     hint: Option<String>,
     error: Option<String>,
-    /// Where the payer goes on: the first field that will not do.
+    /// Whether it is the first invalid field, which gets the focus.
     first_wrong: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A form as a browser sends it: names and values, read leniently. What it lacks is empty.
+//! Form of a browser: names and values, parsed leniently. Missing values are empty.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ impl Form {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// What a person typed, without control characters, and never much longer than is allowed: a sealed copy of it is carried along.
+    /// Text of a field without control characters, cut a little above the allowed length: an encrypted copy
+    /// is passed from page to page.
     pub fn text(&self, name: &str) -> String {
         let letters = self.get(name).chars().filter(|letter| !letter.is_control());
         letters.take(MOST_CHARACTERS + 1).collect()

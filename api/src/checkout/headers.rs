@@ -1,5 +1,4 @@
-//! What every answer of the checkout carries so that a browser protects the payer: no foreign script, frame, form or referrer, and
-//! nothing kept in a cache.
+//! Security headers of the checkout: no foreign script, frame, form or referrer, and no caching.
 //!
 //! `form-action` is `'self'` alone: forms lead to our own pages, and both ways out, to the provider's page and back to the merchant,
 //! are links whose host is shown before. So no foreign host ever needs to be let in.
@@ -45,7 +44,7 @@ pub fn of_page(nonce: &Nonce, https: bool) -> HeaderMap {
     headers
 }
 
-/// Headers of what is no page: redirects, events and the status.
+/// Headers of responses without a page: redirects, events and the status.
 pub fn of_anything(https: bool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in FIXED {

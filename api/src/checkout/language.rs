@@ -74,7 +74,7 @@ impl Language {
             .find(|language| language.code().eq_ignore_ascii_case(primary))
     }
 
-    /// The language that `Accept-Language` likes best among ours. What is refused by `q=0` is not liked.
+    /// Our language with the highest weight in `Accept-Language`. `q=0` excludes a language.
     pub fn accepted(header: &str) -> Option<Self> {
         let mut best: Option<(u16, Self)> = None;
         for part in header.split(',').take(MOST_RANGES) {

@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::return_url::with_outcome;
 
-/// Where the payer goes, and the host that is named before they do.
+/// Target of the link back to the merchant, with its host for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WayBack {
     pub url: String,

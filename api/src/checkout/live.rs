@@ -17,7 +17,7 @@ use super::headers;
 use super::stand::{Stand, mark, stand};
 use super::visit::Visit;
 
-/// How long one stream lives. The browser opens the next one by itself.
+/// Lifetime of one stream. The browser opens the next automatically.
 const STREAM_LIFE: Duration = Duration::from_secs(10 * 60);
 /// Proxies close what is silent for a minute.
 const HEARTBEAT: Duration = Duration::from_secs(15);

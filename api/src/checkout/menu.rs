@@ -13,11 +13,11 @@ use super::language::Language;
 #[derive(Clone, Debug)]
 pub struct Way {
     pub method: Arc<Method>,
-    /// What its gateway asks for beyond the method's own fields.
+    /// Fields that its gateway needs beyond those of the method.
     pub asks: Vec<Asked>,
     /// The test gateway would take it: test numbers decide, and no money moves.
     pub is_test: bool,
-    /// What the payment costs by it.
+    /// Price of the payment by this method.
     pub price: Price,
 }
 
@@ -34,18 +34,18 @@ pub struct Asked {
     pub pattern: Option<String>,
 }
 
-/// What the payer can choose from.
+/// Methods that the payer can choose.
 #[derive(Clone, Debug, Default)]
 pub struct Menu {
     ways: Vec<Way>,
     /// The only country, where the payment is restricted to one.
     only: Option<&'static Country>,
-    /// Countries from which nobody may pay here (alpha-2).
+    /// Excluded countries (alpha-2).
     excluded: Vec<String>,
 }
 
 impl Menu {
-    /// The menu of a payment, out of what is served.
+    /// Menu of a payment, from the served methods.
     pub fn new(tx: &Transaction, served: Vec<Way>) -> Self {
         let Some(payment) = tx.payment() else {
             return Self::default();

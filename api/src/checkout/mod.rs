@@ -5,8 +5,8 @@
 //! GET  …/details                 details   what is still missing         POST …/confirm → 303
 //! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
 //! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code, …/give-up → 303
-//! GET  …/result                  result    what came of it, and back to the merchant
-//! GET  …/receipt                 receipt   a success, for keeping: mails link to it
+//! GET  …/result                  result    the outcome, and back to the merchant
+//! GET  …/receipt                 receipt   a success, for printing: mails link to it
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; every page asks where the payment stands and leads to the one
@@ -111,7 +111,7 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .with_state(desk)
 }
 
-/// A page that takes too long is given up, with a page that says so. A payment that was confirmed goes on.
+/// Ends a page at its timeout, with an error page. A confirmed payment continues.
 async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Response {
     let uri = request.uri().clone();
     let accept = request.headers().get(ACCEPT_LANGUAGE).cloned();
@@ -125,7 +125,7 @@ async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Resp
             } else {
                 "panicked"
             };
-            tracing::error!(path = uri.path(), why, "A checkout page was given up.");
+            tracing::error!(path = uri.path(), why, "checkout page timed out");
             let visitor = visit::visitor(&desk, &uri, accept.as_ref(), None);
             let home = home(&visitor, &uri);
             trouble::page(&visitor, Trouble::Unavailable, Some(home))

@@ -1,4 +1,4 @@
-//! What the payer still has to give for a way to pay, and whether what they gave will do.
+//! Fields that a payer fills in for a method, and their validation.
 //!
 //! Asked for is only what the method or its gateway needs and the merchant has not given. A number is always shown, filled in when it
 //! is known: many people pay with another wallet than the one that the shop knows.
@@ -29,7 +29,7 @@ pub struct Need {
     pub hint: Option<String>,
     /// Known to us before the payer says anything.
     pub known: Option<String>,
-    /// What is known may not be changed.
+    /// Whether the known value is read-only.
     pub fixed: bool,
     /// Whether the known value came from the merchant. It is not shown in full then.
     pub masked: bool,
@@ -47,7 +47,7 @@ impl Need {
     }
 }
 
-/// How a browser should treat the field.
+/// Attributes of the input element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
     pub kind: &'static str,
@@ -55,7 +55,7 @@ pub struct Input {
     pub mode: Option<&'static str>,
 }
 
-/// What came of a check: values in the form in which they will be used, and a sentence for each field that will not do.
+/// Result of a validation: normalized values, and a message for each invalid field.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     pub values: Values,
@@ -131,7 +131,7 @@ const CUSTOMER: [(&str, Input); 8] = [
     ),
 ];
 
-/// What has to be asked, in the order of the form.
+/// Fields to fill in, in the order of the form.
 pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
     let mut needs = Vec::new();
     if way.is_tied_to_a_phone() {
@@ -158,7 +158,7 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
     needs
 }
 
-/// What the merchant gave of the customer, by the name of its field. The outer `None`: it is missing, or is no field of a customer.
+/// Merchant's value of a field of the customer, by its name. `None`: missing, or no such field.
 pub fn of_customer<'a>(customer: &'a Customer, name: &str) -> Option<&'a str> {
     match name {
         "first_name" => Some(&customer.first_name),
@@ -270,7 +270,7 @@ fn labelled(language: Language, options: &[FieldOption]) -> Vec<(String, String)
         .collect()
 }
 
-/// Checks what the payer gave. What is fixed stays as it is, whatever a form says.
+/// Validates the payer's values. Read-only values are unchanged.
 pub fn check(
     scene: &Scene,
     way: &Way,

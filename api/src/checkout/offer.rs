@@ -1,4 +1,4 @@
-//! What the engine can do for a payment, in the words of the menu.
+//! Methods that the engine can route for a payment, for the menu.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub async fn with_options(engine: &Engine, tx: &Transaction, mut way: Way) -> Wa
     way
 }
 
-/// What the gateway asks of the payer for this method, in the order of its manifest.
+/// Fields that the gateway needs for this method, in the order of its manifest.
 fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
     let row = prospect.gateway.method(Direction::Collect, code);
     let fields = row.map(|row| row.fields.as_slice()).unwrap_or_default();

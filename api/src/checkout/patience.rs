@@ -18,7 +18,7 @@ use super::stand::{Stand, stand};
 use super::visit::Visit;
 use super::wait::may_cancel;
 
-/// What the page says about time, below the payer's action.
+/// Text about the time, below the payer's action.
 pub struct Patience {
     pub text: Option<String>,
     /// How to call the prompt up again.
@@ -258,7 +258,7 @@ fn ways_out(scene: &Scene, attempt: &Attempt) -> Vec<(&'static str, String)> {
     no_message.into_iter().chain([other]).collect()
 }
 
-/// What the provider does with an attempt that is given up.
+/// Explains what the provider does with a cancelled attempt.
 fn explain(scene: &Scene, attempt: &Attempt) -> String {
     if is_last(scene, scene.now) {
         return scene.say("out-time-over");

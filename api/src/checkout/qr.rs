@@ -2,7 +2,8 @@
 
 use fast_qr::QRBuilder;
 
-/// A square of dark modules on whatever lies behind it, with the four modules of quiet around it that readers need.
+/// Square of dark modules on a transparent background, with the quiet zone of four modules that
+/// readers need.
 ///
 /// `None` when the text is too long for a QR code.
 pub fn svg(text: &str, label: &str) -> Option<String> {

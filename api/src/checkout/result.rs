@@ -1,4 +1,4 @@
-//! The end: what came of it, why if it did not work, and the way back to the merchant.
+//! Result page: outcome, reason of a failure, and the link back to the merchant.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,12 +49,12 @@ struct Leaves {
 const LEAVES_AFTER_S: u64 = 20;
 
 /// The engine looks at what has expired about once a second.
-const LET_GO_WITHIN: Duration = Duration::from_millis(1_500);
+const EXPIRY_WAIT: Duration = Duration::from_millis(1_500);
 
 /// `GET /checkout/{id}/result`
 pub async fn get(mut visit: Visit) -> Response {
     if visit.scene.tx.state == State::AwaitingCustomer && is_expired(&visit.scene) {
-        visit.let_go(LET_GO_WITHIN).await;
+        visit.wait_for_expiry(EXPIRY_WAIT).await;
     }
     match stand(&visit.scene) {
         Stand::Ended => page(&visit.scene),

@@ -21,7 +21,7 @@ use super::headers::{self, Nonce};
 use super::language::Language;
 use crate::utils::MethodIcons;
 
-/// Who looks, in which language, and where they came in.
+/// Visitor: address, language and entry point.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     pub language: Language,
@@ -52,7 +52,7 @@ pub struct Scene {
     pub is_answer_lost: bool,
 }
 
-/// What all pages show around their own content.
+/// Frame of all pages.
 pub struct Frame {
     pub lang: Language,
     pub nonce: String,
@@ -64,11 +64,11 @@ pub struct Frame {
     pub step: Option<usize>,
     pub notice: Option<String>,
     pub time_left: Option<TimeLeft>,
-    /// Where the payment can be cancelled.
+    /// URL for cancelling the payment.
     pub cancel: Option<String>,
     /// Rules with the merchant's colour, after the style sheet.
     pub theme: Option<String>,
-    /// Whom to ask, and how to reach them.
+    /// Support contact.
     pub support: Option<Support>,
     service: String,
     chose_language: bool,
@@ -82,13 +82,13 @@ pub struct LanguageLink {
     pub current: bool,
 }
 
-/// What is paid, to whom.
+/// Order: amount and merchant.
 pub struct Order {
     pub merchant: String,
     pub initials: String,
     /// Address of the merchant's logo.
     pub logo: Option<String>,
-    /// What the amount is: to be paid, or paid.
+    /// Label of the amount: to be paid, or paid.
     pub label: String,
     pub amount: String,
     /// The amount that was asked for, when it is another, and the rate, when the payer pays in
@@ -118,7 +118,7 @@ pub struct TimeLeft {
 pub struct Row {
     pub name: String,
     pub value: String,
-    /// The class that it is shown in: `strong` for what must be seen, `fine` for what is long and seldom read, else none.
+    /// CSS class: `strong` for important rows, `fine` for long, rarely read ones, else empty.
     pub look: &'static str,
     /// ISO 8601, of a value that is a moment.
     pub time: Option<String>,
@@ -201,7 +201,7 @@ impl Visitor {
         }
     }
 
-    /// The answer that leads elsewhere, by GET whatever was asked.
+    /// Redirect by GET (303).
     pub fn go(&self, address: &str) -> Response {
         (headers::of_anything(self.https), Redirect::to(address)).into_response()
     }
@@ -237,7 +237,7 @@ impl Scene {
         self.tx.environment == Environment::Sandbox
     }
 
-    /// What the payer pays or has paid.
+    /// Amount that the payer pays or has paid.
     pub fn charge(&self) -> Charge<'_> {
         Charge::of(&self.tx)
     }

@@ -1,5 +1,5 @@
-//! Where a payment stands, in the words of the pages: the one answer to double submits, the back button, second tabs and old links.
-//! Whatever page is asked for, the payer is led to the one that fits.
+//! State of a payment for the pages. It handles double submits, the back button, second tabs and old
+//! links: each request for another page is redirected to the one that fits.
 
 use sha2::{Digest, Sha256};
 use switchyard_engine::transaction::{State, Transaction};
@@ -8,11 +8,11 @@ use super::scene::Scene;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// The payer has something to decide.
+    /// The payer chooses a method.
     Choosing,
     /// An attempt is open.
     Waiting,
-    /// It is over, or its time is.
+    /// Final, or expired.
     Ended,
 }
 

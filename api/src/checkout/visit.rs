@@ -1,5 +1,5 @@
-//! A visit: one request for one payment, with the payment loaded and the language known. What has no payment ends here, in a page that
-//! says so.
+//! Request for a checkout page, with its payment and language. A request without a payment ends here, with
+//! an error page.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -90,8 +90,8 @@ async fn load(
     }
 }
 
-/// Who looks, as far as the request tells: by its address and its header `Accept-Language`. `app`: whose language counts when the visitor
-/// names none that we have.
+/// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is the
+/// default.
 pub(super) fn visitor(
     desk: &Desk,
     uri: &Uri,
@@ -137,7 +137,7 @@ fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response
         }
         _ => {}
     }
-    tracing::warn!(transaction.id = %id, error = %error, "A checkout page could not be shown.");
+    tracing::warn!(transaction.id = %id, error = %error, "failed to render a checkout page");
     trouble::page(visitor, Trouble::Unavailable, home())
 }
 
@@ -266,8 +266,9 @@ impl Visit {
         }
     }
 
-    /// Waits a moment for the engine to let go of a payment whose time is up, so that the payer goes back with its last word.
-    pub async fn let_go(&mut self, at_most: Duration) {
+    /// Waits a moment until the engine has ended an expired payment, so that the payer returns with its final
+    /// status.
+    pub async fn wait_for_expiry(&mut self, at_most: Duration) {
         let (engine, id) = (self.engine().clone(), self.scene.tx.id);
         let mut news = engine.watch(id);
         news.mark_unchanged();

@@ -1,5 +1,5 @@
-//! The waiting page: what the payer has to do now, if anything, until the payment ends. It shows the end by itself: with script by
-//! events, without by asking again every 20 seconds, until the payer stops that.
+//! Waiting page: the payer's next step until the payment ends. It updates automatically: with script by
+//! events, without by a reload every 20 seconds, until the payer stops that.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ struct Exit {
     explain: String,
 }
 
-/// How long a page waits for the provider's word when the payer comes to it. The question goes on without the page.
+/// Time that a page waits for the query of the provider. The query continues without the page.
 const ASK_AT_MOST: Duration = Duration::from_millis(800);
 
 /// Seconds between reloads without script (WCAG 2.2.1: at least 20 s).

@@ -25,34 +25,34 @@ pub enum Apps {
         #[arg(long)]
         app: Option<String>,
     },
-    /// Make an app
+    /// Create an app
     Create {
         /// The account's id, as `accounts list` shows it
         #[arg(long)]
         account: String,
-        /// What payers and merchants read
+        /// Name that payers and merchants see
         name: String,
         #[command(flatten)]
         change: Change,
     },
-    /// Change an app or its settings; what is not named stays
+    /// Change an app or its settings; other settings stay unchanged
     Update {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
-        /// What payers and merchants read
+        /// Name that payers and merchants see
         #[arg(long)]
         name: Option<String>,
         #[command(flatten)]
         change: Change,
     },
-    /// Let an app's keys work again
+    /// Enable an app
     Enable {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
-    /// Refuse an app's keys
+    /// Disable an app and reject its API keys
     Disable {
         /// The app's id [default: of the development server]
         #[arg(long)]
@@ -63,28 +63,28 @@ pub enum Apps {
 /// An empty text takes a value away.
 #[derive(Args)]
 pub struct Change {
-    /// Address of its icon, which answers of the API name; without it, one is drawn
+    /// URL of its icon in API responses [default: a drawn icon]
     #[arg(long)]
     icon_url: Option<String>,
-    /// Address of its website
+    /// URL of its website
     #[arg(long)]
     website_url: Option<String>,
-    /// Where mails to the merchant go
+    /// E-mail address of the merchant
     #[arg(long)]
     merchant_email: Option<String>,
-    /// Whether the merchant gets a mail about every transaction that ended
+    /// Whether the merchant gets a mail for each ended transaction
     #[arg(long)]
     notify_merchant: Option<bool>,
-    /// Whether the customer gets mails about a successful payment and about money to be settled
+    /// Whether the customer gets mails about a successful payment and about money under review
     #[arg(long)]
     notify_customer: Option<bool>,
     /// Attempts that a payer has on the checkout page, 1 to 5
     #[arg(long)]
     checkout_attempts: Option<u8>,
-    /// Language when the payer's own is not known: en or fr
+    /// Language of payers whose own is unknown: en or fr
     #[arg(long)]
     locale: Option<String>,
-    /// Payers may pay in other currencies, at the day's rate with this correction in percent; empty: they may not
+    /// Correction of the day's rate in percent for payments in other currencies; empty: not offered
     #[arg(long, allow_hyphen_values = true)]
     conversion: Option<String>,
     /// DANGER: whether anybody who has read the public key in a page or an app may order payouts

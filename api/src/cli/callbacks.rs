@@ -8,24 +8,24 @@ use super::output::Column;
 
 #[derive(Subcommand)]
 pub enum Callbacks {
-    /// Show what a connection's provider sent, newest first
+    /// List callbacks of a connection's provider, newest first
     List {
         connection: String,
         #[arg(long, value_parser = ["waiting", "matched", "unmatched", "refused", "ignored"])]
         state: Option<String>,
-        /// At most so many
+        /// Page size
         #[arg(long, default_value_t = 20)]
         limit: usize,
-        /// Older ones than this callback
+        /// Only callbacks older than this id
         #[arg(long)]
         before: Option<String>,
     },
-    /// Show one, with the request without its secrets
+    /// Show a callback with its redacted request
     Show {
         connection: String,
         callback: String,
     },
-    /// Give one to its gateway once more
+    /// Process a callback again
     Retry {
         connection: String,
         callback: String,

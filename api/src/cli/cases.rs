@@ -11,14 +11,14 @@ use super::transactions::story;
 
 #[derive(Subcommand)]
 pub enum Cases {
-    /// Show what waits for a person, newest first
+    /// List cases for manual review, newest first
     List(List),
-    /// Show one with its transaction and all that happened to it
+    /// Show a case with its transaction and timeline
     Show { case: String },
-    /// Close one that needs nothing more
+    /// Close a case
     Close {
         case: String,
-        /// How it was settled
+        /// Reason, for the timeline
         #[arg(long)]
         note: String,
     },
@@ -28,17 +28,17 @@ pub enum Cases {
 pub struct List {
     #[arg(long, default_value = "open", value_parser = ["open", "closed"])]
     state: String,
-    /// Of this app only
+    /// Only cases of this app
     #[arg(long)]
     app: Option<String>,
     #[arg(long)]
     environment: Option<Environment>,
     #[arg(long, value_parser = CaseReason::ALL.map(CaseReason::as_str))]
     reason: Option<String>,
-    /// Opened on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or earlier
+    /// Only cases opened until this day (2026-11-20) or time (2026-11-20T10:00:00Z)
     #[arg(long)]
     opened_before: Option<String>,
-    /// Older ones than this case
+    /// Only cases older than this id
     #[arg(long)]
     before: Option<String>,
     #[arg(long, default_value_t = 20)]

@@ -12,13 +12,13 @@ use super::output::{Column, Output};
 
 #[derive(Subcommand)]
 pub enum Connections {
-    /// Show an app's connections
+    /// List an app's connections
     List {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
-    /// Show one
+    /// Show a connection
     Show { connection: String },
     /// Connect an app to a gateway
     Create {
@@ -31,13 +31,13 @@ pub enum Connections {
         /// sandbox or live
         #[arg(long)]
         environment: Environment,
-        /// What people call the account at the provider
+        /// Name of the account at the provider
         #[arg(long)]
         account_name: String,
         #[command(flatten)]
         terms: Terms,
     },
-    /// Change what is given; credentials and limits are replaced as a whole
+    /// Change a connection; credentials and limits are replaced as a whole
     Update {
         connection: String,
         #[arg(long)]
@@ -45,14 +45,14 @@ pub enum Connections {
         #[command(flatten)]
         terms: Terms,
     },
-    /// Use a connection again
+    /// Enable a connection
     Enable { connection: String },
-    /// Send nothing new through a connection
+    /// Disable a connection: start no new attempts
     Disable { connection: String },
-    /// Show what the provider calls the attempts: with crypto, every address that was given
+    /// List the provider's ids of attempts; for coins, each address that was shown
     ProviderIds {
         connection: String,
-        /// Those behind this id
+        /// Only attempts after this id
         #[arg(long)]
         after: Option<String>,
         #[arg(long, default_value_t = 100)]
@@ -65,7 +65,7 @@ pub enum Connections {
 /// With what, and for whom.
 #[derive(Args)]
 pub struct Terms {
-    /// A method code, again for each; without it: all that the gateway has
+    /// Method code, repeatable [default: all methods of the gateway]
     #[arg(
         long = "method",
         alias = "methods",
@@ -73,28 +73,28 @@ pub struct Terms {
         value_delimiter = ','
     )]
     methods: Vec<String>,
-    /// One credential, again for each; `switchyard gateway show NAME` tells which there are
+    /// Credential, repeatable; `switchyard gateway show NAME` lists them
     #[arg(long = "credential", value_name = "NAME=VALUE")]
     credentials: Vec<String>,
-    /// One credential from a file, which keeps it out of the shell's history
+    /// Credential from a file, which keeps it out of the shell's history
     #[arg(long = "credential-file", value_name = "NAME=FILE")]
     credential_files: Vec<String>,
     /// All credentials as JSON; `@FILE` reads them from a file
     #[arg(long)]
     config: Option<String>,
-    /// The smallest amount, in major units, again for each currency
+    /// Smallest amount in major units, repeatable per currency
     #[arg(long, value_name = "CURRENCY=AMOUNT")]
     min: Vec<String>,
-    /// The largest amount
+    /// Largest amount in major units, repeatable per currency
     #[arg(long, value_name = "CURRENCY=AMOUNT")]
     max: Vec<String>,
-    /// A country (BJ), again for each; without it: all
+    /// Country (BJ), repeatable [default: all]
     #[arg(long = "country", value_name = "CODE", value_delimiter = ',')]
     countries: Vec<String>,
-    /// Store the credentials without asking the provider, which may be down
+    /// Store the credentials without a check at the provider
     #[arg(long)]
     skip_check: bool,
-    /// Enable the connection although the provider could not be asked
+    /// Enable the connection although the check at the provider failed to run
     #[arg(long)]
     enable_unchecked: bool,
 }
@@ -128,7 +128,7 @@ impl Connections {
                 body.insert("environment".into(), json!(environment));
                 body.insert("account_name".into(), json!(account_name));
                 let path = format!("/apps/{app}/connections");
-                tell(out, &client.post(&path, &Value::Object(body)).await?)?;
+                print_change(out, &client.post(&path, &Value::Object(body)).await?)?;
             }
             Self::Update {
                 connection,
@@ -142,7 +142,7 @@ impl Connections {
                 if let Some(name) = account_name {
                     body.insert("account_name".into(), json!(name));
                 }
-                tell(out, &client.patch(&path, &Value::Object(body)).await?)?;
+                print_change(out, &client.patch(&path, &Value::Object(body)).await?)?;
             }
             Self::Enable { connection } => out.fields(&switch(client, &connection, true).await?)?,
             Self::Disable { connection } => {
@@ -240,7 +240,7 @@ const PROVIDER_IDS: &[Column] = &[
 ];
 
 /// A connection, with a note when its credentials were not checked.
-fn tell(out: Output, answer: &Value) -> std::io::Result<()> {
+fn print_change(out: Output, answer: &Value) -> std::io::Result<()> {
     out.fields(answer)?;
     if let Some(note) = untested(&answer["data"]["check"]) {
         out.note(note);

@@ -14,35 +14,35 @@ use super::output::print;
 
 #[derive(Subcommand)]
 pub enum Gateways {
-    /// Look at a file without running any of it: who it says it is, its hosts and methods, what it would replace
+    /// Show the manifest of a file and the changes of its installation; runs no code of it
     Inspect { file: PathBuf },
-    /// Take a gateway on, or upgrade one: a file, or the SHA-256 of one that waits in the server's
-    /// folder. Exit code 3: it awaits the approval of a second operator
+    /// Install or upgrade a gateway from a file, or approve a pending one by SHA-256. Exit code 3:
+    /// it awaits the approval of a second operator
     #[command(visible_alias = "upgrade")]
     Add {
         /// FILE.so, or the SHA-256 of a file that awaits consent
         file: String,
-        /// Do not ask: the SHA-256 that you have looked at and say yes to
+        /// Approve this SHA-256 without a question
         #[arg(long, value_name = "SHA256")]
         consent: Option<String>,
-        /// Do not ask: yes to whatever the file is
+        /// Approve the file without a question, whatever its SHA-256
         #[arg(long, conflicts_with = "consent")]
         yes: bool,
-        /// Let it talk to these hosts only in live, separated by commas
+        /// Hosts that it may contact in live, separated by commas
         #[arg(long, value_name = "HOSTS")]
         live_hosts: Option<String>,
-        /// Let it talk to these hosts only in sandbox, separated by commas
+        /// Hosts that it may contact in sandbox, separated by commas
         #[arg(long, value_name = "HOSTS")]
         sandbox_hosts: Option<String>,
-        /// Kept with the change
+        /// Reason, for the history
         #[arg(long)]
         why: Option<String>,
     },
-    /// Show all gateways, and what waits in the folder
+    /// List gateways and the files that await consent
     List,
-    /// Show one gateway: versions side by side, what runs on each, and its history
+    /// Show a gateway: its versions, their open attempts, its history
     Show {
-        /// As `list` shows it
+        /// Name as `list` shows it
         name: String,
     },
     /// Approve, as the second operator, an upgrade that widens the hosts or the source
@@ -53,7 +53,7 @@ pub enum Gateways {
         #[arg(long)]
         why: Option<String>,
     },
-    /// Drop an upgrade that waits for approval
+    /// Reject an upgrade that awaits approval
     Reject {
         name: String,
         /// SHA-256 of the file
@@ -61,60 +61,60 @@ pub enum Gateways {
         #[arg(long)]
         why: Option<String>,
     },
-    /// Go back to the version before, or to any other
+    /// Activate the previous version, or another one
     Rollback {
         name: String,
-        /// The beginning of a version's SHA-256
+        /// SHA-256 of a version, or its beginning
         #[arg(long, value_name = "SHA256")]
         to: Option<String>,
         #[arg(long)]
         why: Option<String>,
     },
-    /// Begin nothing new at a gateway, and count what is left
+    /// Drain a gateway: start no new attempts, and count the open ones
     Drain {
         name: String,
-        /// Stay until nothing is left
+        /// Wait until no attempt is open
         #[arg(long)]
         wait: bool,
         #[arg(long)]
         why: Option<String>,
     },
-    /// Offer a gateway no more; what it began is still asked about
+    /// Remove a gateway; its open attempts are still queried
     Remove {
         name: String,
         #[arg(long)]
         why: Option<String>,
     },
-    /// Let a version take nothing new, until it is restored
+    /// Quarantine a version: start no new attempts until it is restored
     Quarantine {
         name: String,
-        /// The beginning of a version's SHA-256; without it: the current one
+        /// SHA-256 of a version, or its beginning [default: the current one]
         #[arg(long, value_name = "SHA256")]
         of: Option<String>,
         #[arg(long)]
         why: Option<String>,
     },
-    /// Bring a gateway back: from quarantine, a drain or a removal
+    /// End a quarantine, drain or removal
     Restore {
         name: String,
-        /// The beginning of a version's SHA-256; without it: the current one, or the one that was removed
+        /// SHA-256 of a version, or its beginning [default: the current or removed one]
         #[arg(long, value_name = "SHA256")]
         of: Option<String>,
         #[arg(long)]
         why: Option<String>,
     },
-    /// Trust hashes beforehand
+    /// Pin SHA-256 values that need no consent
     #[command(subcommand)]
     Pin(Pins),
 }
 
 #[derive(Subcommand)]
 pub enum Pins {
-    /// Show the hashes that are pinned (those of the settings file are not among them)
+    /// List the pinned values, without those of the settings file
     List,
-    /// A file with this SHA-256 comes without a question
+    /// Pin a SHA-256: its file needs no consent
     Add { sha256: String },
-    /// Ask again
+    /// Unpin a SHA-256
     Remove { sha256: String },
 }
 

@@ -12,13 +12,13 @@ use crate::config::Span;
 
 #[derive(Subcommand)]
 pub enum Keys {
-    /// Show an app's keys, as far as they can be shown
+    /// List an app's keys, without their secret parts
     List {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
-    /// Make a key; it is shown once
+    /// Create a key and show it, this once
     Create {
         /// The app's id [default: of the development server]
         #[arg(long)]
@@ -26,25 +26,25 @@ pub enum Keys {
         /// sandbox or live
         #[arg(long)]
         environment: Environment,
-        /// secret (for the merchant's server) or public (only initializes)
+        /// secret (for the merchant's server) or public (initializes payments only)
         #[arg(long, value_parser = ["secret", "public"])]
         kind: String,
-        /// What people call it
+        /// Name of the key
         #[arg(long)]
         name: Option<String>,
     },
-    /// Make a key like this one, and let the old one end after a while
+    /// Replace a key by a new one of the same kind
     Roll {
         /// The key's id, as `keys list` shows it
         key: String,
-        /// How long the old key stays valid, at most 30d [default: 24h]
+        /// Time until the old key expires, at most 30d [default: 24h]
         #[arg(long)]
         grace: Option<Span>,
-        /// End the old key at once
+        /// Revoke the old key at once
         #[arg(long, conflicts_with = "grace")]
         now: bool,
     },
-    /// Delete a key: it opens nothing from now on
+    /// Revoke a key
     Delete {
         /// The key's id, as `keys list` shows it
         key: String,

@@ -29,7 +29,7 @@ pub struct Listen {
     /// Send each event there, signed, as a webhook would be
     #[arg(long, value_name = "URL")]
     forward_to: Option<Url>,
-    /// Signing secret; without it, one is made and shown
+    /// Signing secret [default: a generated one] and shown
     #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
     secret: Option<String>,
 }

@@ -49,14 +49,14 @@ struct Line {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
-    /// Make a master key in a new file
+    /// Create a master key in a new file
     MasterKey(local::NewMasterKey),
-    /// Seal all secrets of a stopped server under a new master key
+    /// Encrypt all secrets of a stopped server with a new master key
     Reseal(reseal::Reseal),
     /// Check, back up, restore and query the store
     #[command(subcommand)]
     Store(store::Store),
-    /// Make an operator token for the settings file
+    /// Create an operator token for the settings file
     OperatorToken(local::NewToken),
     #[command(hide = true)]
     GatewayWorker(gateway_worker::GatewayWorker),
@@ -67,47 +67,47 @@ enum Command {
 /// What a running server is asked.
 #[derive(Subcommand)]
 enum Remote {
-    /// Merchants' organisations
+    /// Manage accounts: merchants' organisations
     #[command(subcommand)]
     Accounts(accounts::Accounts),
-    /// Merchants' integrations and their settings
+    /// Manage apps: merchants' integrations and their settings
     #[command(subcommand)]
     Apps(apps::Apps),
-    /// API keys of an app
+    /// Manage API keys of an app
     #[command(subcommand)]
     Keys(keys::Keys),
-    /// Where an app's events go
+    /// Manage webhooks of an app
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
-    /// Gateways: look at one, take it on, upgrade, go back, drain, remove, restore
+    /// Manage gateways: inspect, add, upgrade, roll back, drain, remove, restore
     #[command(subcommand, name = "gateway", visible_alias = "gateways")]
     Gateways(gateways::Gateways),
-    /// Gateways with an app's credentials
+    /// Manage connections: gateways with an app's credentials
     #[command(subcommand)]
     Connections(connections::Connections),
-    /// What providers sent us
+    /// Show and reprocess callbacks of providers
     #[command(subcommand)]
     Callbacks(callbacks::Callbacks),
-    /// Which connection a payment or payout takes, and why
+    /// Manage and simulate routing rules
     #[command(subcommand)]
     Routing(routing::Routing),
-    /// Payments and payouts
+    /// Show, check, resolve and cancel payments and payouts
     #[command(subcommand)]
     Transactions(transactions::Transactions),
-    /// What only a person can settle
+    /// Manage cases that need manual review
     #[command(subcommand)]
     Cases(cases::Cases),
     /// Let attempts start again after a restore, or report what was open
     Release(release::Release),
-    /// Operator tokens that the server keeps
+    /// Manage operator tokens of the server
     #[command(subcommand)]
     Tokens(tokens::Tokens),
-    /// Exchange rates
+    /// Manage exchange rates
     #[command(subcommand)]
     Rates(rates::Rates),
-    /// Show an app's events as they happen, and forward them to a URL of your own machine
+    /// Stream an app's events, and forward them to a URL of your machine
     Listen(listen::Listen),
-    /// Make a sandbox payment or payout and drive it to the end that the event names
+    /// Create a sandbox payment or payout that ends with an event
     Trigger(trigger::Trigger),
 }
 

@@ -8,44 +8,44 @@ use super::output::Column;
 
 #[derive(Subcommand)]
 pub enum Rates {
-    /// Show all exchange rates: of the table, of the feed, and the fixed ones
+    /// List exchange rates: of the table, of the feed, and fixed ones
     List,
-    /// Set a rate: so many units of TO for one unit of FROM
+    /// Set a rate: units of TO for one unit of FROM
     Set {
         from: String,
         to: String,
-        /// A decimal with at most 12 digits that count, as in 655.957
+        /// Decimal with at most 12 significant digits, such as 655.957
         rate: String,
-        /// From then on it is no longer used: a date or a time
+        /// Date or time at which the rate expires
         #[arg(long)]
         valid_until: Option<String>,
     },
-    /// Take a rate out of the table
+    /// Delete a rate from the table
     Remove { from: String, to: String },
     /// Fetch the rates from exchange.url now
     Fetch,
-    /// List implausible fetched rates that are not used until you accept them
+    /// List implausible fetched rates, which are unused until accepted
     Held,
-    /// Use a held rate from now on
+    /// Accept a held rate
     Accept {
         from: String,
         to: String,
-        /// The rate as `rates held` shows it
+        /// Rate as `rates held` shows it
         rate: String,
     },
-    /// Leave a held rate unused
+    /// Reject a held rate
     Reject {
         from: String,
         to: String,
-        /// The rate as `rates held` shows it
+        /// Rate as `rates held` shows it
         rate: String,
     },
-    /// Show what an amount costs in another currency now
+    /// Convert an amount at the present rate
     Quote {
         amount: String,
         from: String,
         to: String,
-        /// In percent, on top of the rate
+        /// Percentage added to the rate
         #[arg(long, default_value = "0", allow_hyphen_values = true)]
         correction: String,
     },

@@ -15,10 +15,10 @@ pub struct Release {
     /// Reason, for the record
     #[arg(long)]
     note: Option<String>,
-    /// Send the payouts that were made while held, too
+    /// Also send payouts that were created in the hold
     #[arg(long)]
     yes: bool,
-    /// Show what was open when the hold began and what the providers say, and release nothing
+    /// Report the open transactions and the providers' answers; release nothing
     #[arg(long, conflicts_with_all = ["app", "note", "yes"])]
     report: bool,
 }

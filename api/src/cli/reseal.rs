@@ -18,7 +18,7 @@ pub struct Reseal {
     /// Settings file of the server, which has to be stopped
     #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder for everything that is stored, in place of data.dir
+    /// Data folder, instead of data.dir
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// File with the new master key, as `master-key` makes it

@@ -19,7 +19,7 @@ pub enum Routing {
         app: Option<String>,
         #[arg(long, default_value = "sandbox")]
         environment: Environment,
-        /// An earlier version; without it, the one in force
+        /// Earlier version [default: the active one]
         #[arg(long = "rules-version")]
         rules_version: Option<u64>,
     },
@@ -30,16 +30,16 @@ pub enum Routing {
         app: Option<String>,
         #[arg(long, default_value = "sandbox")]
         environment: Environment,
-        /// JSON with `rules` and, if there are any, `fees`; `switchyard routing show --json` prints such a one
+        /// JSON with `rules` and optional `fees`, as `switchyard routing show --json` prints
         #[arg(long)]
         file: String,
-        /// Refuse when another version than this one is in force by now
+        /// Refuse unless this version is active
         #[arg(long)]
         replaces: Option<u64>,
     },
-    /// Say where a request would go, or stored traffic would have gone
+    /// Simulate the routing of a request or of stored traffic
     Simulate(Box<Simulate>),
-    /// Show what was lately heard of each connection and method
+    /// Show the recent health of each connection and method
     Health {
         /// The app's id [default: of the development server]
         #[arg(long)]
@@ -59,29 +59,29 @@ pub struct Simulate {
     /// payment or payout
     #[arg(long, default_value = "payment", value_parser = ["payment", "payout"])]
     kind: String,
-    /// Of a request that does not exist
+    /// Method of a hypothetical request
     #[arg(long, required_unless_present = "from")]
     method: Option<String>,
     #[arg(long, requires = "method")]
     country: Option<String>,
-    /// In major units: 25.50
+    /// Amount in major units: 25.50
     #[arg(long, required_unless_present = "from")]
     amount: Option<String>,
     #[arg(long, required_unless_present = "from")]
     currency: Option<String>,
-    /// KEY=VALUE, as often as needed
+    /// Metadata as KEY=VALUE, repeatable
     #[arg(long, requires = "method")]
     metadata: Vec<String>,
-    /// The transaction whose draw it has
+    /// Transaction whose weighted draw is repeated
     #[arg(long, requires = "method")]
     transaction: Option<String>,
-    /// Of stored traffic: created on this day, at this time, or later
+    /// Stored traffic created since this day or time
     #[arg(long, conflicts_with = "method", requires = "to")]
     from: Option<String>,
-    /// … or earlier
+    /// Stored traffic created until this day or time
     #[arg(long, requires = "from")]
     to: Option<String>,
-    /// A file with rules to try in the place of those in force
+    /// File with rules that replace the active ones in the simulation
     #[arg(long)]
     rules: Option<String>,
 }

@@ -24,7 +24,7 @@ pub struct Serve {
     /// Port to listen on; 0: any that is free
     #[arg(long)]
     port: Option<u16>,
-    /// Folder for everything that is stored, in place of data.dir
+    /// Data folder, instead of data.dir
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Folder of the gateways, in place of gateways.dir

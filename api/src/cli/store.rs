@@ -32,7 +32,7 @@ pub struct Installation {
     /// Settings file of the server
     #[arg(long, env = "SWITCHYARD_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder for everything that is stored, in place of data.dir
+    /// Data folder, instead of data.dir
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 }
@@ -47,11 +47,11 @@ pub struct Check {
 /// Arguments of `switchyard store backup`.
 #[derive(Args)]
 pub struct Backup {
-    /// Folder to make; it must not exist
+    /// New folder for the backup
     folder: PathBuf,
     #[command(flatten)]
     installation: Installation,
-    /// Limit of the speed, in MiB a second; 0: none
+    /// Maximum MiB per second; 0 for no limit
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     speed: u64,
 }
@@ -63,7 +63,7 @@ pub struct Restore {
     backup: PathBuf,
     #[command(flatten)]
     installation: Installation,
-    /// Restore a continuous copy that a running server writes; that server goes on
+    /// Restore a continuous copy while a running server writes it
     #[arg(long)]
     from_running: bool,
 }

@@ -9,15 +9,15 @@ use super::output::{Column, Output, aligned, listed, print};
 
 #[derive(Subcommand)]
 pub enum Transactions {
-    /// Show an app's payments or payouts, newest first
+    /// List an app's payments or payouts, newest first
     List(List),
-    /// Show one with all that happened to it
+    /// Show a transaction with its timeline
     Show { transaction: String },
-    /// Ask the provider now what came of it
+    /// Query the provider about the open attempt
     Check { transaction: String },
-    /// Settle one that nobody knows the end of, by what the provider's books say
+    /// Resolve an attempt manually, by the provider's records
     Resolve(Resolve),
-    /// Cancel a payment; what a provider has is called off, if the provider agrees
+    /// Cancel a payment, or a payout that is not sent yet; the provider decides about an open attempt
     Cancel {
         transaction: String,
         #[arg(long)]
@@ -30,19 +30,19 @@ pub struct Resolve {
     transaction: String,
     #[arg(long, value_parser = ["succeeded", "failed", "never_sent"])]
     outcome: String,
-    /// How you know
+    /// Evidence for the outcome, for the timeline
     #[arg(long)]
     note: String,
-    /// The attempt that you looked at, so that no other one is settled
+    /// Attempt to resolve; refused if another one is open
     #[arg(long)]
     attempt: Option<String>,
-    /// What came in, when the provider had reported another amount: 25.00
+    /// Received amount, if the provider has reported another one: 25.00
     #[arg(long)]
     amount: Option<String>,
-    /// The provider's own id of it
+    /// Provider's id of the attempt
     #[arg(long)]
     provider_id: Option<String>,
-    /// Why it failed, for the merchant
+    /// Reason of the failure, for the merchant
     #[arg(long)]
     message: Option<String>,
 }
@@ -60,10 +60,10 @@ pub struct List {
     kind: String,
     #[arg(long, value_parser = ["initiated", "pending", "success", "failed", "cancelled"])]
     status: Option<String>,
-    /// Created on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
+    /// Created since this day (2026-11-20) or time (2026-11-20T10:00:00Z)
     #[arg(long)]
     from_date: Option<String>,
-    /// … or earlier
+    /// Created until this day or time
     #[arg(long)]
     to_date: Option<String>,
     #[arg(long, default_value_t = 20)]

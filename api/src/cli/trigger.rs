@@ -10,7 +10,7 @@ use crate::operator::TRIGGERS;
 
 #[derive(Args)]
 pub struct Trigger {
-    /// What is to happen
+    /// Event to produce, such as payment.success
     #[arg(value_parser = PossibleValuesParser::new(TRIGGERS.map(|event| event.as_str())))]
     event: String,
     /// The app's id [default: of the development server]

@@ -9,72 +9,72 @@ use super::output::Column;
 
 #[derive(Subcommand)]
 pub enum Webhooks {
-    /// Show an app's webhooks
+    /// List an app's webhooks
     List {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
     },
-    /// Show one webhook
+    /// Show a webhook
     Show { webhook: String },
-    /// Send an app's events to a URL
+    /// Create a webhook: a URL that receives an app's events
     Create {
         /// The app's id [default: of the development server]
         #[arg(long)]
         app: Option<String>,
-        /// Where to, such as `https://shop.example/hooks`
+        /// URL of the receiver, such as `https://shop.example/hooks`
         #[arg(value_name = "URL")]
         target: String,
-        /// Signing secret; without it, one is made
+        /// Signing secret [default: a generated one]
         #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
         secret: Option<String>,
         #[command(flatten)]
         options: Options,
     },
-    /// Change where events go, which, and how
+    /// Change a webhook
     Update(Update),
-    /// Send events there again
+    /// Enable a webhook
     Enable { webhook: String },
-    /// Send no more events there
+    /// Disable a webhook
     Disable { webhook: String },
     /// Delete a webhook
     Delete { webhook: String },
     /// Show the signing secret
     Secret { webhook: String },
-    /// Show what was delivered, or was not
+    /// List deliveries with their states
     Deliveries {
         webhook: String,
-        /// Older ones than this delivery
+        /// Only deliveries older than this id
         #[arg(long)]
         before: Option<String>,
     },
-    /// Show one delivery with its body
+    /// Show a delivery with its body
     Delivery {
         webhook: String,
-        /// As `deliveries` shows it
+        /// Id as `deliveries` shows it
         delivery: String,
     },
-    /// Show every request that was sent, and what came back
+    /// List requests with their responses
     Attempts {
         webhook: String,
-        /// Everything: headers, bodies, times
+        /// Show headers, bodies and times, too
         #[arg(long)]
         full: bool,
-        /// Older ones than this time
+        /// Only requests before this time
         #[arg(long)]
         before: Option<String>,
     },
-    /// Send one delivery again, all that failed, or all that is missing
+    /// Send a delivery, all failed ones or all missing ones again
     Replay(Replay),
 }
 
 #[derive(Args)]
 pub struct Update {
     webhook: String,
-    /// Where they go from now on
+    /// New URL of the receiver
     #[arg(long, value_name = "URL")]
     to: Option<String>,
-    /// Signing secret from now on
+    /// New signing secret
     #[arg(long)]
     secret: Option<String>,
     #[command(flatten)]
@@ -84,16 +84,17 @@ pub struct Update {
 #[derive(Args)]
 pub struct Replay {
     webhook: String,
-    /// As `deliveries` shows it; without it: say since when with --failed-since or --missing-since
+    /// Id as `deliveries` shows it; without it, use --failed-since or --missing-since
     #[arg(required_unless_present_any = ["failed_since", "missing_since"])]
     delivery: Option<String>,
-    /// All that failed on this day (2026-11-20), at this time (2026-11-20T10:00:00Z), or later
+    /// Deliveries that failed since this day (2026-11-20) or time (2026-11-20T10:00:00Z)
     #[arg(long, conflicts_with = "delivery", value_name = "TIME")]
     failed_since: Option<String>,
-    /// All that happened then or later and was not acknowledged, also while the webhook was off or not there yet
+    /// Events since then without an acknowledged delivery, also while the webhook was disabled or
+    /// did not exist
     #[arg(long, conflicts_with_all = ["delivery", "failed_since"], value_name = "TIME")]
     missing_since: Option<String>,
-    /// Go on where the last answer says
+    /// Cursor of the last response
     #[arg(long, requires = "missing_since", value_name = "TRANSACTION")]
     after: Option<String>,
 }
@@ -104,13 +105,13 @@ pub struct Options {
     /// Events to send: payment.success,payout.* or * for all
     #[arg(long, value_delimiter = ',')]
     events: Option<Vec<String>>,
-    /// When to try again: spec, standard, or pauses in seconds (60,600,3600)
+    /// Retry schedule: spec, standard, or pauses in seconds (60,600,3600)
     #[arg(long)]
     retry: Option<String>,
-    /// At most so many requests in a second; 0 for no limit
+    /// Maximum requests per second; 0 for no limit
     #[arg(long)]
     per_second: Option<u32>,
-    /// At most so many requests at a time; 0 for the installation's own number
+    /// Maximum concurrent requests; 0 for the installation's default
     #[arg(long)]
     concurrency: Option<u16>,
 }

@@ -48,7 +48,7 @@ fn setting(line: &str) -> Option<(&str, bool)> {
     is_name.then_some((name, is_example))
 }
 
-/// The example with all that it comments out. `examples`: with the lines too that have no default.
+/// The example with its commented settings in force. `examples`: also those without a default.
 fn uncommented(examples: bool) -> String {
     let code = |line: &'static str| match setting(line) {
         Some((_, true)) if !examples => "",

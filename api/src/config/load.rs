@@ -1,4 +1,4 @@
-//! Where settings come from: defaults, the file, the environment, the command line; the last one wins.
+//! Sources of settings: defaults, file, environment, command line. A later one wins.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +12,7 @@ use switchyard_engine::secret::Secret;
 
 use super::settings::Settings;
 
-/// What the command line says in place of the settings.
+/// Options of the command line that replace settings.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     pub development: bool,
@@ -23,7 +23,7 @@ pub struct Overrides {
     pub rate_limit: Option<u32>,
 }
 
-/// Why settings could not be read.
+/// Error of reading the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(
@@ -97,7 +97,7 @@ fn keeps_its_secrets(file: &Path) -> Result<(), LoadError> {
     let Ok(mode) = fs::metadata(file).map(|file| file.permissions().mode() & 0o777) else {
         return Ok(());
     };
-    // What is not a setting was refused before.
+    // Unknown settings were refused before.
     let Ok(in_file) = Figment::from(Toml::file_exact(file)).extract::<Settings>() else {
         return Ok(());
     };

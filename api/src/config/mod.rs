@@ -1,4 +1,4 @@
-//! Settings: what they are ([`Settings`]), where they come from ([`load()`]), and which of them are refused ([`check()`]).
+//! Settings: their definition ([`Settings`]), their sources ([`load()`]) and their checks ([`check()`]).
 
 mod check;
 #[cfg(test)]

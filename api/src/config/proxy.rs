@@ -1,8 +1,8 @@
-//! Whose word about a client's address is believed.
+//! Trusted proxies, whose headers name the address of a client.
 
 use std::net::IpAddr;
 
-/// The proxies that may name a client's address. Empty: nobody; the address is that of the connection.
+/// Proxies that may name a client's address. Empty: the address of the connection counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<Network>);
 
@@ -21,7 +21,7 @@ impl TrustedProxies {
         networks.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether any of them is the whole world, or so much of it that nobody can own it all.
+    /// Whether a network among them is so large that it holds foreign addresses.
     pub fn trusts_everyone(&self) -> bool {
         let too_wide = |network: &Network| match network.base {
             IpAddr::V4(_) => network.bits < 8,
@@ -35,7 +35,7 @@ impl TrustedProxies {
     }
 
     /// The client's address: the connection's own, unless that is a trusted proxy; then the last entry of `X-Forwarded-For` that is
-    /// not itself a trusted proxy. What a client writes into that header stands before it and is never reached.
+    /// not itself a trusted proxy. A client's own entries in that header come before it and are not read.
     pub fn client(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
         let mut client = peer;
         let entries = forwarded_for.unwrap_or_default().rsplit(',');

@@ -57,9 +57,9 @@ sections! {
 
     /// The name under which this installation runs.
     Service {
-        /// What keys and the demo methods' codes begin with: 1 to 20 lower-case letters and digits.
+        /// Prefix of keys and of the demo methods' codes: 1 to 20 lower-case letters and digits.
         code: String = "switchyard".to_owned(),
-        /// What people read on pages and in mails.
+        /// Name on pages and in mails.
         name: String = "Switchyard".to_owned(),
         /// Folder with icons of methods, such as `mtn_bj.svg`, or `mtn.png` for all codes that begin with `mtn_`. Without it: drawn ones.
         icons: Option<PathBuf> = None,
@@ -83,7 +83,7 @@ sections! {
         max_streams_per_address: u32 = 64,
         /// Event streams at once of one payment. 0: no limit.
         max_streams_per_payment: u32 = 8,
-        /// Where clients and payers reach this server, without a path. Without it: `http://` and the listen address.
+        /// URL of this server for clients and payers, without a path. Default: `http://` and the listen address.
         public_url: Option<Url> = None,
         /// Addresses or networks of proxies whose `X-Forwarded-For` is believed.
         trusted_proxies: Vec<String> = Vec::new(),
@@ -93,15 +93,15 @@ sections! {
         geoip_file: Option<PathBuf> = None,
         /// A request that takes longer is answered 503.
         request_timeout: Span = seconds(30),
-        /// How long the server goes on taking connections after it was told to stop, while `/readyz` says so.
+        /// Time that the server still accepts connections after a stop signal, while `/readyz` is 503.
         shutdown_delay: Span = seconds(1),
-        /// How long open requests may take to finish when the server is told to stop.
+        /// Timeout of open requests after a stop signal.
         shutdown_timeout: Span = seconds(30),
     }
 
-    /// Where everything is kept.
+    /// Data folder.
     Data {
-        /// Folder for all that is stored; made if missing.
+        /// Data folder, created if missing.
         dir: PathBuf = PathBuf::from("data"),
     }
 
@@ -140,7 +140,7 @@ sections! {
         master_key: Option<Secret<String>> = None,
     }
 
-    /// Who may use the operator API.
+    /// Access to the operator API.
     Operator {
         /// `name:sha256:<hash>` of operator tokens, as `switchyard operator-token` prints them.
         tokens: Vec<String> = Vec::new(),
@@ -148,7 +148,7 @@ sections! {
 
     /// Payments.
     Payment {
-        /// When nobody paid by then and nothing is under way, a payment is cancelled.
+        /// A payment without an attempt in progress is cancelled after this time.
         expires_after: Span = seconds(30 * 60),
         /// Countries (ISO 3166-1 alpha-2) that the checkout page does not offer.
         excluded_countries: Vec<String> = Vec::new(),
@@ -224,7 +224,7 @@ sections! {
 
     /// Actors of live transactions.
     Actors {
-        /// A transaction that has nothing to do for so long leaves memory until it is asked for.
+        /// Time after which an idle transaction is removed from memory until it is needed.
         idle_after: Span = seconds(60),
     }
 
@@ -248,11 +248,11 @@ sections! {
 
     /// Exchange rates.
     Exchange {
-        /// Where rates are fetched from, as JSON `{"base": "EUR", "rates": {"USD": 1.08}}`.
+        /// URL of a rate feed: JSON such as `{"base": "EUR", "rates": {"USD": 1.08}}`.
         url: Option<Url> = None,
         /// How often.
         every: Span = Span(Duration::from_secs(60 * 60)),
-        /// How old a fetched rate may be before it is no longer used.
+        /// Age after which a fetched rate is not used.
         valid_for: Span = Span(Duration::from_secs(24 * 60 * 60)),
         /// The URL may be at a private address: a service of your own.
         private: bool = false,
@@ -262,7 +262,7 @@ sections! {
 
     /// The log.
     Log {
-        /// File that lines are appended to. Without it: standard error. SIGHUP opens the file anew.
+        /// Log file. Default: standard error. SIGHUP reopens it.
         file: Option<PathBuf> = None,
         /// `text` for people, `json` for programs.
         format: LogFormat = LogFormat::Text,
@@ -408,7 +408,7 @@ const fn seconds(count: u64) -> Span {
     Span(Duration::from_secs(count))
 }
 
-/// A secret is never written out: that there is one is all that is said.
+/// Serializes a secret as a mask: only its presence is visible.
 fn masked<S: Serializer>(
     secret: &Option<Secret<String>>,
     serializer: S,

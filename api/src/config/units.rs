@@ -17,17 +17,17 @@ pub struct Bytes(pub u64);
 /// A text is not a whole number with a known unit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a whole number followed by one of {units}")]
-pub struct NotAMeasure {
+pub struct ParseUnitError {
     text: String,
     units: &'static str,
 }
 
 impl FromStr for Span {
-    type Err = NotAMeasure;
-    fn from_str(text: &str) -> Result<Self, NotAMeasure> {
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         measure(text, &TIME)
             .map(|millis| Self(Duration::from_millis(millis)))
-            .ok_or_else(|| NotAMeasure {
+            .ok_or_else(|| ParseUnitError {
                 text: text.to_owned(),
                 units: "ms, s, min, h, d",
             })
@@ -35,12 +35,14 @@ impl FromStr for Span {
 }
 
 impl FromStr for Bytes {
-    type Err = NotAMeasure;
-    fn from_str(text: &str) -> Result<Self, NotAMeasure> {
-        measure(text, &SIZE).map(Self).ok_or_else(|| NotAMeasure {
-            text: text.to_owned(),
-            units: "B, KiB, MiB, GiB",
-        })
+    type Err = ParseUnitError;
+    fn from_str(text: &str) -> Result<Self, ParseUnitError> {
+        measure(text, &SIZE)
+            .map(Self)
+            .ok_or_else(|| ParseUnitError {
+                text: text.to_owned(),
+                units: "B, KiB, MiB, GiB",
+            })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages of other hosts: a public key may be used from a browser, so browsers are told that they
 //! may initialize a payment from anywhere, and nothing else.
 //!
-//! No cookie plays a part in this API, so `*` gives nobody anything that a key does not give.
+//! This API uses no cookies, so `*` grants no access without a key.
 
 use axum::extract::Request;
 use axum::http::header::{

@@ -1,4 +1,4 @@
-//! What the engine's refusals are on the wire.
+//! Error responses for refusals of the engine.
 
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::quota::Exceeded;
@@ -17,14 +17,14 @@ impl From<EngineError> for ApiError {
                 let problem = Problem::new(ErrorCode::ServiceUnavailable, refusal.to_string());
                 Self::new(problem).retry_after(PAUSED_RETRY_SECONDS)
             }
-            // What is left of the refusals: the transaction is not in a state for what was asked.
+            // Remaining refusals: the transaction's state does not allow the operation.
             EngineError::Refused(refusal) => {
                 Problem::new(ErrorCode::TransactionChanged, refusal.to_string()).into()
             }
             EngineError::PayoutLimit(exceeded) => payout_limit(exceeded),
             EngineError::NotFound => Self::payment_not_found(),
             EngineError::Unavailable(reason) => {
-                tracing::warn!(%reason, "The store is not available.");
+                tracing::warn!(%reason, "store unavailable");
                 Self::unavailable()
             }
             EngineError::Stopping | EngineError::Overtaken => Self::unavailable(),

@@ -1,4 +1,4 @@
-//! Who may ask: the key of a request, and how often it may be used.
+//! Authentication by API key, and its rate limit.
 //!
 //! The order is fixed: a wrong key is a 401 before anything is looked up, then the rate limit, then what the kind of key may do.
 

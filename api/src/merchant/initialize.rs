@@ -1,4 +1,4 @@
-//! What the two initialize calls have in common: read, check, look for the idempotency key, store, answer 201.
+//! Both initialize requests: parse, validate, look up the idempotency key, store, answer 201.
 //!
 //! This is the hot path: the body is read once and the answer is serialised once.
 
@@ -37,10 +37,12 @@ pub trait Initialization: Clone + Send + Sync {
         context: ClientContext,
     ) -> Result<Self, ApiError>;
 
-    /// Whether it can work now. Comes after the idempotency key: what was answered before is answered again, whatever has changed.
+    /// Checks that it can be served now. After the look-up of the idempotency key: a stored response is
+    /// returned whatever has changed.
     fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError>;
 
-    /// What was asked for, field by field in the order of the specification, to compare it with another request under the same key.
+    /// Fields of the request in the order of the specification, for the comparison with another request
+    /// under the same key.
     fn fields(&self) -> Vec<(String, String)>;
 
     fn carry_out(
@@ -185,7 +187,8 @@ fn differs(kind: KeyKind, field: String) -> ApiError {
         .into()
 }
 
-/// Something is kept under this key: whoever sent it may have been answered, so a new key could make the same payout again.
+/// The response under this key is unreadable: the client may have received it, so a new key could make
+/// the same payout again.
 fn not_begun(error: RecordError) -> ApiError {
     if !matches!(error, RecordError::Damaged { .. }) {
         return EngineError::from(error).into();
@@ -194,7 +197,8 @@ fn not_begun(error: RecordError) -> ApiError {
         %error,
         "A repeated request was refused: start the program that wrote the store, or restore a backup."
     );
-    let message = "What was answered under this Idempotency-Key is kept and cannot be read: nothing was done now";
+    let message =
+        "The stored response for this Idempotency-Key is unreadable. The request was not executed.";
     let problem = Problem::new(ErrorCode::InternalError, message).hint(
         "Look for the transaction in the list before you use another key: it may have been made. Give the X-Request-Id of this answer \
          when you ask for help.",

@@ -23,7 +23,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::ApiState;
 
-/// Where the customer pays.
+/// Checkout page of a payment.
 #[derive(Serialize, ToSchema)]
 pub struct PaymentInitialized {
     #[schema(value_type = String, example = "py_01k0000000000000000000000")]
@@ -186,7 +186,7 @@ fn held_back(new: &NewPayment) -> ApiError {
     ))
 }
 
-/// What a drain or a quarantine holds back.
+/// Error for methods that a drain or a quarantine blocks.
 pub fn method_unavailable(message: String) -> ApiError {
     let problem = Problem::new(ErrorCode::MethodUnavailable, message);
     ApiError::new(problem.hint("Nothing was made. Send the same request again later."))
@@ -210,7 +210,7 @@ fn unservable(field: &'static str, message: String) -> ApiError {
         .into()
 }
 
-/// Why no method can work: none takes this amount, or none is enabled at all.
+/// Error without a usable method: none accepts this amount, or none is enabled.
 fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
     if is_held_back(new, engine, caller, None) {
         return held_back(new);

@@ -1,4 +1,4 @@
-//! What the two lists have in common.
+//! Both lists: payments and payouts.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use super::render::Scene;
 use crate::error::ApiError;
 use crate::operations::note_transaction;
 
-/// The id in a path. What is not even text is no id of ours.
+/// Id in a path.
 pub type IdInPath = Result<Path<String>, PathRejection>;
 
 /// The caller's payment with this id.
@@ -38,7 +38,7 @@ pub async fn payout(
     found.ok_or_else(ApiError::payout_not_found)
 }
 
-/// What rendering a transaction of `caller` needs.
+/// Context for rendering a transaction of `caller`.
 pub fn scene<'a>(engine: &'a Engine, caller: &'a Caller) -> Scene<'a> {
     Scene {
         public_url: &engine.settings.public_url,

@@ -1,7 +1,7 @@
 //! The requests as the OpenAPI document describes them, and the refusals that each kind of call can answer.
 //!
-//! Requests are read by [`super::request`], which accepts what is described here and says all that is wrong at once; these types are
-//! only described, never filled.
+//! Requests are parsed by [`super::request`], which reports all errors at once. These types only describe
+//! the requests; no value of them is created.
 #![expect(dead_code, reason = "described in the OpenAPI document, never filled")]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub struct InitializePayment {
     currency: (),
     #[schema(example = "Order 1234", min_length = 1, max_length = 255)]
     description: String,
-    /// Where the customer goes afterwards: an absolute http or https URL.
+    /// Absolute http or https URL to which the customer returns after the payment.
     #[schema(
         example = "https://shop.example/done",
         pattern = "^[hH][tT][tT][pP][sS]?:",
@@ -39,7 +39,7 @@ pub struct InitializePayment {
     /// The merchant's own keys and values, all strings; `[]` is as good as `{}`.
     #[schema(schema_with = metadata)]
     metadata: Option<()>,
-    /// Codes of the payment methods offered; all that can work when there are none.
+    /// Codes of the offered payment methods. Default: all available ones.
     #[schema(example = json!(["card_usd"]))]
     methods: Option<Vec<String>>,
     /// Only customers of this country (ISO 3166-1 alpha-2) may pay. Not together with `restricted_phone`.
@@ -71,12 +71,12 @@ pub struct InitializePayout {
     /// The merchant's own keys and values, all strings; `[]` is as good as `{}`.
     #[schema(schema_with = metadata)]
     metadata: Option<()>,
-    /// What the method needs to find the recipient, as `GET /utils/payout/methods` lists it; each may also stand at the top level.
+    /// Fields of the recipient that the method needs, as in `GET /utils/payout/methods`; each may also be at the top level.
     #[schema(schema_with = recipient)]
     recipient: Option<()>,
 }
 
-/// Who pays, or who is paid.
+/// Customer: payer of a payment, or recipient of a payout.
 #[derive(ToSchema)]
 pub struct NewCustomer {
     #[schema(example = "ada@example.com", max_length = 254, pattern = "@")]
@@ -207,7 +207,7 @@ macro_rules! refusal_sets {
 }
 
 refusal_sets! {
-    /// What initializing a payment can refuse.
+    /// Errors of initializing a payment.
     InitializePaymentRefusals = [
         MalformedJson, BodyNotObject, BodyIncomplete, FieldDuplicated, FieldRequired, NoMethodEnabled,
         ApiKeyMissing, ApiKeyInvalid, IdempotencyInFlight, BodyTooLarge, UnsupportedMediaType,
@@ -219,7 +219,7 @@ refusal_sets! {
         IdempotencyBodyDiffers, PhoneCountryMismatch, ExpiresInOutOfRange, RateLimitExceeded, InternalError, ServiceUnavailable,
         MethodUnavailable,
     ];
-    /// What initializing a payout can refuse.
+    /// Errors of initializing a payout.
     InitializePayoutRefusals = [
         MalformedJson, BodyNotObject, BodyIncomplete, FieldDuplicated, FieldRequired, NoMethodEnabled,
         ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, IdempotencyInFlight, BodyTooLarge, UnsupportedMediaType,
@@ -231,21 +231,21 @@ refusal_sets! {
         IdempotencyBodyDiffers, PhoneCountryMismatch, RateLimitExceeded, PayoutLimitReached, InternalError, ServiceUnavailable,
         MethodUnavailable,
     ];
-    /// What reading one transaction can refuse.
+    /// Errors of retrieving a transaction.
     ReadRefusals = [
         ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, PaymentNotFound, PayoutNotFound, RateLimitExceeded, InternalError,
         ServiceUnavailable,
     ];
-    /// What marking a payment processed can refuse.
+    /// Errors of marking a payment as processed.
     ProcessRefusals = [
         ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, PaymentNotFound, TransactionChanged, NotSuccessful, RateLimitExceeded,
         InternalError, ServiceUnavailable,
     ];
-    /// What a list can refuse.
+    /// Errors of a list.
     ListRefusals = [
         ApiKeyMissing, ApiKeyInvalid, PublicKeyNotAllowed, ParameterInvalid, ParameterUnknown,
         RateLimitExceeded, InternalError, ServiceUnavailable,
     ];
-    /// What a route without a key can refuse.
+    /// Errors of a route without a key.
     OpenRefusals = [InternalError];
 }

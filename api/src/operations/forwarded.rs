@@ -1,4 +1,4 @@
-//! Who the client is: the address and the country that a handler may believe.
+//! Client of a request: its address and country, from trusted headers.
 //!
 //! The connection's own address counts, unless it is a trusted proxy's; then what the proxy says. The result is put into two headers of
 //! ours, over whatever a client may have written there, so that handlers need not know whom to trust.
@@ -18,7 +18,7 @@ pub const CLIENT_ADDRESS: &str = "x-switchyard-client-address";
 /// The client's country, when a trusted proxy named it.
 pub const CLIENT_COUNTRY: &str = "x-switchyard-client-country";
 
-/// Whose word is believed, and about what.
+/// Trusted proxies and headers.
 #[derive(Clone, Debug)]
 pub struct Trust {
     pub proxies: Arc<TrustedProxies>,

@@ -2,8 +2,8 @@
 //!
 //! Each answered request is one line at `info` (setting `log.requests`), with its id, its transaction, the route, the status and the time.
 //!
-//! What is never logged: keys and tokens, credentials of gateways, webhook and mail secrets, request bodies, phone numbers. Types that
-//! hold such things have no readable `Debug`; handlers log ids and outcomes, never what was sent.
+//! Never logged: keys and tokens, credentials of gateways, webhook and mail secrets, request bodies, phone numbers. Types that
+//! hold such things have no readable `Debug`; handlers log ids and outcomes, never bodies.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Stderr, Write};
@@ -53,7 +53,7 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
 }
 
 impl Log {
-    /// Opens the log file anew, and takes `log.level` and `log.requests` from `settings`.
+    /// Reopens the log file, and applies `log.level` and `log.requests` from `settings`.
     ///
     /// # Errors
     /// When the file cannot be opened: the log then goes on in the one that is open.
@@ -65,7 +65,7 @@ impl Log {
 
 /// Which lines are written. The settings were checked before.
 fn filter(settings: &Settings) -> EnvFilter {
-    // What the level says of these parts comes later, and wins.
+    // The directives of the level come later and override these.
     let requests = if settings.log.requests {
         ""
     } else {
@@ -74,7 +74,7 @@ fn filter(settings: &Settings) -> EnvFilter {
     EnvFilter::new(format!("{QUIET},{}{requests}", settings.log.level))
 }
 
-/// Where lines go.
+/// Destination of log lines.
 #[derive(Clone)]
 enum Output {
     Stderr,

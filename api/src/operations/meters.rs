@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use metrics::{Counter, Histogram};
 
-/// What was counted so far, by route: patterns and statuses of ours, so it stays as small as they are few.
+/// Counters by route pattern and status; both are fixed sets.
 #[derive(Default)]
 pub struct Meters(RwLock<HashMap<String, Vec<Meter>>>);
 

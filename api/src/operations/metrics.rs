@@ -25,7 +25,8 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
         .install_recorder()?;
     describe();
     first_values::at_start();
-    // Histograms keep samples until they are folded into buckets: without this they would grow until somebody asks.
+    // Histograms keep samples until they are folded into buckets, so without upkeep they grow between
+    // scrapes.
     let upkeep = handle.clone();
     tokio::spawn(async move {
         loop {
@@ -257,7 +258,7 @@ fn describe_callbacks() {
     );
     describe_counter!(
         "switchyard_callbacks_total",
-        "Callbacks that were dealt with, by what they were"
+        "Processed callbacks by result"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What keeps the program running and seen: liveness and readiness, metrics, the log, and an orderly end.
+//! Operations: liveness and readiness, metrics, log, shutdown.
 
 mod disk;
 mod first_values;
@@ -27,7 +27,7 @@ pub use forwarded::{CLIENT_ADDRESS, CLIENT_COUNTRY, Trust, identify};
 pub use request::note_transaction;
 pub use shutdown::{Draining, StopSignals};
 
-/// What the pages of this room look at.
+/// State of the operations routes.
 #[derive(Clone)]
 pub struct Operations(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! What handlers add to the log lines of the request that they serve.
+//! Fields that handlers add to the log line of their request.
 
 use switchyard_engine::ids::TransactionId;
 use tracing::Span;

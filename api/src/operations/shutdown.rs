@@ -1,4 +1,4 @@
-//! The end: SIGTERM or SIGINT, and how open streams hear of it.
+//! Shutdown: SIGTERM or SIGINT, and the notification of open streams.
 
 use std::future::pending;
 

@@ -18,7 +18,7 @@ pub struct Filter {
     account: Option<AccountId>,
 }
 
-/// What is left out stays.
+/// Omitted fields are unchanged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {

@@ -1,4 +1,4 @@
-//! Who may ask: whoever shows an operator token.
+//! Authentication by operator token.
 
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;

@@ -1,5 +1,5 @@
-//! What an operator does to a transaction by hand: ask its provider now, settle it, cancel it. Each is signed with the token's name and
-//! stands on the timeline.
+//! Manual operations on a transaction: check, resolve, cancel. The timeline shows each with the token's
+//! name.
 
 use axum::Extension;
 use axum::extract::State;
@@ -26,10 +26,10 @@ pub struct Resolve {
     note: String,
     /// The attempt that was looked at. Without it: the one that is open.
     attempt: Option<AttemptId>,
-    /// What came in, in major units of the transaction's currency.
+    /// Received amount, in major units of the transaction's currency.
     amount: Option<Value>,
     provider_id: Option<String>,
-    /// Why it failed, for the merchant.
+    /// Reason of the failure, for the merchant.
     message: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Cancel {
     note: Option<String>,
 }
 
-/// What an operator does to one transaction.
+/// Routes of manual operations.
 pub fn routes() -> axum::Router<ApiState> {
     axum::Router::new()
         .route("/transactions/{transaction}/check", post(check))
@@ -55,7 +55,7 @@ pub fn routes() -> axum::Router<ApiState> {
         .route("/transactions/{transaction}/cancel", post(cancel))
 }
 
-/// `POST /transactions/{id}/check`: asks the provider now. `asked` and `answered` say what came of it.
+/// `POST /transactions/{id}/check`: queries the provider now. `asked` and `answered` hold the outcome.
 async fn check(
     State(state): State<ApiState>,
     Extension(operator): Extension<Operator>,
@@ -141,7 +141,7 @@ fn cancelled(after: &Transaction) -> &'static str {
     }
 }
 
-/// Who stands on the timeline.
+/// Operator for the timeline.
 pub fn signature(operator: Operator) -> transaction::Operator {
     transaction::Operator {
         name: operator.name,

@@ -1,4 +1,4 @@
-//! What providers sent to a connection: lists, one callback, another try.
+//! Callbacks of a connection: list, show, reprocess.
 
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
@@ -80,7 +80,7 @@ pub async fn retry(
     let (connection, callback) = ids(&connection, &callback)?;
     let found = state.engine.retry_callback(connection, callback).await?;
     let found = found.ok_or_else(|| not_found("callback"))?;
-    ok("Callback is dealt with again", &view(&found))
+    ok("Callback is processed again", &view(&found))
 }
 
 /// Without what came: of that, only what the gateway's redactor left.

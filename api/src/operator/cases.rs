@@ -1,4 +1,4 @@
-//! Cases: what only a person can settle, over all apps.
+//! Cases for manual review, of all apps.
 
 use axum::Extension;
 use axum::extract::State;
@@ -77,7 +77,7 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> An
     )
 }
 
-/// One case, with its transaction and all that happened to it.
+/// Case with its transaction and timeline.
 async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
     let found = state.engine.case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;

@@ -36,7 +36,7 @@ pub struct New {
     enable_unchecked: bool,
 }
 
-/// What is left out stays; `methods: null` means all that the gateway has.
+/// Omitted fields are unchanged; `methods: null` means all of the gateway's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {

@@ -59,7 +59,7 @@ pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
     ApiError::of(problems).map_or(Ok(Value::Object(fitted)), Err)
 }
 
-/// How credentials are tried before they are stored.
+/// Check of credentials before they are stored.
 pub struct Check<'c> {
     pub gateways: &'c Gateways,
     pub version: &'c Arc<Version>,

@@ -1,4 +1,4 @@
-//! What was sent to a webhook: deliveries, their attempts, and sending them anew.
+//! Deliveries of a webhook, their attempts, and replays.
 
 use std::collections::BTreeMap;
 
@@ -25,16 +25,16 @@ pub struct Page {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
-    /// What failed then or later. Without it: all that failed.
+    /// Failures since this time. Default: all.
     since: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Missing {
-    /// What happened then or later.
+    /// Events since this time.
     since: String,
-    /// Where the last answer said to go on.
+    /// Cursor of the last response.
     after: Option<TransactionId>,
 }
 
@@ -44,7 +44,7 @@ impl Page {
     }
 }
 
-/// Deliveries that were tried or given up, newest first.
+/// Tried and failed deliveries, newest first.
 pub async fn list(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
@@ -107,7 +107,7 @@ pub async fn show(
     ok("Delivery fetched successfully", &shown(&found))
 }
 
-/// Sends one delivery anew, whatever became of it.
+/// Sends a delivery again, in any state.
 pub async fn replay(
     State(state): State<ApiState>,
     Path((webhook, delivery)): Path<(String, String)>,
@@ -118,7 +118,7 @@ pub async fn replay(
     ok("Delivery is sent again", &shown(&delivery))
 }
 
-/// Sends anew all that failed.
+/// Sends all failed deliveries again.
 pub async fn replay_failed(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
@@ -164,7 +164,7 @@ impl From<LogError> for Refused {
         Self(match error {
             LogError::Store(_) => ApiError::unavailable(),
             unreadable => {
-                tracing::error!(error = %unreadable, "The delivery log could not be read.");
+                tracing::error!(error = %unreadable, "failed to read the delivery log");
                 ApiError::internal()
             }
         })
@@ -186,7 +186,7 @@ impl From<ReplayError> for Refused {
             ReplayError::Moving => problem(ErrorCode::ResourceChanged),
             ReplayError::Log(error) => error.into(),
             ReplayError::Record(error) => {
-                tracing::error!(%error, "Transactions could not be read for a replay.");
+                tracing::error!(%error, "failed to read transactions for a replay");
                 ApiError::unavailable().into()
             }
             ReplayError::Commit(_) => ApiError::unavailable().into(),

@@ -61,11 +61,11 @@ pub async fn stream(
     };
     let events = events(listener, wanted);
     let stream = Sse::new(events).keep_alive(KeepAlive::default());
-    // It says by itself that it may be kept when it is asked about again: this is about people.
+    // The SSE type allows caching with revalidation; events hold personal data.
     Ok(([(CACHE_CONTROL, "no-store")], stream).into_response())
 }
 
-/// Who listens, and to what.
+/// Listener and its filter.
 struct Listener {
     feed: Receiver<Arc<Announcement>>,
     engine: Engine,
@@ -94,7 +94,7 @@ impl Listener {
     }
 }
 
-/// The wanted announcements. A listener that is too slow is told how many it missed.
+/// Stream of the selected events. A slow listener gets the number of missed ones.
 fn events(
     listener: Listener,
     wanted: impl Fn(&Announcement) -> bool,

@@ -1,4 +1,4 @@
-//! `GET /operator/v1/gateways/{gateway}/form`: what a person has to fill in to connect an app to a gateway.
+//! `GET /operator/v1/gateways/{gateway}/form`: fields for connecting an app to a gateway.
 
 use axum::extract::State;
 use serde_json::{Map, Value, json};
@@ -58,7 +58,7 @@ fn field(name: &str, property: &Value, is_required: bool) -> Value {
     field
 }
 
-/// What else of a property a form can use.
+/// Further keywords of a property that a form uses.
 const KEYWORDS: [&str; 9] = [
     "description",
     "default",

@@ -1,4 +1,5 @@
-//! What development mode adds: seeded keys, written to `<data>/dev.json` and shown, with a first request to paste.
+//! Development mode: seeded keys, printed and written to `<data>/dev.json`, with a first request to
+//! paste.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -89,7 +90,7 @@ fn program() -> String {
     started_as.unwrap_or_else(|| "switchyard".to_owned())
 }
 
-/// Where mails go, without the credentials that take them there.
+/// Destination of mails without credentials.
 fn mails(settings: &Settings) -> String {
     match &settings.mail.smtp_url {
         Some(_) => "to the SMTP server of mail.smtp_url".to_owned(),
@@ -101,12 +102,12 @@ fn file(settings: &Settings) -> PathBuf {
     settings.data.dir.join("dev.json")
 }
 
-/// Where this machine reaches the server: the listen address, whatever the public URL says.
+/// URL of the server on this machine: its listen address, not its public URL.
 fn base_url(settings: &Settings) -> String {
     format!("http://{}", settings.server.listen)
 }
 
-/// What is missing or not readable is made anew.
+/// Reads the keys; `None` if the file is missing or unreadable.
 fn read(path: &Path) -> Option<DevelopmentKeys> {
     let text = Secret::new(fs::read(path).ok()?);
     let known: Known = serde_json::from_slice(text.expose()).ok()?;

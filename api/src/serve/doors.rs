@@ -3,7 +3,7 @@
 //! Promises: never more than the listener's total at once, the next wait in the port's queue; one
 //! address never has more than its share; silent connections time out; and a shutdown breaks no
 //! connection with a request on it. For that the shutdown has two parts. At first everything is
-//! served as before, but each response closes its connection, so that clients connect anew,
+//! served as before, but each response closes its connection, so that clients reconnect
 //! elsewhere; balancers are notified by `/readyz`. Then the port is closed, after the connections
 //! in its queue were accepted, and requests in flight are finished.
 
@@ -25,7 +25,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchyard_engine::limits::{CONNECTION_SILENCE, REQUEST_HEAD_BYTES};
+use switchyard_engine::limits::{CONNECTION_IDLE_TIMEOUT, REQUEST_HEAD_BYTES};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;
@@ -33,7 +33,7 @@ use tower::ServiceExt as _;
 use super::admission::{self, Admission, Place};
 use crate::operations::Draining;
 
-/// What every connection needs.
+/// State that all connections share.
 #[derive(Clone)]
 struct Hall {
     routes: Router,
@@ -41,7 +41,7 @@ struct Hall {
     draining: Draining,
     /// The port is closed: who has not asked for anything goes.
     closed: Draining,
-    /// How long whoever is connected may say nothing, and how long a request's head may take.
+    /// Timeout of an idle connection and of the head of a request.
     silence: Duration,
 }
 
@@ -57,7 +57,7 @@ pub async fn serve(
         routes,
         draining,
         closed: Draining::default(),
-        silence: CONNECTION_SILENCE,
+        silence: CONNECTION_IDLE_TIMEOUT,
     };
     receive(listener, admission, hall, lull).await;
 }
@@ -97,7 +97,7 @@ async fn take(
             // The client went away while it stood in the queue.
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                tracing::error!(%error, "No connection can be taken now; trying again.");
+                tracing::error!(%error, "failed to accept a connection");
                 tokio::time::sleep(ACCEPT_RETRY).await;
             }
         }
@@ -126,7 +126,7 @@ fn last_ones(listener: TcpListener, admission: &Admission, hall: &Hall) {
 async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Place) {
     // Answers are small and complete: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "A connection keeps waiting to fill packets.");
+        tracing::debug!(%error, "failed to set TCP_NODELAY");
     }
     let has_asked = Arc::new(AtomicBool::new(false));
     let service = service_fn({
@@ -144,7 +144,7 @@ async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Plac
     let mut connection = pin!(connection);
     let to_leave = async {
         hall.closed.begun().await;
-        // Who came last has not been heard yet.
+        // A connection that was accepted last has sent no request yet.
         if !has_asked.load(Ordering::Relaxed) {
             tokio::time::sleep(GREETING).await;
         }
@@ -157,7 +157,7 @@ async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Plac
         }
     };
     if let Err(error) = ended {
-        tracing::trace!(%error, "A connection ended early.");
+        tracing::trace!(%error, "connection ended early");
     }
     drop(place);
 }
@@ -177,7 +177,7 @@ async fn answer(
         true => StatusCode::BAD_REQUEST.into_response(),
         false => hall.routes.oneshot(request).await?,
     };
-    // What is left of a body that is too large is not read, so nothing else comes over this connection: the client has to know.
+    // The rest of a body that is too large is not read, so this connection ends: the client is told.
     let is_cut_off = response.status() == StatusCode::PAYLOAD_TOO_LARGE;
     if is_chunked || is_ambiguous || is_cut_off || hall.draining.has_begun() {
         let close = HeaderValue::from_static("close");

@@ -1,7 +1,7 @@
-//! Whether the folders that the settings name are safe: what is stored can be read by its owner only, and nobody else can put a
-//! gateway, which is code, where it would be loaded.
+//! Checks of the folders in the settings: only the owner can read the store, and only the owner can
+//! put a gateway, which is code, into a folder from which gateways are loaded.
 //!
-//! Development mode keeps nothing that is worth a thief's time, and its folders are made by other tools: it is let be.
+//! Development mode has no such checks: it stores no live data, and other tools create its folders.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::gateways::BUNDLED_LIST;
 use crate::config::Settings;
 
-/// What is unsafe about the folders; empty when nothing is. A folder that is not there is no danger.
+/// Returns the faults of the folders, a sentence each. A missing folder is no fault.
 pub fn check(settings: &Settings) -> Vec<String> {
     let mut refusals = Vec::new();
     if settings.development {
@@ -18,7 +18,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
     }
     let data = &settings.data.dir;
     let store = settings.store_path();
-    // Nobody can pass through a data folder that is closed, so what lies in it needs no mode of its own.
+    // A data folder with mode 700 also protects the folders in it.
     let elsewhere = (!store.starts_with(data)).then_some(("store.path", store.as_path()));
     for (name, path) in [("data.dir", data.as_path())].into_iter().chain(elsewhere) {
         if let Some(mode) = mode(path).filter(|mode| mode & OTHERS != 0) {

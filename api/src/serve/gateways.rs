@@ -1,4 +1,4 @@
-//! The gateways of this installation: those it had when it stopped, and what lies in the operator's folder.
+//! Gateways of this installation: those of its last run, and the files of the operator's folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +58,8 @@ pub async fn load(
         tracing::warn!(
             folder = %folder.display(),
             waiting,
-            "No gateway is loaded, so no payment can be made: {}.", advice(waiting)
+            advice = advice(waiting),
+            "no gateway is loaded, no payment can be made"
         );
     }
     Ok((gateways, watch))

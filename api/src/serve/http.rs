@@ -1,4 +1,4 @@
-//! What the HTTP side takes from the settings.
+//! Settings of the HTTP server.
 
 use std::sync::Arc;
 

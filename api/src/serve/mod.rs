@@ -1,4 +1,4 @@
-//! `switchyard serve`: puts the rooms together, serves, and ends in order.
+//! `switchyard serve`: assembles the modules, serves, and shuts down.
 //!
 //! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second server on it fails before it touches
 //! anything; requests wait in the port's queue until everything is ready.
@@ -56,7 +56,7 @@ use copy::RunningCopy;
 
 pub use reload::Source;
 
-/// Why the server did not start, or did not end well.
+/// Error of a start or a shutdown.
 #[derive(Debug)]
 pub enum Failure {
     /// Settings that are unsafe or cannot work: one sentence each.
@@ -97,7 +97,7 @@ pub struct Start {
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
 pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result<(), Failure> {
-    // From here on a hang-up does not kill the server, even one that comes while it starts.
+    // SIGHUP no longer kills the server, also not during the start.
     let hangups = signal(SignalKind::hangup())?;
     let started_with = settings.clone();
     // Before anything is opened with the master key.
@@ -110,7 +110,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         None => None,
     };
     let listener = bind(settings.server.listen, "server.listen or --port").await?;
-    // From here on a signal ends the server in order, even one that comes while it starts.
+    // From here on SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
@@ -122,7 +122,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     let contents = BackupContents::of(&settings, source.file.clone());
     tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
-        tracing::warn!(%error, "A core dump of this process may have secrets in it, and could not be forbidden: forbid it from outside.");
+        tracing::warn!(%error, "failed to disable core dumps, which may contain secrets");
     }
     let metrics = settings
         .metrics
@@ -160,7 +160,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         development::welcome(&settings, &keys)?;
     }
     let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
-    let ended = until_told_to_end(doors, draining, signals, &settings, &engine).await;
+    let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;
     if let Some(copy) = copy {
         copy.ended().await;
     }
@@ -272,8 +272,8 @@ fn disk_reserve(settings: &Settings) -> Option<DiskReserve> {
     uses_disk.then(|| DiskReserve::new(settings.store_path(), reserve, public))
 }
 
-/// Serves until a signal comes, then finishes what is under way, in the time that the settings give.
-async fn until_told_to_end(
+/// Serves until a signal arrives, then completes open requests within the timeout of the settings.
+async fn run_until_shutdown(
     mut doors: JoinHandle<()>,
     draining: Draining,
     mut signals: StopSignals,
@@ -282,21 +282,19 @@ async fn until_told_to_end(
 ) -> Result<(), Failure> {
     tokio::select! {
         signal = signals.next() => {
-            tracing::info!(signal, "Told to end: what is under way is finished first; a second signal ends at once.");
+            tracing::info!(signal, "graceful shutdown started");
         }
         // It ends by itself only by a defect of ours.
         ended = &mut doors => {
             return Err(Failure::Other(anyhow!("connections are not taken any more: {ended:?}")));
         }
     }
-    tokio::spawn(end_at_once(signals));
+    tokio::spawn(abort(signals));
     draining.begin();
     let server = &settings.server;
     let deadline = Instant::now() + server.shutdown_delay.0 + server.shutdown_timeout.0;
     if tokio::time::timeout_at(deadline, doors).await.is_err() {
-        tracing::warn!(
-            "Some requests were not finished in time and are cut off; what they stored is stored."
-        );
+        tracing::warn!("shutdown timeout reached, closing connections");
     }
     let left = deadline.saturating_duration_since(Instant::now());
     let stopped = tokio::time::timeout(left + LAST_FLUSH, engine.stop(left)).await;
@@ -312,17 +310,15 @@ async fn until_told_to_end(
              answered is; the next start asks the providers about the rest. Check the disk first"
         )));
     }
-    tracing::info!("Switchyard has ended; everything is stored.");
+    tracing::info!("shutdown completed, everything is stored");
     Ok(())
 }
 
-/// Whoever asks a second time wants no more patience. What was answered is stored; the rest is found again at the next start.
-async fn end_at_once(mut signals: StopSignals) {
+/// A second signal ends the process at once. Acknowledged requests are stored; the next start recovers
+/// the others.
+async fn abort(mut signals: StopSignals) {
     let signal = signals.next().await;
-    tracing::error!(
-        signal,
-        "Told to end a second time: ended at once, with work under way. The next start finds what is stored and goes on with it."
-    );
+    tracing::error!(signal, "second signal, process ends at once");
     std::process::exit(1);
 }
 
@@ -460,7 +456,7 @@ pub(crate) fn current_master_key(settings: &Settings) -> Result<MasterKey, Maste
     }
 }
 
-/// How the store of these settings is opened.
+/// Store settings from these settings.
 pub(crate) fn store_settings(settings: &Settings) -> StoreSettings {
     StoreSettings {
         backend: match settings.store.backend {
@@ -523,7 +519,7 @@ fn engine_settings(settings: &Settings) -> EngineSettings {
     }
 }
 
-/// Who mails come from: as set, or the service's name at the public host.
+/// Sender of mails: the setting, or the service's name at the public host.
 fn mail_sender(settings: &Settings) -> String {
     if let Some(from) = &settings.mail.from {
         return from.clone();
@@ -538,5 +534,5 @@ fn mail_sender(settings: &Settings) -> String {
     )
 }
 
-/// How long the actors' threads and the store get beyond the time for what is under way: to flush and to close.
+/// Time for the actors' threads and the store to flush and close, after the shutdown timeout.
 const LAST_FLUSH: Duration = Duration::from_secs(10);

@@ -1,5 +1,5 @@
-//! SIGHUP: the log file is opened anew, and the settings that can change in a running server are read again. All others need a restart,
-//! and the log says which of them have changed.
+//! SIGHUP: reopens the log file and reads the settings that can change in a running server. The others
+//! need a restart, and the log lists those of them that have changed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use tokio::signal::unix::Signal;
 use crate::config::{self, Overrides, Settings};
 use crate::operations::logging::Log;
 
-/// Where the settings came from.
+/// Sources of the settings.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     /// The settings file.
     pub file: Option<PathBuf>,
-    /// What the command line says in place of the settings.
+    /// Options of the command line that replace settings.
     pub overrides: Overrides,
 }
 

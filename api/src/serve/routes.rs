@@ -83,7 +83,7 @@ pub fn trust(settings: &Settings) -> anyhow::Result<Trust> {
     })
 }
 
-/// Gives up on a request that takes too long. What it stored by then stays stored.
+/// Ends a request at its timeout. Its commits until then stay.
 async fn in_time(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! What an attempt came to: the capture of a payment (specification 2.3), the disburse of a payout (2.8).
+//! Outcome of an attempt: the capture of a payment (specification 2.3), the disburse of a payout (2.8).
 
 use serde::Serialize;
 use serde_json::Number;
@@ -122,7 +122,7 @@ impl<'a> Disburse<'a> {
     }
 }
 
-/// Why it failed, in our words.
+/// Reason of a failure.
 #[derive(Default)]
 pub struct Failure<'a> {
     pub message: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Who asked, and from where (specification 2.7).
+//! Client of a request and its location (specification 2.7).
 
 use serde::Serialize;
 use switchyard_engine::directory::{Country, country};
@@ -29,7 +29,7 @@ pub struct ContextRetrieved<'a> {
     local: &'a str,
 }
 
-/// What a browser says of itself.
+/// Browser, parsed from its user agent.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct UserAgent {
     is_desktop: bool,
@@ -100,7 +100,7 @@ impl CountryObject {
 }
 
 impl UserAgent {
-    /// What `text` tells; nothing is true of a program that is not known.
+    /// Parses a user agent. Unknown programs have no properties.
     pub fn parse(text: &str) -> Self {
         let found = Parser::new().parse(text);
         let known = |value: &str| {

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{Moment, Scene};
 
-/// What both forms show.
+/// Fields of both forms.
 #[derive(Serialize, ToSchema)]
 pub struct CustomerFields<'a> {
     #[schema(value_type = String)]
@@ -94,7 +94,7 @@ impl<'a> CustomerRetrieved<'a> {
     }
 }
 
-/// What an avatar shows: Latin initials, which a URL can carry as they are.
+/// Initials for an avatar: Latin letters, which a URL needs not escape.
 fn initials(customer: &Customer) -> String {
     let first = |name: &str| {
         name.chars()

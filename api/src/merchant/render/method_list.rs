@@ -22,7 +22,7 @@ pub struct MethodInList<'a> {
     countries: Vec<CountryObject>,
     /// The gateways that serve it now.
     gateways: Vec<GatewayInList>,
-    /// What the payer or the recipient must give.
+    /// Fields of the payer or recipient.
     fields: Vec<FieldInList<'a>>,
 }
 
@@ -47,7 +47,7 @@ pub struct FieldInList<'a> {
     length: Option<u8>,
 }
 
-/// What a field holds.
+/// Type of a field.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub enum FieldWord {

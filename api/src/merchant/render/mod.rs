@@ -1,4 +1,4 @@
-//! How resources look in answers: one place each, every field of section 2 of the specification, always in the same order.
+//! Rendering of resources in responses: each field of section 2 of the specification, in a fixed order.
 //!
 //! A field that the specification types as a string is a string in every state: empty while there is nothing to say. Objects that do
 //! not exist yet (`capture`, `disburse`, `method`, `gateway` before the first attempt) are null.
@@ -21,7 +21,7 @@ use switchyard_engine::directory::Directory;
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{Received, Transaction};
 
-/// What rendering needs besides the transaction.
+/// Context of rendering besides the transaction.
 pub struct Scene<'a> {
     pub public_url: &'a str,
     pub directory: &'a Directory,

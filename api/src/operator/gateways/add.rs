@@ -14,7 +14,8 @@ use crate::state::ApiState;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
-    /// The hash that the operator says yes to. Without it the hash has to be pinned, or this be development mode.
+    /// SHA-256 that the operator approves. Without it the hash must be pinned, or the server in
+    /// development mode.
     consent: Option<String>,
     /// The only hosts that it may talk to, separated by commas. Without either: all that its manifest lists.
     sandbox_hosts: Option<String>,

@@ -1,4 +1,4 @@
-//! What lies in the operator's folder, and the yes to a file that waits there.
+//! Files of the operator's folder, and the approval of one that awaits consent.
 
 use axum::extract::State;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! What a file says of itself, and what taking it on would change. Nothing of it runs, and nothing is kept.
+//! Manifest of a file, and the changes that its installation would make. No code of it runs, and it is
+//! not stored.
 
 use axum::body::Body;
 use axum::extract::State;

@@ -66,7 +66,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
-/// Who asks, as the token's check found out.
+/// Operator of the request.
 type Asking = Extension<Operator>;
 
 fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> By<'a> {
@@ -94,7 +94,7 @@ async fn taken(state: &ApiState, added: Result<Arc<Version>, LifeError>) -> Answ
     }
 }
 
-/// What a change may say of itself.
+/// Reason of a change.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
@@ -134,7 +134,7 @@ impl From<LifeError> for Refused {
             | LifeError::InQuarantine { .. }
             | LifeError::WasRemoved(_) => problem(ErrorCode::GatewayStateConflict).into(),
             LifeError::Write(_) | LifeError::Read(_) | LifeError::Stopping => {
-                tracing::warn!(%error, "A change of a gateway was not made.");
+                tracing::warn!(%error, "failed to change a gateway");
                 ApiError::unavailable()
             }
             _ => internal(&error),

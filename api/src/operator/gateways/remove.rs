@@ -1,4 +1,4 @@
-//! A gateway is offered no more. What it began is still asked about.
+//! Removal of a gateway. Its open attempts are still queried.
 
 use axum::extract::State;
 

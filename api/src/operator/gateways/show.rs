@@ -1,4 +1,4 @@
-//! One gateway: its versions side by side, what runs on each, and all that was done to it.
+//! Gateway with its versions, their open attempts, and its history.
 
 use axum::extract::State;
 

@@ -29,7 +29,7 @@ pub async fn received(gateways: &Gateways, body: Body) -> Result<Incoming, Refus
     Ok(incoming)
 }
 
-/// A refusal names the file by its path; that of an upload is nobody's business.
+/// Removes the path from an error: that of an upload is internal.
 pub fn without_path(error: LifeError) -> Refused {
     let LifeError::Refused(refused) = &error else {
         return error.into();

@@ -1,4 +1,4 @@
-//! How gateways look in answers.
+//! Rendering of gateways in responses.
 
 use serde_json::{Value, json};
 use switchyard_engine::gateway::{
