@@ -145,14 +145,25 @@ fn too_little(
         return None;
     };
     // After a reversal only a report that names money brings some.
-    let earlier = attempt.received.filter(|_| !tx.is_taken_back(attempt));
+    let is_taken_back = tx.is_taken_back(attempt);
+    let earlier = attempt.received.filter(|_| !is_taken_back);
+    let mut after = attempt.clone();
+    after.provider_id = provider_id.clone().or(after.provider_id);
+    if let Some(received) = *received {
+        charges::apply_pending(&mut after, received);
+    }
     let (part, id) = match received.or(earlier).filter(|part| part.minor() > 0) {
         Some(part) => (Some(part), provider_id),
         None => {
-            let standing = attempt.standing_charge()?;
+            let standing = after.standing_charge()?;
             (standing.amount, &standing.id)
         }
     };
+    // All of it came, and its confirmation is late: no amount differs.
+    let is_all = part.is_some_and(|part| success::covers(part, attempt.amount));
+    if is_all && !is_taken_back && tx.reported(attempt, None).is_none() {
+        return None;
+    }
     part_received(tx, attempt, part, id.clone(), context)
 }
 

@@ -55,9 +55,13 @@ impl Evidence {
         success: &Success,
         captured: Amount,
     ) -> Self {
-        let surplus = captured.checked_sub(attempt.amount);
+        let most = attempt.with_payer_fee().unwrap_or(attempt.amount);
+        let surplus = captured.checked_sub(most);
         let surplus = surplus.map_or_else(String::new, |surplus| surplus.format());
-        let (asked, captured) = (attempt.amount.format(), captured.format());
+        let (mut asked, captured) = (attempt.amount.format(), captured.format());
+        if let Some(fee) = attempt.payer_fee {
+            asked = format!("{asked} and a provider's fee of {}", fee.format());
+        }
         let detail = match tx.is_payment() {
             true => format!("asked {asked}, received {captured}: return the surplus of {surplus}"),
             false => format!(

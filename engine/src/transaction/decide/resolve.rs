@@ -221,14 +221,15 @@ fn failed(
     if reported {
         let failed = || vec![end::failed(&ended, &decline)];
         let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
-        // The part that came while it was pending is to be returned. Beside the success of another
+        // Each part that came while it was pending is to be returned. Beside the success of another
         // attempt it is a second payment, which has its case.
         let is_settled = next.iter().any(|event| matches!(event, Event::Succeeded));
-        let part = attempt
-            .received
-            .filter(|_| !is_settled && !tx.is_taken_back(attempt));
-        let part = answer::part_received(tx, attempt, part, None, context);
-        return std::iter::once(ended).chain(next).chain(part).collect();
+        let stands = |charge: &&Charge| !is_settled && !charge.is_taken_back;
+        let parts = attempt.charges.iter().filter(stands).filter_map(|charge| {
+            answer::part_received(tx, attempt, charge.amount, charge.id.clone(), context)
+        });
+        let events = std::iter::once(ended).chain(next).chain(parts);
+        return events.collect();
     }
     next_or_end(tx, attempt, ended, &decline, context)
 }

@@ -7,7 +7,7 @@
 use super::cases::{self, Evidence};
 use super::{Try, end, new_attempt, scheduled_query};
 use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, Price};
-use crate::transaction::command::{Context, Unasked};
+use crate::transaction::command::{CancelledBy, Context, Unasked};
 use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -78,38 +78,49 @@ pub(super) fn after(
     context: &Context,
 ) -> Vec<Event> {
     // A presumed attempt is not the last word: attempts at other connections may have followed it.
-    let last = match attempt.call_off {
-        Some(request) if request.then == AfterCallOff::Cancel => {
-            Event::Cancelled { by: request.by }
-        }
-        _ if attempt.presumed || would_start => Event::AttemptAllowed,
-        _ => last(&ended),
+    let last = match ordered_cancel(tx) {
+        Some(by) => Event::Cancelled { by },
+        None if attempt.presumed || would_start => Event::AttemptAllowed,
+        None => last(&ended),
     };
     let is_done = matches!(ended, Event::AttemptNotSent { .. }) && attempt.presumed;
     let connection = attempt.candidate.connection;
     let mut unasked = context.permit.unasked.iter();
     let next = unasked.find(|next| !is_done || next.candidate.connection != connection);
-    match next.filter(|_| !matches!(last, Event::Failed { .. })) {
+    // The lost engine ended a payout by the same decline at once. A payment may have gone on: its
+    // time was not over then, or its payer had given the attempt up.
+    let is_the_end = !tx.is_payment() && matches!(last, Event::Failed { .. });
+    match next.filter(|_| !is_the_end) {
         Some(next) => {
             let asking = ask_at(tx, next, context);
             std::iter::once(ended).chain(asking).collect()
         }
         None => {
             let is_allowed = matches!(last, Event::AttemptAllowed);
-            let failed = is_allowed.then(|| end_of_payment(tx, &ended)).flatten();
+            let failed = is_allowed.then(|| end_of_payment(tx, &ended, context));
+            let failed = failed.flatten();
             vec![ended, failed.unwrap_or(last)]
         }
     }
 }
 
-/// The end of a payment whose payer has no attempt left once `ended` is applied, by its latest
-/// decline. An attempt of the lost span counts like any other.
-fn end_of_payment(tx: &Transaction, ended: &Event) -> Option<Event> {
+/// Who ordered the cancellation of the payment. The order also counts after the questions that
+/// follow the end of its attempt.
+fn ordered_cancel(tx: &Transaction) -> Option<CancelledBy> {
+    let mut requests = tx.attempts.iter().rev().filter_map(|one| one.call_off);
+    let ordered = requests.find(|request| request.then == AfterCallOff::Cancel);
+    ordered.map(|request| request.by)
+}
+
+/// The end of a payment whose payer has no attempt or no time left once `ended` is applied, by its
+/// latest decline. An attempt of the lost span counts like any other.
+fn end_of_payment(tx: &Transaction, ended: &Event, context: &Context) -> Option<Event> {
     let declining = match ended {
         Event::AttemptDeclined { attempt, decline } if decline.field.is_none() => Some(*attempt),
         _ => None,
     };
-    if !tx.is_payment() || tx.attempts_left_after(declining) > 0 {
+    let expires_at = tx.payment()?.expires_at;
+    if context.now < expires_at && tx.attempts_left_after(declining) > 0 {
         return None;
     }
     match ended {

@@ -39,16 +39,6 @@ fn given_up(attempts_allowed: u8) -> World {
 }
 
 #[test]
-fn a_payment_without_attempts_left_fails_although_connections_are_unasked() {
-    let mut world = World::payment();
-    world.apply(confirm(1)).unwrap();
-    world.answer(pending()).unwrap();
-    world.permit = ask_first([1]);
-    world.answer(declined(false)).unwrap();
-    assert_eq!(world.tx.status(), Status::Failed);
-}
-
-#[test]
 fn a_cancellation_of_a_presumed_attempt_is_no_failure() {
     let mut world = World::payment();
     world.permit = ask_first([0]);
