@@ -433,10 +433,27 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_is_what_is_missing_in_the_same_currency() {
+        let asked = amount(2_500, "USD");
+        for (received, rest) in [
+            (None, Some(2_500)),
+            (Some(amount(0, "USD")), Some(2_500)),
+            (Some(amount(2_499, "USD")), Some(1)),
+            (Some(amount(2_500, "USD")), None),
+            (Some(amount(2_501, "USD")), None),
+            (Some(amount(1_000, "EUR")), None),
+        ] {
+            let found = asked.rest_after(received).map(Amount::minor);
+            assert_eq!(found, rest, "{received:?}");
+        }
+    }
+
+    #[test]
     fn amounts_of_two_currencies_do_not_mix() {
         let (dollars, francs) = (amount(5, "USD"), amount(5, "XOF"));
         assert_ne!(dollars, francs);
         assert_eq!(dollars.partial_cmp(&francs), None);
+        assert_eq!(dollars.partial_cmp(&amount(4, "XOF")), None);
         assert_eq!((dollars >= francs, dollars <= francs), (false, false));
         assert_eq!(dollars.checked_add(francs), None);
         assert_eq!(dollars.checked_sub(francs), None);

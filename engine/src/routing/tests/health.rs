@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::super::breaker::Breaker;
 use super::*;
 use crate::clock::Timestamp;
 use crate::testing::START;
@@ -359,4 +360,35 @@ fn half_of_the_limit_is_known_at_a_time_at_least() {
         health.note(&other, verdict(true), START, START);
     }
     assert_eq!(health.all(START).len(), 50);
+}
+
+#[test]
+fn a_connection_of_the_older_half_is_still_known_to_the_plan() {
+    let mut health = Health::new(4);
+    for number in 1..=3 {
+        let one = Key {
+            connection: id(number),
+            ..key()
+        };
+        health.note(&one, verdict(true), START, START);
+    }
+    let first = Key {
+        connection: id(1),
+        ..key()
+    };
+    assert_eq!(health.heard(&first, START).numbers.ended, 1);
+}
+
+#[test]
+fn twenty_calls_open_a_breaker_and_the_twentieth_plan_is_a_probe() {
+    let mut breaker = Breaker::default();
+    let now = at(0);
+    for call in 1..=20 {
+        // Never five faults in a row: only the share of twenty calls opens it.
+        let turn = breaker.note(call % 2 == 1, now, now);
+        assert_eq!(turn.is_some(), call == 20, "call {call}");
+    }
+    for plan in 1..=40 {
+        assert_eq!(breaker.grant(now), plan % 20 == 0, "plan {plan}");
+    }
 }

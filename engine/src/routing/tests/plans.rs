@@ -65,6 +65,18 @@ fn who_is_sick_or_short_of_funds_comes_after_who_is_well_and_the_decision_says_s
 }
 
 #[test]
+fn of_two_sick_connections_the_one_with_funds_comes_first() {
+    let nothing = BTreeMap::new();
+    let heard = |connection| {
+        let mut heard = sick(600);
+        heard.numbers.short_of_funds = connection == id(1);
+        heard
+    };
+    let route = plan(able(2), &asked(&nothing), None, heard, never);
+    assert_eq!(numbers(&route), [2, 1]);
+}
+
+#[test]
 fn an_open_breaker_never_makes_a_payment_impossible() {
     let nothing = BTreeMap::new();
     let heard = |connection| sick(if connection == id(2) { 300 } else { 900 });

@@ -20,6 +20,7 @@ fn a_rule_matches_when_all_that_it_gives_holds() {
         (r#"{"kind": "payout"}"#, false),
         (r#"{"methods": ["moov_bj", "mtn_bj"]}"#, true),
         (r#"{"methods": ["mtn_*"]}"#, true),
+        (r#"{"methods": ["mtn_bj*"]}"#, true),
         (r#"{"methods": ["mtn"]}"#, false),
         (r#"{"methods": ["card_*"]}"#, false),
         (r#"{"countries": ["CI", "BJ"]}"#, true),

@@ -42,10 +42,13 @@ fn an_engine_that_stopped_before_it_sent_goes_on_with_the_same_attempt_and_refer
     let mut world = World::payout();
     world.apply(Command::Dispatch(route(2))).unwrap();
     let reference = world.tx.attempts[0].reference;
-    for _ in 0..3 {
+    for submissions in 2..5 {
         world.apply(interrupted(&world)).unwrap();
         let attempt = world.current();
         assert_eq!(world.actions.last(), Some(&Action::Submit { attempt }));
+        let is_submission = |action: &&Action| matches!(action, Action::Submit { .. });
+        let all = world.actions.iter().filter(is_submission).count();
+        assert_eq!(all, submissions, "each crash is followed by a submission");
     }
     assert_eq!(world.tx.attempts.len(), 1, "an interruption is no try");
     assert_eq!(world.tx.attempts[0].reference, reference);
