@@ -1,7 +1,8 @@
 //! Vault: encrypts secrets that must be readable again, such as gateway credentials and webhook secrets.
 //!
 //! Each account has a data key, created with it. The store holds data keys encrypted with the master
-//! key, which is not in the store (see [`super::master_key`]). The cipher is XChaCha20-Poly1305; its 192-bit nonces may be random without counting.
+//! key, which is not in the store (see [`super::master_key`]). The cipher is XChaCha20-Poly1305; its
+//! 192-bit nonces may be random without counting.
 //! A secret of one purpose cannot be decrypted for another: account and purpose are authenticated, so
 //! a row that is copied to another place in the store is useless.
 
