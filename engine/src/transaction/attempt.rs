@@ -111,7 +111,8 @@ impl Attempt {
         self.received.filter(|received| received.minor() > 0)
     }
 
-    /// Whether its provider reported money and did not take all of it back.
+    /// Whether its provider reported money that stands, or a part of it while the attempt was pending,
+    /// also one that was taken back since: then a person decides.
     pub fn has_money(&self) -> bool {
         self.part_received().is_some() || self.standing_charge().is_some()
     }
