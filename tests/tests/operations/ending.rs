@@ -207,7 +207,11 @@ async fn a_second_signal_ends_it_at_once_with_a_word_about_it() -> anyhow::Resul
     let status = server.ended().await?;
     assert_eq!(status.code(), Some(1), "{}", server.log());
     assert!(told.elapsed() < Duration::from_secs(20));
-    assert!(server.log().contains("second signal, process ends at once"), "{}", server.log());
+    assert!(
+        server.log().contains("second signal, process ends at once"),
+        "{}",
+        server.log()
+    );
     server.up().await
 }
 
@@ -236,7 +240,11 @@ async fn a_request_that_does_not_end_is_cut_off_when_the_time_is_up() -> anyhow:
         "{:?}",
         told.elapsed()
     );
-    assert!(server.log().contains("shutdown timeout reached"), "{}", server.log());
+    assert!(
+        server.log().contains("shutdown timeout reached"),
+        "{}",
+        server.log()
+    );
     let mut rest = Vec::new();
     // Whether the end is orderly or not is nobody's promise here.
     let _ = endless.read_to_end(&mut rest).await;
