@@ -25,7 +25,7 @@ pub enum Gateways {
         /// Approve this SHA-256 without a question
         #[arg(long, value_name = "SHA256")]
         consent: Option<String>,
-        /// Approve the file without a question, whatever its SHA-256
+        /// Approve the file with any SHA-256, without a question
         #[arg(long, conflicts_with = "consent")]
         yes: bool,
         /// Hosts that it may contact in live, separated by commas

@@ -222,7 +222,8 @@ impl Writer {
         group.iter().map(|_| Err(unavailable())).collect()
     }
 
-    /// Its reference to the backend ends with this call: a failed backend is closed with the last one.
+    /// Writes a group. The reference to the backend ends with this call: a failed backend is closed
+    /// with its last reference.
     fn try_write(&self, group: &[Request]) -> Result<Written, Refused> {
         if let Some(failure) = &self.failure {
             return Err(Refused::Down(failure.reason.clone()));

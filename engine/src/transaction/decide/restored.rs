@@ -104,8 +104,8 @@ pub(super) fn after(
     }
 }
 
-/// Who ordered the cancellation of the payment. The order also counts after the questions that
-/// follow the end of its attempt.
+/// Author of the order to cancel the payment. The order also counts after the queries that follow
+/// the end of its attempt.
 fn ordered_cancel(tx: &Transaction) -> Option<CancelledBy> {
     let mut requests = tx.attempts.iter().rev().filter_map(|one| one.call_off);
     let ordered = requests.find(|request| request.then == AfterCallOff::Cancel);
