@@ -63,7 +63,7 @@ const SUMMARY: [(&str, &str); 12] = [
     ("created_at", "/created_at"),
     ("updated_at", "/updated_at"),
 ];
-const ATTEMPT: [(&str, &str); 11] = [
+const ATTEMPT: [(&str, &str); 18] = [
     ("id", "/id"),
     ("reference", "/reference"),
     ("gateway", "/candidate/gateway"),
@@ -75,13 +75,40 @@ const ATTEMPT: [(&str, &str); 11] = [
     ("captured_minor", "/captured/minor"),
     ("fees_minor", "/fees/minor"),
     ("queries", "/queries"),
+    ("country", "/country"),
+    ("currency", "/amount/currency"),
+    ("captured_currency", "/captured/currency"),
+    ("fees_currency", "/fees/currency"),
+    ("decline_reason", "/decline/reason"),
+    ("started_at", "/started_at"),
+    ("ended_at", "/ended_at"),
 ];
-const CASE: [(&str, &str); 4] = [
+const CASE: [(&str, &str); 11] = [
     ("id", "/id"),
     ("reason", "/reason"),
     ("reference", "/reference"),
     ("amount_minor", "/amount/minor"),
+    ("currency", "/amount/currency"),
+    ("provider_id", "/provider_id"),
+    ("detail", "/detail"),
+    ("closed_by", "/closed/by/name"),
+    ("note", "/closed/note"),
+    ("opened_at", "/opened_at"),
+    ("closed_at", "/closed/at"),
 ];
+/// Columns of payments and payouts that the API shows of one transaction only.
+const WHOLE: [(&str, &str); 3] = [
+    ("customer_id", "/customer/id"),
+    ("success_at", "/success_at"),
+    ("failed_at", "/failed_at"),
+];
+const OF_PAYMENTS: [(&str, &str); 2] = [
+    ("cancelled_at", "/cancelled_at"),
+    ("expires_at", "/details/expires_at"),
+];
+const OF_PAYOUTS: [(&str, &str); 1] = [("method", "/details/method")];
+/// The columns of version 1. Columns are only added to it: another change is another version.
+const VERSION_1: &str = include_str!("../snapshots/reporting_1.txt");
 /// Key of the connection's callbacks.
 const SECRET: &str = "a secret of the provider";
 /// A payout to this number fails.
@@ -103,24 +130,15 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
     let hook = json!({ "url": "http://127.0.0.1:9/nobody" });
     let hook = operator.post(&path, &hook).await?.expect(201)?;
     let hook = hook.data("id")?.to_owned();
-    let made = merchant
-        .post("/v1/payments/initialize", &payment("open"))
-        .await?;
+    let mut order = payment("open");
+    order["metadata"] = json!({ "order": "7", "shop": "Dakar" });
+    let made = merchant.post("/v1/payments/initialize", &order).await?;
     made.expect(201)?;
-    for event in [
-        "payment.success",
-        "payment.failed",
-        "payment.cancelled",
-        "payout.success",
-        "payout.failed",
-    ] {
-        let path = format!("/operator/v1/apps/{app}/trigger");
-        operator
-            .post(&path, &json!({ "event": event }))
-            .await?
-            .expect(201)?;
-    }
-    let held = payout_with_a_case(&server).await?;
+    trigger_each_end(&server).await?;
+    let connection = connect(&server).await?;
+    let held = payout_with_a_case(&server, &connection).await?;
+    let closed = payout_with_a_case(&server, &connection).await?;
+    close_the_case(&server, &closed).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let folder = server.data().join("../backup");
     let name = folder.to_str().context("its name is text")?;
@@ -153,21 +171,39 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
                 agree_on_one(place, id, &whole).await?;
             }
         }
-        let sql =
-            format!("SELECT reason, state FROM reporting_cases WHERE transaction_id = '{held}'");
-        let case = json!({ "reason": "money_after_the_end", "state": "open" });
-        ensure!(rows(place, &sql).await? == [case], "the case of {held}");
+        for (id, state) in [(&held, "open"), (&closed, "closed")] {
+            let sql =
+                format!("SELECT reason, state FROM reporting_cases WHERE transaction_id = '{id}'");
+            let case = json!({ "reason": "money_after_the_end", "state": state });
+            ensure!(rows(place, &sql).await? == [case], "the case of {id}");
+        }
         customers_and_deliveries(place, &app).await?;
         columns_are_documented(place).await?;
     }
-    ensure!(seen == 14, "{seen}");
+    ensure!(seen == 16, "{seen}");
     deliveries_of(("--data", &data), &server, &hook).await?;
     Ok(())
 }
 
-/// The id of a payout that the provider reports as sent after it has failed: nothing changes it
-/// any more.
-async fn payout_with_a_case(server: &Server) -> anyhow::Result<String> {
+/// Makes a transaction for each end that merchants are told of.
+async fn trigger_each_end(server: &Server) -> anyhow::Result<()> {
+    let operator = server.operator();
+    let path = format!("/operator/v1/apps/{}/trigger", server.dev().app_id);
+    for event in [
+        "payment.success",
+        "payment.failed",
+        "payment.cancelled",
+        "payout.success",
+        "payout.failed",
+    ] {
+        let triggered = operator.post(&path, &json!({ "event": event })).await?;
+        triggered.expect(201)?;
+    }
+    Ok(())
+}
+
+/// A connection whose callbacks are signed.
+async fn connect(server: &Server) -> anyhow::Result<String> {
     let operator = server.operator();
     let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
     let new = json!({
@@ -175,7 +211,25 @@ async fn payout_with_a_case(server: &Server) -> anyhow::Result<String> {
         "config": { "callback_secret": SECRET },
     });
     let made = operator.post(&path, &new).await?.expect(201)?;
-    let connection = made.data("id")?.to_owned();
+    Ok(made.data("id")?.to_owned())
+}
+
+/// Closes the only case of a transaction.
+async fn close_the_case(server: &Server, id: &str) -> anyhow::Result<()> {
+    let operator = server.operator();
+    let path = format!("/operator/v1/transactions/{id}");
+    let shown = operator.get(&path).await?.expect(200)?.body;
+    let case = shown["data"]["cases"][0]["id"].as_str().context("a case")?;
+    let path = format!("/operator/v1/cases/{case}/close");
+    let note = json!({ "note": "the provider has it back" });
+    operator.post(&path, &note).await?.expect(200)?;
+    Ok(())
+}
+
+/// The id of a payout that the provider reports as sent after it has failed: nothing changes it
+/// any more.
+async fn payout_with_a_case(server: &Server, connection: &str) -> anyhow::Result<String> {
+    let operator = server.operator();
     let (merchant, order) = (server.merchant(), payout("Salary", FAILS));
     let made = merchant.post("/v1/payouts/initialize", &order);
     let id = made.await?.expect(201)?.data("id")?.to_owned();
@@ -187,7 +241,7 @@ async fn payout_with_a_case(server: &Server) -> anyhow::Result<String> {
         Ok(reference.filter(|_| attempt["state"] == "declined"))
     });
     let news = json!({
-        "reference": reference.await?, "id": "demo-late", "status": "success", "amount": 2_500,
+        "reference": reference.await?, "id": format!("demo-late-{id}"), "status": "success", "amount": 2_500,
         "currency": "USD",
     });
     let body = news.to_string();
@@ -268,21 +322,40 @@ async fn agree_on_one(place: (&str, &Path), id: &str, whole: &Value) -> anyhow::
     );
     let found = rows(place, &sql).await?;
     ensure!(found == expected, "{found:#?} and not {expected:#?}");
+    agree_on_the_row(place, id, whole).await
+}
+
+/// The row of a transaction, without the columns that lists of the API show.
+async fn agree_on_the_row(place: (&str, &Path), id: &str, whole: &Value) -> anyhow::Result<()> {
     let kind = whole["kind"].as_str().context("a kind")?;
-    let sql = format!(
-        "SELECT amount_minor, success_at, failed_at FROM reporting_{kind}s WHERE id = '{id}'"
-    );
+    let sql = format!("SELECT * FROM reporting_{kind}s WHERE id = '{id}'");
     let found = &rows(place, &sql).await?[0];
     let minor = whole["amount"].as_u64().context("whole dollars")? * 100;
-    ensure!(
-        found["amount_minor"] == json!(minor.to_string()),
-        "{found} and not {whole}"
+    let attempts = whole["attempts"].as_array().context("attempts")?;
+    let last = attempts.last().unwrap_or(&Value::Null);
+    let metadata = found["metadata"].as_str().context("metadata")?;
+    let metadata: Value = serde_json::from_str(metadata)?;
+    ensure!(metadata == whole["metadata"], "{found} and not {whole}");
+    let mut expected = members(
+        whole,
+        &[
+            &WHOLE[..],
+            if kind == "payment" {
+                &OF_PAYMENTS
+            } else {
+                &OF_PAYOUTS
+            },
+        ]
+        .concat(),
     );
-    for time in ["success_at", "failed_at"] {
-        ensure!(
-            found[time] == whole[time],
-            "{time}: {found} and not {whole}"
-        );
+    expected["amount_minor"] = json!(minor.to_string());
+    expected["attempts"] = json!(attempts.len().to_string());
+    expected["last_connection"] = last["candidate"]["connection"].clone();
+    if kind == "payment" {
+        expected["last_method"] = last["method"].clone();
+    }
+    for (column, value) in expected.as_object().into_iter().flatten() {
+        ensure!(found[column] == *value, "{column}: {found} and not {whole}");
     }
     Ok(())
 }
@@ -298,31 +371,35 @@ async fn customers_and_deliveries(place: (&str, &Path), app: &str) -> anyhow::Re
     let sql = "SELECT kind, status, count(DISTINCT transaction_id) AS n FROM reporting_deliveries \
                GROUP BY kind, status";
     let found = rows(place, sql).await?;
-    // Three payments and two payouts ended with a mail to the merchant, and one payout has a case.
-    let mails = json!({ "kind": "mail", "status": "delivered", "n": "6" });
+    // Three payments and two payouts ended with a mail to the merchant, and two have a case.
+    let mails = json!({ "kind": "mail", "status": "delivered", "n": "7" });
     ensure!(found.contains(&mails), "{found:?}");
     Ok(())
 }
 
 async fn columns_are_documented(place: (&str, &Path)) -> anyhow::Result<()> {
     let page = std::fs::read_to_string(switchyard_tests::tidy::root().join("docs/reporting.md"))?;
-    for view in [
-        "payments",
-        "payouts",
-        "attempts",
-        "events",
-        "customers",
-        "deliveries",
-        "cases",
-    ] {
+    let views: Vec<&str> = VERSION_1.lines().collect();
+    ensure!(views.len() == 7, "the views of version 1: {views:?}");
+    for line in views {
+        let (view, columns_of_version) = line.split_once(": ").context("a view")?;
         let sql = format!(
             "SELECT group_concat('`' || name || '`', ', ') AS columns \
-             FROM pragma_table_info('reporting_{view}')"
+             FROM pragma_table_info('{view}')"
         );
         let found = rows(place, &sql).await?;
         let columns = found[0]["columns"].as_str().context("columns")?;
-        let row = format!("| `reporting_{view}` | {columns} |");
+        let row = format!("| `{view}` | {columns} |");
         ensure!(page.contains(&row), "docs/reporting.md lacks {row}");
+        let columns = columns.replace('`', "");
+        let present: Vec<&str> = columns.split(", ").collect();
+        let missing = columns_of_version
+            .split(", ")
+            .find(|column| !present.contains(column));
+        ensure!(
+            missing.is_none(),
+            "{view} lost {missing:?}: raise the version"
+        );
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! `switchyard release`.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use switchyard_engine::ids::AppId;
 
 use super::client::Client;
-use super::output::{Column, print};
+use super::output::{Column, aligned, print, visible};
 
 #[derive(Args)]
 pub struct Release {
@@ -47,6 +47,7 @@ async fn report(client: &Client) -> anyhow::Result<()> {
         return Ok(());
     }
     let data = &mut answer["data"];
+    let to_send = data["payouts_to_send"].take();
     let tables = [
         ("Apps", data["apps"].take(), APPS),
         ("Open when the hold began", data["open"].take(), OPEN),
@@ -65,7 +66,32 @@ async fn report(client: &Client) -> anyhow::Result<()> {
         print(&format!("\n{title}\n"))?;
         out.table(&json!({ "data": rows }), columns)?;
     }
+    print(&payouts_to_send(&to_send))?;
     Ok(())
+}
+
+/// The payouts that the release sends, by their ids: those that must not leave can be cancelled.
+fn payouts_to_send(to_send: &Value) -> String {
+    let rows = to_send["payouts"].as_array().map(Vec::as_slice);
+    let rows = rows.unwrap_or_default();
+    let mut text = "\nPayouts that the release sends\n".to_owned();
+    if rows.is_empty() {
+        text.push_str("none\n");
+        return text;
+    }
+    text.push_str(&aligned(rows, TO_SEND));
+    text.push_str("Stop one with `switchyard transactions cancel <id>`.\n");
+    let left_out = to_send["left_out"].as_u64().unwrap_or_default();
+    if left_out > 0 {
+        text.push_str(&format!(
+            "{left_out} more are not listed. These commands list all:\n"
+        ));
+        let commands = to_send["commands"].as_array().into_iter().flatten();
+        for command in commands.filter_map(Value::as_str) {
+            text.push_str(&format!("  {}\n", visible(command)));
+        }
+    }
+    text
 }
 
 const APPS: &[Column] = &[
@@ -83,6 +109,15 @@ const OPEN: &[Column] = &[
     ("count", "count"),
     ("amount", "amount"),
 ];
+const TO_SEND: &[Column] = &[
+    ("payout", "id"),
+    ("reason", "reason"),
+    ("app", "app"),
+    ("environment", "environment"),
+    ("amount", "amount"),
+    ("currency", "currency"),
+    ("created at", "created_at"),
+];
 const ANSWERS: &[Column] = &[
     ("app", "app"),
     ("environment", "environment"),
@@ -92,3 +127,33 @@ const ANSWERS: &[Column] = &[
     ("count", "count"),
     ("amount", "amount"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payouts_that_the_release_sends_are_shown_by_id_with_the_commands_that_list_the_others() {
+        let payout = json!({
+            "id": "po_1", "reason": "made_while_held", "app": "app_1", "environment": "live",
+            "amount": "$ 25.00", "currency": "USD", "created_at": "2026-11-27T08:00:00.000000Z",
+        });
+        let command = "switchyard transactions list --app app_1 --kind payout";
+        let few = json!({
+            "count": 1, "payouts": [payout], "left_out": 0, "commands": [command],
+        });
+        let text = payouts_to_send(&few);
+        let row = "po_1    made_while_held  app_1  live         $ 25.00  USD       2026-11-27";
+        assert!(text.contains(row), "{text}");
+        assert!(text.contains("transactions cancel <id>"), "{text}");
+        assert!(!text.contains("transactions list"), "{text}");
+        let many = json!({
+            "count": 8, "payouts": [payout], "left_out": 7, "commands": [command],
+        });
+        let text = payouts_to_send(&many);
+        let more = format!("7 more are not listed. These commands list all:\n  {command}\n");
+        assert!(text.ends_with(&more), "{text}");
+        let none = payouts_to_send(&json!({ "count": 0, "payouts": [], "left_out": 0 }));
+        assert_eq!(none, "\nPayouts that the release sends\nnone\n");
+    }
+}

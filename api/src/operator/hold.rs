@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use switchyard_engine::access::{App, Operator};
-use switchyard_engine::engine::{Engine, HoldReport};
+use switchyard_engine::engine::{Engine, HoldReport, UnsentPayouts};
 use switchyard_engine::hold::{Held, HoldError, Open, Release};
 use switchyard_engine::ids::AppId;
 use switchyard_engine::money::{Amount, Currency};
@@ -89,8 +89,9 @@ async fn must_have_no_new_payouts(engine: &Engine, app: Option<AppId>) -> Result
         sums.join(" + ")
     );
     let problem = Problem::new(ErrorCode::TransitionRefused, message).hint(
-        "A payout that repeats a request of the lost span pays a second time. Compare them with the \
-         providers' records, then send `send_new_payouts: true`; on the command line, `--yes`.",
+        "A payout that repeats a request of the lost span pays a second time. Compare them with \
+         the providers' records and cancel the repetitions. Then send `send_new_payouts: true`; on \
+         the command line, `--yes`. The report of the hold lists the ids.",
     );
     Err(Refused(problem.into()))
 }
@@ -161,6 +162,36 @@ fn reported(engine: &Engine, report: &HoldReport) -> Value {
         "open": open(&report.open),
         "new_payouts": open(&report.new_payouts),
         "answers": answers(report),
+        "not_followed": report.not_followed,
+        "payouts_to_send": payouts_to_send(&report.unsent),
+    })
+}
+
+/// Payouts that a release sends: all of them counted, the first of them by their ids, and the
+/// commands that list all.
+fn payouts_to_send(unsent: &UnsentPayouts) -> Value {
+    let listed = unsent.listed.iter().map(|((reason, id), payout)| {
+        json!({
+            "id": id,
+            "reason": reason.as_str(),
+            "app": payout.app,
+            "environment": payout.environment,
+            "amount": payout.amount.format(),
+            "currency": payout.amount.currency().code(),
+            "created_at": iso(payout.created_at),
+        })
+    });
+    let commands = unsent.lists.iter().map(|(app, environment, status)| {
+        format!(
+            "switchyard transactions list --app {app} --environment {environment} --kind payout \
+             --status {status}"
+        )
+    });
+    json!({
+        "count": unsent.count,
+        "payouts": listed.collect::<Vec<_>>(),
+        "left_out": unsent.count.saturating_sub(unsent.listed.len() as u64),
+        "commands": commands.collect::<Vec<_>>(),
     })
 }
 

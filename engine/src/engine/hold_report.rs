@@ -1,15 +1,15 @@
 //! The report that an operator reads before the release of a hold: the transactions that were open
-//! when it began, and the answers of their providers so far.
+//! when it began, the answers of their providers so far, and the payouts that the release sends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::hold::{Held, Open};
-use crate::ids::AppId;
-use crate::money::Currency;
+use crate::hold::{Held, Open, Sums};
+use crate::ids::{AppId, TransactionId};
+use crate::money::{Amount, Currency};
 use crate::store::Restored;
 use crate::transaction::{Kind, State, Transaction};
 
@@ -27,6 +27,71 @@ pub struct HoldReport {
     pub new_payouts: Vec<Open>,
     /// Progress of the open transactions, of at most as many as the hold noted one by one.
     pub answers: Vec<Answered>,
+    /// Open transactions whose progress is not in `answers`.
+    pub not_followed: u64,
+    /// Payouts that a release sends.
+    pub unsent: UnsentPayouts,
+}
+
+/// Payouts that the release of their apps sends. An operator cancels those that must not leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnsentPayouts {
+    pub count: u64,
+    /// The first of them, at most [`LISTED_PAYOUTS`].
+    pub listed: BTreeMap<(Unsent, TransactionId), UnsentPayout>,
+    /// Apps, environments and statuses of all of them: the lists that contain them.
+    pub lists: BTreeSet<(AppId, Environment, &'static str)>,
+}
+
+/// A payout that a release sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsentPayout {
+    pub app: AppId,
+    pub environment: Environment,
+    pub amount: Amount,
+    pub created_at: Timestamp,
+}
+
+/// The reason for which a payout is sent at the release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unsent {
+    /// It may repeat a request of the lost span.
+    MadeWhileHeld,
+    /// It was open when the hold began, and no provider has it.
+    NotSent,
+    /// It was open when the hold began. It is sent if no provider has it: some were not asked yet.
+    NotAsked,
+}
+
+/// Payouts that the report lists one by one.
+pub const LISTED_PAYOUTS: usize = 100;
+
+impl Unsent {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MadeWhileHeld => "made_while_held",
+            Self::NotSent => "not_sent",
+            Self::NotAsked => "not_asked",
+        }
+    }
+}
+
+impl UnsentPayouts {
+    fn add(&mut self, tx: &Transaction, reason: Unsent) {
+        self.count += 1;
+        let status = tx.status().as_str();
+        self.lists.insert((tx.app, tx.environment, status));
+        let payout = UnsentPayout {
+            app: tx.app,
+            environment: tx.environment,
+            amount: tx.amount,
+            created_at: tx.created_at,
+        };
+        self.listed.insert((reason, tx.id), payout);
+        if self.listed.len() > LISTED_PAYOUTS {
+            self.listed.pop_last();
+        }
+    }
 }
 
 /// Transactions that were in one state when the hold began and are at one point now.
@@ -97,13 +162,38 @@ impl Engine {
         let end = |restored: &Restored| restored.lost.map_or(restored.restored_at, |lost| lost.at);
         let begun = held.restores().map(|restored| restored.backup_at).min();
         let lost = begun.zip(held.restores().map(end).max());
+        let (new_payouts, unsent) = self.unsent_payouts(held.first_since()).await?;
+        let open: u64 = snapshot.sums.iter().map(|open| open.count).sum();
         Ok(Some(HoldReport {
             held,
             lost,
             open: snapshot.sums,
-            new_payouts: self.hold.payouts_made_since().await?,
+            new_payouts,
             answers: answers.into_values().collect(),
+            not_followed: open.saturating_sub(snapshot.listed.len() as u64),
+            unsent,
         }))
+    }
+
+    /// Payouts that a release sends: sums of those made since `since`, and all of them.
+    async fn unsent_payouts(
+        &self,
+        since: Timestamp,
+    ) -> Result<(Vec<Open>, UnsentPayouts), EngineError> {
+        let (mut made_since, mut unsent) = (Sums::default(), UnsentPayouts::default());
+        let visited = self.hold.each_unsent_payout(|payout| {
+            let reason = match payout.created_at >= since {
+                true => Unsent::MadeWhileHeld,
+                false if self.permit(payout).unasked.is_empty() => Unsent::NotSent,
+                false => Unsent::NotAsked,
+            };
+            if reason == Unsent::MadeWhileHeld {
+                made_since.add(payout);
+            }
+            unsent.add(payout, reason);
+        });
+        visited.await?;
+        Ok((made_since.into_vec(), unsent))
     }
 
     fn answered(&self, answers: &mut AnsweredSums, tx: &Transaction, was: &str) {
@@ -153,3 +243,37 @@ impl Engine {
 
 type AnsweredSums =
     BTreeMap<(AppId, String, &'static str, String, Progress, &'static str), Answered>;
+
+#[cfg(test)]
+mod tests {
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::ids::PayoutId;
+    use crate::transaction::tests::fixtures::World;
+
+    #[test]
+    fn payouts_that_a_release_sends_are_all_counted_and_the_most_doubtful_are_listed() {
+        let mut unsent = UnsentPayouts::default();
+        let mut tx = World::payout().tx;
+        let all = 3 * LISTED_PAYOUTS;
+        for number in (0..all).rev() {
+            tx.id = TransactionId::Payout(PayoutId::new(Ulid::from_parts(1, number as u128)));
+            let reason = match number % 3 {
+                0 => Unsent::NotAsked,
+                1 => Unsent::NotSent,
+                _ => Unsent::MadeWhileHeld,
+            };
+            unsent.add(&tx, reason);
+        }
+        assert_eq!(unsent.count, all as u64);
+        assert_eq!(unsent.listed.len(), LISTED_PAYOUTS);
+        let mut reasons = unsent.listed.keys().map(|(reason, _)| *reason);
+        assert!(
+            reasons.all(|reason| reason == Unsent::MadeWhileHeld),
+            "those may repeat a request"
+        );
+        let lists = BTreeSet::from([(tx.app, tx.environment, "initiated")]);
+        assert_eq!(unsent.lists, lists);
+    }
+}

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::{Engine, EngineError};
 use crate::access::Caller;
-use crate::actors::{NotCommitted, Step, commit};
 use crate::directory::phone::normalise;
 use crate::idempotency::Once;
 use crate::ids::{PaymentId, PayoutId, TransactionId};
 use crate::money::Amount;
 use crate::planted::{Fault, is_planted};
+use crate::processing::{NotCommitted, Step, commit};
 use crate::quota::{PAYOUT_SPAN, Reservation};
 use crate::records::{self, NewCustomer};
 use crate::store::{Batch, CommitError};
@@ -54,7 +54,7 @@ pub struct NewPayout {
 }
 
 /// What payments and payouts have in common when they begin.
-struct Birth {
+struct Initialization {
     id: TransactionId,
     amount: Amount,
     description: String,
@@ -64,7 +64,7 @@ struct Birth {
     context: ClientContext,
 }
 
-impl Birth {
+impl Initialization {
     /// What `tx`, which was not stored, was made of.
     fn again(tx: Transaction) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Engine {
             attempts_allowed: caller.app.settings.checkout_attempts.clamp(1, 5),
             expires_at: now.plus(new.expires_in.unwrap_or(self.settings.expires_after)),
         });
-        let birth = Birth {
+        let new = Initialization {
             id: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
             amount: new.amount,
             description: new.description,
@@ -114,7 +114,7 @@ impl Engine {
             context: new.context,
         };
         // A large state machine that is moved from call to call would be copied each time.
-        Box::pin(self.bear(caller, birth, once, None)).await
+        Box::pin(self.bear(caller, new, once, None)).await
     }
 
     /// Stores a payout and returns it; it is durable then, and is sent in the background.
@@ -134,7 +134,7 @@ impl Engine {
         once: Option<&Once<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
         let reserved = self.reserve_payout(caller, &new).await?;
-        let birth = Birth {
+        let new = Initialization {
             id: TransactionId::Payout(PayoutId::new(self.ids.ulid(self.clock.now()))),
             amount: new.amount,
             description: new.description,
@@ -146,7 +146,7 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = Box::pin(self.bear(caller, birth, once, reserved)).await?;
+        let tx = Box::pin(self.bear(caller, new, once, reserved)).await?;
         let (engine, id) = (self.clone(), tx.id);
         self.runtime.spawn(async move {
             // Should this fail, the payout's timer wakes it again.
@@ -190,7 +190,7 @@ impl Engine {
     async fn bear(
         &self,
         caller: &Caller,
-        mut birth: Birth,
+        mut new: Initialization,
         once: Option<&Once<'_>>,
         mut reserved: Option<Reservation>,
     ) -> Result<Arc<Transaction>, EngineError> {
@@ -201,28 +201,22 @@ impl Engine {
         for _ in 0..TRIES {
             let now = self.clock.now();
             let mut batch = Batch::new();
-            let registered = records::register(
-                &self.store,
-                &mut batch,
-                owner,
-                birth.customer,
-                now,
-                &self.ids,
-            )
-            .await?;
-            let new = NewTransaction {
-                id: birth.id,
+            let registered =
+                records::register(&self.store, &mut batch, owner, new.customer, now, &self.ids)
+                    .await?;
+            let transaction = NewTransaction {
+                id: new.id,
                 app: caller.app.id,
                 environment: caller.environment,
-                amount: birth.amount,
-                description: birth.description,
+                amount: new.amount,
+                description: new.description,
                 customer: registered.customer,
-                metadata: birth.metadata,
-                details: birth.details,
-                context: birth.context,
+                metadata: new.metadata,
+                details: new.details,
+                context: new.context,
             };
-            keep(&mut batch, birth.id, once, reserved.as_mut());
-            let (tx, event) = initiate(new, now);
+            keep(&mut batch, new.id, once, reserved.as_mut());
+            let (tx, event) = initiate(transaction, now);
             let step = Step::first(tx, event, now);
             if is_planted(Fault::AnsweredEarly) {
                 let (engine, after) = (self.clone(), step.after.clone());
@@ -246,7 +240,7 @@ impl Engine {
                     {
                         return Err(EngineError::Overtaken);
                     }
-                    birth = Birth::again(Arc::unwrap_or_clone(step.after));
+                    new = Initialization::again(Arc::unwrap_or_clone(step.after));
                 }
                 Err(error) => return Err(error.into()),
             }

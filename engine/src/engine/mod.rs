@@ -33,19 +33,19 @@ use tokio::task::AbortHandle;
 pub use confirm::Choice;
 pub use error::EngineError;
 pub use fields::FieldProblem;
-pub use hold_report::{Answered, HoldReport, Progress};
+pub use hold_report::{
+    Answered, HoldReport, LISTED_PAYOUTS, Progress, Unsent, UnsentPayout, UnsentPayouts,
+};
 pub use initialize::{NewPayment, NewPayout};
 pub use lookups::ProviderIds;
 pub use operator::Checked;
 pub use prospect::Prospect;
 pub(crate) use route::{Plan, Purpose};
 pub use settings::EngineSettings;
-pub use simulate::{Imagined, Replay, Replayed, Share, Traffic};
+pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
 
 use crate::access::Access;
-pub use crate::actors::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
-use crate::actors::{House, Registry, Running, Scheduler, Snapshot, Watchers, start_scheduler};
-use crate::callback::{self, Callbacks};
+use crate::callback::{self, CallbackTracker};
 use crate::clock::Clock;
 use crate::descriptors;
 use crate::directory::Directory;
@@ -55,7 +55,10 @@ use crate::gateway::Gateways;
 use crate::hold::Hold;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
+pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
+use crate::processing::{Registry, Scheduler, Submissions, Watchers, start_scheduler};
 use crate::quota::Quotas;
+use crate::runtime::{ActorThreads, Snapshot};
 use crate::store::Store;
 use crate::webhook::{self, Webhooks};
 
@@ -64,10 +67,10 @@ const FEED: usize = 4_096;
 
 /// A handle on the running engine.
 #[derive(Clone)]
-pub struct Engine(Arc<Parts>);
+pub struct Engine(Arc<Inner>);
 
 /// What the engine is made of. Reached through [`Engine`], which is a handle on it.
-pub struct Parts {
+pub struct Inner {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
@@ -80,11 +83,11 @@ pub struct Parts {
     pub mails: Mails,
     pub hold: Hold,
     pub(crate) quotas: Quotas,
-    pub(crate) callbacks: Callbacks,
+    pub(crate) callbacks: CallbackTracker,
     pub(crate) runtime: Handle,
-    pub(crate) house: House,
+    pub(crate) threads: ActorThreads,
     pub(crate) registry: Registry,
-    pub(crate) running: Running,
+    pub(crate) submissions: Submissions,
     pub(crate) watchers: Watchers,
     health: route::SharedHealth,
     pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
@@ -93,11 +96,11 @@ pub struct Parts {
     fetching: AbortHandle,
     stopping: AtomicBool,
     #[cfg(test)]
-    pub(crate) faults: crate::actors::Faults,
+    pub(crate) faults: crate::processing::Faults,
 }
 
 /// What an engine is started with.
-pub struct Equipment {
+pub struct Dependencies {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
@@ -110,9 +113,9 @@ pub struct Equipment {
 }
 
 impl Deref for Engine {
-    type Target = Parts;
+    type Target = Inner;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &Inner {
         &self.0
     }
 }
@@ -123,15 +126,15 @@ impl Engine {
     ///
     /// # Errors
     /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
-    pub fn start(with: Equipment) -> std::io::Result<Self> {
+    pub fn start(with: Dependencies) -> std::io::Result<Self> {
         if let Err(error) = descriptors::raise_limit() {
             tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");
         }
-        let house = House::start()?;
-        let webhooks = start_webhooks(&with, &house)?;
-        let mails = start_mails(&with, &house)?;
+        let threads = ActorThreads::start()?;
+        let webhooks = start_webhooks(&with, &threads)?;
+        let mails = start_mails(&with, &threads)?;
         let fetching = Handle::current().spawn(with.exchange.clone().keep_fetching());
-        let engine = Self(Arc::new(Parts {
+        let engine = Self(Arc::new(Inner {
             fetching: fetching.abort_handle(),
             quotas: Quotas::new(with.store.clone(), with.clock.clone()),
             store: with.store,
@@ -144,19 +147,19 @@ impl Engine {
             hold: with.hold,
             settings: Arc::new(with.settings),
             runtime: Handle::current(),
-            house,
+            threads,
             webhooks,
             mails,
-            callbacks: Callbacks::default(),
+            callbacks: CallbackTracker::default(),
             registry: Registry::new(),
-            running: Running::default(),
+            submissions: Submissions::default(),
             watchers: Watchers::default(),
             health: route::SharedHealth::new(),
             feed: broadcast::channel(FEED).0,
             scheduler: std::sync::OnceLock::new(),
             stopping: AtomicBool::new(false),
             #[cfg(test)]
-            faults: crate::actors::Faults::default(),
+            faults: crate::processing::Faults::default(),
         }));
         let _ = engine.scheduler.set(start_scheduler(&engine));
         callback::start(&engine);
@@ -175,7 +178,7 @@ impl Engine {
         self.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
-        while self.running.count() > 0 {
+        while self.submissions.count() > 0 {
             tokio::select! {
                 biased;
                 () = &mut deadline => break,
@@ -185,7 +188,7 @@ impl Engine {
         tokio::join!(self.webhooks.stop(grace), self.mails.stop(grace));
         self.registry.clear();
         let engine = self.clone();
-        let stopped = tokio::task::spawn_blocking(move || engine.house.stop()).await;
+        let stopped = tokio::task::spawn_blocking(move || engine.threads.stop()).await;
         if stopped.is_err() {
             tracing::error!("The actors' threads did not stop in order.");
         }
@@ -213,7 +216,7 @@ impl Engine {
 
     /// How many submissions to gateways are away.
     pub fn submissions_away(&self) -> usize {
-        self.running.count()
+        self.submissions.count()
     }
 
     /// How the actor of a transaction is; `None` when it rests.
@@ -228,8 +231,8 @@ impl Engine {
 }
 
 /// Starts the webhook room on one of the actors' threads.
-fn start_webhooks(with: &Equipment, house: &House) -> std::io::Result<Webhooks> {
-    let equipment = webhook::Equipment {
+fn start_webhooks(with: &Dependencies, threads: &ActorThreads) -> std::io::Result<Webhooks> {
+    let dependencies = webhook::Dependencies {
         store: with.store.clone(),
         access: with.access.clone(),
         clock: with.clock.clone(),
@@ -237,12 +240,12 @@ fn start_webhooks(with: &Equipment, house: &House) -> std::io::Result<Webhooks> 
         settings: with.settings.webhook.clone(),
         names: Names::system(),
     };
-    Webhooks::start(equipment, house.arbiter()).map_err(std::io::Error::other)
+    Webhooks::start(dependencies, threads.arbiter()).map_err(std::io::Error::other)
 }
 
 /// Starts the mail room on one of the actors' threads.
-fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
-    let equipment = mail::Equipment {
+fn start_mails(with: &Dependencies, threads: &ActorThreads) -> std::io::Result<Mails> {
+    let dependencies = mail::Dependencies {
         store: with.store.clone(),
         clock: with.clock.clone(),
         directory: with.directory.clone(),
@@ -250,7 +253,7 @@ fn start_mails(with: &Equipment, house: &House) -> std::io::Result<Mails> {
         public_url: with.settings.public_url.clone(),
         settings: with.settings.mail.clone(),
     };
-    Mails::start(equipment, house.arbiter()).map_err(std::io::Error::other)
+    Mails::start(dependencies, threads.arbiter()).map_err(std::io::Error::other)
 }
 
 #[cfg(test)]

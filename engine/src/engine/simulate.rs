@@ -15,7 +15,7 @@ use crate::transaction::{HealthNumbers, Kind, Route, Transaction};
 
 /// A transaction that does not exist.
 #[derive(Clone, Debug)]
-pub struct Imagined {
+pub struct HypotheticalTransaction {
     pub app: AppId,
     pub environment: Environment,
     pub kind: Kind,
@@ -71,7 +71,7 @@ pub struct Share {
 
 impl Engine {
     /// The plan for a request that does not exist, under the rules in force or under others.
-    pub fn imagine(&self, request: &Imagined, rules: Option<&RuleSet>) -> Route {
+    pub fn imagine(&self, request: &HypotheticalTransaction, rules: Option<&RuleSet>) -> Route {
         let (kind, method) = (request.kind, request.method.as_str());
         let asked = Asked {
             kind,

@@ -15,11 +15,13 @@ use arc_swap::ArcSwapOption;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+pub(crate) use self::open::Sums;
 pub use self::open::{Open, Snapshot};
 use crate::clock::{Clock, Timestamp};
 use crate::ids::AppId;
 use crate::records::RecordError;
 use crate::store::{Batch, CommitError, Restored, Store, StoreError, Table};
+use crate::transaction::Transaction;
 
 /// The hold of a store; clones share it.
 #[derive(Clone)]
@@ -136,12 +138,29 @@ impl Hold {
     /// # Errors
     /// When the store cannot be read.
     pub async fn payouts_made_since(&self) -> Result<Vec<Open>, RecordError> {
-        let Some(held) = self.state().filter(|held| held.released.is_none()) else {
+        let Some(since) = self.state().map(|held| held.first_since()) else {
             return Ok(Vec::new());
         };
-        let mut payouts = open::unsent_payouts(&self.0.store, held.first_since()).await?;
-        payouts.retain(|payouts| held.is_held(payouts.app));
-        Ok(payouts)
+        let mut sums = Sums::default();
+        self.each_unsent_payout(|payout| {
+            if payout.created_at >= since {
+                sums.add(payout);
+            }
+        })
+        .await?;
+        Ok(sums.into_vec())
+    }
+
+    /// Visits each payout of a held app that waits to be sent. The release sends it, once no
+    /// provider has it.
+    pub(crate) async fn each_unsent_payout(
+        &self,
+        visit: impl FnMut(&Transaction),
+    ) -> Result<(), RecordError> {
+        match self.state().filter(|held| held.released.is_none()) {
+            Some(held) => open::each_unsent_payout(&self.0.store, &held, visit).await,
+            None => Ok(()),
+        }
     }
 
     /// Releases one app of `apps`, which are all apps, or all of them. `false`: nothing of it was

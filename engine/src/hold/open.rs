@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use super::Held;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::money::Currency;
@@ -38,32 +38,33 @@ pub struct Snapshot {
 /// Reads everything that is open.
 pub(super) async fn snapshot(store: &Store) -> Result<Snapshot, RecordError> {
     let mut snapshot = Snapshot::default();
-    let mut sums = BTreeMap::new();
+    let mut sums = Sums::default();
     each_open(store, |tx| {
-        let state = tx.state.name().to_owned();
         if snapshot.listed.len() < LISTED {
-            snapshot.listed.push((tx.id, state.clone()));
+            let state = tx.state.name().to_owned();
+            snapshot.listed.push((tx.id, state));
         }
-        add(&mut sums, tx, state);
+        sums.add(tx);
     })
     .await?;
-    snapshot.sums = sums.into_values().collect();
+    snapshot.sums = sums.into_vec();
     Ok(snapshot)
 }
 
-/// Payouts made since `since` that wait to be sent.
-pub(super) async fn unsent_payouts(
+/// Visits each payout of a held app that waits to be sent.
+pub(super) async fn each_unsent_payout(
     store: &Store,
-    since: Timestamp,
-) -> Result<Vec<Open>, RecordError> {
-    let mut sums = BTreeMap::new();
+    held: &Held,
+    mut visit: impl FnMut(&Transaction),
+) -> Result<(), RecordError> {
     each_open(store, |tx| {
-        if !tx.is_payment() && tx.state == State::AwaitingDispatch && tx.created_at >= since {
-            add(&mut sums, tx, tx.state.name().to_owned());
+        // An open case about money keeps it back after the release, too.
+        let is_unsent = tx.state == State::AwaitingDispatch && !tx.is_held();
+        if is_unsent && !tx.is_payment() && held.is_held(tx.app) {
+            visit(tx);
         }
     })
-    .await?;
-    Ok(sums.into_values().collect())
+    .await
 }
 
 /// Each open transaction has a timer. A damaged one is left out: the others can be reported and
@@ -83,23 +84,31 @@ async fn each_open(store: &Store, mut visit: impl FnMut(&Transaction)) -> Result
     Ok(())
 }
 
-type Sums = BTreeMap<(AppId, String, bool, String, &'static str), Open>;
+/// Sums of transactions, by app, environment, kind, state and currency.
+#[derive(Default)]
+pub(crate) struct Sums(BTreeMap<(AppId, Environment, bool, &'static str, &'static str), Open>);
 
-fn add(sums: &mut Sums, tx: &Transaction, state: String) {
-    let (currency, is_payment) = (tx.amount.currency(), tx.is_payment());
-    let environment = tx.environment.to_string();
-    let key = (tx.app, environment, is_payment, state, currency.code());
-    let sum = sums.entry(key.clone()).or_insert_with(|| Open {
-        app: tx.app,
-        environment: tx.environment,
-        is_payment,
-        state: key.3,
-        currency,
-        count: 0,
-        minor: 0,
-    });
-    sum.count += 1;
-    sum.minor = sum.minor.saturating_add(tx.amount.minor());
+impl Sums {
+    pub(crate) fn add(&mut self, tx: &Transaction) {
+        let (currency, is_payment) = (tx.amount.currency(), tx.is_payment());
+        let state = tx.state.name();
+        let key = (tx.app, tx.environment, is_payment, state, currency.code());
+        let sum = self.0.entry(key).or_insert_with(|| Open {
+            app: tx.app,
+            environment: tx.environment,
+            is_payment,
+            state: state.to_owned(),
+            currency,
+            count: 0,
+            minor: 0,
+        });
+        sum.count += 1;
+        sum.minor = sum.minor.saturating_add(tx.amount.minor());
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Open> {
+        self.0.into_values().collect()
+    }
 }
 
 /// The snapshot of the last hold.

@@ -10,7 +10,7 @@ use super::kv::sqlite::frames;
 use super::kv::sqlite::tail::Tail;
 use super::kv::{Kv, KvError, memory, sled};
 use super::mark::MarkPlace;
-use super::place::Place;
+use super::place::StoreDirectory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -30,23 +30,20 @@ impl Backend {
 
     pub(super) fn open(
         self,
-        place: &Place,
+        place: &StoreDirectory,
         cache_bytes: u64,
         tail: &Arc<Tail>,
     ) -> Result<Box<dyn Kv>, OpenError> {
         let open = |path: &Path| {
             self.open_at(path, cache_bytes, tail.clone())
-                .map_err(|error| OpenError::Backend {
-                    path: place.path().to_owned(),
-                    reason: error.to_string(),
-                })
+                .map_err(|error| MarkPlace::of(place.path()).refusal(&error))
         };
         let path = place.backend_path(|path| open(path).map(drop))?;
         open(&path)
     }
 
     /// Whether the log is whole and belongs to the database, as far as the files can tell.
-    pub(super) fn verify_log(self, place: &Place) -> Result<(), OpenError> {
+    pub(super) fn verify_log(self, place: &StoreDirectory) -> Result<(), OpenError> {
         match self {
             Self::Sqlite => frames::verify(&place.path().join(self.name()))
                 .map_err(|refused| MarkPlace::of(place.path()).complete(refused)),
@@ -56,7 +53,7 @@ impl Backend {
 
     /// Keeps the part of a damaged log that is whole, and nothing of a log that does not belong to
     /// the database. The log as it was is kept under another name.
-    pub(super) fn set_log_aside(self, place: &Place) -> Result<(), OpenError> {
+    pub(super) fn set_log_aside(self, place: &StoreDirectory) -> Result<(), OpenError> {
         match self {
             Self::Sqlite => frames::set_aside(&place.path().join(self.name())),
             Self::Sled | Self::Memory => Ok(()),

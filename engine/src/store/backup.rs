@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -19,8 +19,8 @@ use super::draft::Draft;
 use super::error::{MaintenanceError, chain};
 use super::kv::sqlite;
 use super::mark::{Found, MarkPlace, Point};
-use super::place::{Place, replace_durably, sync_all_below};
-use super::progress::Report;
+use super::place::{StoreDirectory, replace_durably, sync_all_below};
+use super::progress::{Progress, Report, Unit};
 use super::throttle::Throttle;
 use super::{Backend, StoreSettings};
 use crate::clock::{Clock, Timestamp};
@@ -153,15 +153,15 @@ fn copy_store(
     report: Report<'_>,
 ) -> Result<(), MaintenanceError> {
     let (path, backend) = (&settings.path, settings.backend);
-    let place = Place::of_existing(path, backend)?;
+    let place = StoreDirectory::of_existing(path, backend)?;
     let [from, folder] = [path, to].map(|store| store.join(backend.name()));
     let written = MaintenanceError::file("write", to);
     fs::create_dir_all(&folder).map_err(&written)?;
-    Place::mark(to, backend.name()).map_err(&written)?;
+    StoreDirectory::mark(to, backend.name()).map_err(&written)?;
     match (backend, place) {
         (Backend::Memory, _) => Err(MaintenanceError::NothingStored),
         (Backend::Sled, None) => Err(MaintenanceError::Exclusive { path: path.clone() }),
-        (Backend::Sled, Some(_place)) => copy_files(&from, &folder),
+        (Backend::Sled, Some(_place)) => copy_files(&from, &folder, report),
         (Backend::Sqlite, place) => {
             if let Some(place) = place {
                 backend.verify_log(&place)?; // and let the place go: a server may be started
@@ -233,7 +233,46 @@ pub(super) fn add_gateways(
 }
 
 /// Copies a folder and its content. Links and other special files are left out.
-pub(super) fn copy_files(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
+pub(super) fn copy_files(
+    from: &Path,
+    to: &Path,
+    report: Report<'_>,
+) -> Result<(), MaintenanceError> {
+    let mut progress = Progress {
+        stage: "copy",
+        done: 0,
+        total: Some(bytes_in(from)?),
+        unit: Unit::Bytes,
+    };
+    copy_folder(from, to, &mut |bytes| {
+        progress.done += bytes;
+        report(progress);
+    })
+}
+
+/// Bytes of the files in a folder that [`copy_files`] copies.
+fn bytes_in(folder: &Path) -> Result<u64, MaintenanceError> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).map_err(MaintenanceError::file("read", folder))? {
+        let entry = entry.map_err(MaintenanceError::file("read", folder))?;
+        let path = entry.path();
+        let found = entry.metadata();
+        let found = found.map_err(MaintenanceError::file("read", &path))?;
+        if found.is_dir() {
+            bytes += bytes_in(&path)?;
+        } else if found.is_file() {
+            bytes += found.len();
+        }
+    }
+    Ok(bytes)
+}
+
+/// Copies a folder; `copied` is told of the bytes of each part.
+fn copy_folder(
+    from: &Path,
+    to: &Path,
+    copied: &mut dyn FnMut(u64),
+) -> Result<(), MaintenanceError> {
     make_folder(to)?;
     for entry in fs::read_dir(from).map_err(MaintenanceError::file("read", from))? {
         let entry = entry.map_err(MaintenanceError::file("read", from))?;
@@ -242,12 +281,24 @@ pub(super) fn copy_files(from: &Path, to: &Path) -> Result<(), MaintenanceError>
             .file_type()
             .map_err(MaintenanceError::file("read", &path))?;
         if kind.is_dir() {
-            copy_files(&path, &copy)?;
+            copy_folder(&path, &copy, copied)?;
         } else if kind.is_file() {
-            fs::copy(&path, &copy).map_err(MaintenanceError::file("copy", &path))?;
+            copy_file(&path, &copy, copied).map_err(MaintenanceError::file("copy", &path))?;
         }
     }
     Ok(())
+}
+
+/// Copies a file and its permissions.
+fn copy_file(from: &Path, to: &Path, copied: &mut dyn FnMut(u64)) -> io::Result<()> {
+    let (mut source, mut target) = (File::open(from)?, File::create(to)?);
+    target.set_permissions(source.metadata()?.permissions())?;
+    loop {
+        match io::copy(&mut (&mut source).take(PART_BYTES), &mut target)? {
+            0 => return Ok(()),
+            bytes => copied(bytes),
+        }
+    }
 }
 
 /// Makes a folder that only its owner can read, and those above it. An existing one stays.
@@ -366,5 +417,7 @@ pub(super) const GATEWAYS: &str = "gateways";
 pub(super) const SETTINGS: &str = "switchyard.toml";
 pub(super) const MANIFEST: &str = "backup.json";
 const FORMAT: u32 = 1;
+/// Bytes of a file that are copied between two reports of progress.
+const PART_BYTES: u64 = 4 * 1024 * 1024;
 /// Faults that an error lists.
 const MAX_FAULTS: usize = 5;

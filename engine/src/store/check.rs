@@ -9,8 +9,8 @@ use super::error::{MaintenanceError, OpenError};
 use super::kv::sqlite::check::Access;
 use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
 use super::mark::{MarkPlace, Point, SEQUENCE_KEY};
-use super::place::Place;
-use super::progress::{Progress, Report};
+use super::place::StoreDirectory;
+use super::progress::{Progress, Report, Unit};
 use super::table::Table;
 use super::{Backend, Direction, StoreSettings};
 use crate::clock::Timestamp;
@@ -63,7 +63,7 @@ pub fn check(
     report: Report<'_>,
 ) -> Result<CheckReport, MaintenanceError> {
     let path = &settings.path;
-    let place = Place::of_existing(path, settings.backend)?;
+    let place = StoreDirectory::of_existing(path, settings.backend)?;
     let is_running = place.is_none();
     let mut findings = Findings::new(report);
     // Read before the rows: a running store only gets ahead of it.
@@ -138,6 +138,7 @@ impl<'a> Findings<'a> {
                 stage: "structure",
                 done: 0,
                 total: None,
+                unit: Unit::Rows,
             },
             report,
         }
@@ -149,6 +150,7 @@ impl<'a> Findings<'a> {
             stage,
             done: 0,
             total: None,
+            unit: Unit::Rows,
         };
         (self.report)(self.progress);
     }

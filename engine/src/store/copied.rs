@@ -3,6 +3,9 @@
 //! The last log may end with a commit that was cut off while it was shipped; it is left out. Any
 //! other damage and any missing commit is refused, except a last log that is gone as a whole: there
 //! may have been none.
+//!
+//! A server begins a generation at each start, and its first base takes a while. Until it is whole,
+//! the logs of the new generation are added to the generation before, if they surely continue it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -18,7 +21,7 @@ use super::backup::Manifest;
 use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::{frames, log};
 use super::mark::Point;
-use super::progress::{Progress, Report};
+use super::progress::{Progress, Report, Unit};
 
 /// The newest state in the folder of a continuous copy.
 pub(super) struct Copied {
@@ -27,6 +30,16 @@ pub(super) struct Copied {
     logs: Vec<PathBuf>,
     /// The log that was there when the base was begun.
     needed: Option<PathBuf>,
+    /// Later generations, the oldest first. They have no base.
+    later: Vec<Later>,
+}
+
+/// A generation without a base.
+struct Later {
+    /// The oldest first.
+    logs: Vec<PathBuf>,
+    /// The last commit group of the store when the server was started.
+    opened: Option<Point>,
 }
 
 impl Copied {
@@ -41,11 +54,13 @@ impl Copied {
         if !is_copy {
             candidates.push(folder.to_owned());
         }
+        let mut later = Vec::new();
         for generation in &candidates {
             let read = MaintenanceError::file("read", generation);
             let bases = numbered(generation, BASE).map_err(&read)?;
             let Some((number, base)) = bases.into_iter().next_back() else {
-                continue; // its first base was never whole
+                later.insert(0, generation); // its first base was never whole
+                continue;
             };
             Manifest::read(&base).map_err(|error| match error {
                 MaintenanceError::NotABackup { path, reason } if candidates.len() > 1 => {
@@ -61,6 +76,7 @@ impl Copied {
                 logs: logs.map(|(_, log)| log).collect(),
                 // The first log begins with the first commit, which may not have been made.
                 needed: (number > 1).then(|| generation.join(name_of(LOG, number))),
+                later: Later::of(generation, &later)?,
             }));
         }
         match is_copy {
@@ -79,25 +95,57 @@ impl Copied {
         database: &Path,
         report: Report<'_>,
     ) -> Result<u64, MaintenanceError> {
-        let mut end = base.sequence;
-        let placed = frames::log_of(database);
-        let needed = self.needed.as_ref();
-        if let Some(needed) = needed.filter(|needed| !self.logs.contains(needed)) {
+        let later = self.later.iter().map(|later| later.logs.len());
+        let mut replay = Replay {
+            database,
+            end: Point::new(base.store, base.sequence, base.sequence_at),
+            done: 0,
+            total: (self.logs.len() + later.sum::<usize>()) as u64,
+            report,
+        };
+        if let Some(needed) = self.needed.as_ref()
+            && !self.logs.contains(needed)
+        {
             return Err(damaged(needed, HAS_NO_COMMIT));
         }
-        for (done, log) in (1_u64..).zip(&self.logs) {
+        replay.add(&self.logs, self.needed.as_ref())?;
+        for later in &self.later {
+            if later.continues(replay.end)? {
+                replay.add(&later.logs, None)?;
+            }
+        }
+        Ok(replay.end.sequence())
+    }
+}
+
+/// A restore that adds logs to a copy of a base.
+struct Replay<'a> {
+    /// Folder of the database.
+    database: &'a Path,
+    /// The last commit group in it.
+    end: Point,
+    /// Logs that were added, and all of them.
+    done: u64,
+    total: u64,
+    report: Report<'a>,
+}
+
+impl Replay<'_> {
+    fn add(&mut self, logs: &[PathBuf], needed: Option<&PathBuf>) -> Result<(), MaintenanceError> {
+        let placed = frames::log_of(self.database);
+        for log in logs {
             match span(log)? {
                 None if needed == Some(log) => return Err(damaged(log, HAS_NO_COMMIT)),
                 // The last one was begun and not continued.
                 None => {}
-                Some((_, last)) if last.store() != base.store => {
+                Some((_, last)) if last.store() != self.end.store() => {
                     return Err(damaged(log, "it belongs to another store than the base"));
                 }
                 // Ended before the base was made.
-                Some((_, last)) if last.sequence() < end => {}
+                Some((_, last)) if last.sequence() < self.end.sequence() => {}
                 // May begin before the store got its present identity, and the base after it.
-                Some((first, _)) if first.sequence() > end + 1 => {
-                    let begins = first.sequence();
+                Some((first, _)) if first.sequence() > self.end.sequence() + 1 => {
+                    let (begins, end) = (first.sequence(), self.end.sequence());
                     let fault = format!(
                         "it begins with commit group {begins} and does not continue group {end}"
                     );
@@ -105,19 +153,62 @@ impl Copied {
                 }
                 Some((_, last)) => {
                     fs::copy(log, &placed).map_err(MaintenanceError::file("copy", log))?;
-                    log::move_in(database).map_err(|error| MaintenanceError::Copy {
+                    log::move_in(self.database).map_err(|error| MaintenanceError::Copy {
                         reason: error.to_string(),
                     })?;
-                    end = last.sequence();
+                    self.end = last;
                 }
             }
-            report(Progress {
-                stage: "logs",
-                done,
-                total: None,
+            self.done += 1;
+            (self.report)(Progress {
+                stage: "replay",
+                done: self.done,
+                total: Some(self.total),
+                unit: Unit::Logs,
             });
         }
-        Ok(end)
+        Ok(())
+    }
+}
+
+impl Later {
+    /// The generations that may continue `base`. One that is kept holds commits that the store did
+    /// not have later, so nothing continues it.
+    fn of(base: &Path, later: &[&PathBuf]) -> Result<Vec<Self>, MaintenanceError> {
+        let mut found = Vec::new();
+        let mut before = base;
+        for generation in later {
+            if is_kept(before) || is_kept(generation) {
+                break;
+            }
+            let logs = numbered(generation, LOG);
+            let logs = logs.map_err(MaintenanceError::file("read", generation))?;
+            let opened = fs::read(generation.join(OPENED)).ok();
+            found.push(Self {
+                logs: logs.into_values().collect(),
+                opened: opened.and_then(|line| Point::of_line(&line)),
+            });
+            before = generation;
+        }
+        Ok(found)
+    }
+
+    /// Whether the logs continue a copy that ends with this group. Logs of another history of the
+    /// store would mix pages of both. So the first log has to hold the group itself, or to begin
+    /// with the one after it in a store that was opened with it.
+    fn continues(&self, end: Point) -> Result<bool, MaintenanceError> {
+        let Some(log) = self.logs.first() else {
+            return Ok(false);
+        };
+        let Some((first, last)) = span(log)? else {
+            return Ok(false);
+        };
+        if last.store() != end.store() {
+            return Ok(false);
+        }
+        let is_next = first.sequence() == end.sequence() + 1 && self.opened == Some(end);
+        let holds = || frames::holds(log, end).map_err(MaintenanceError::file("read", log));
+        Ok(is_next || holds()?)
     }
 }
 
@@ -323,6 +414,8 @@ pub(super) fn name_of(prefix: &str, number: u64) -> String {
 pub(super) const GENERATION: &str = "generation-";
 pub(super) const BASE: &str = "base-";
 pub(super) const LOG: &str = "log-";
+/// File of a generation with the last commit group of the store when its server was started.
+pub(super) const OPENED: &str = "opened";
 /// The file whose lock the server holds that writes the copy.
 pub(super) const LOCK: &str = "lock";
 /// A generation with this file is never removed: see `copier`.

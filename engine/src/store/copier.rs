@@ -5,7 +5,8 @@
 //! `generation-<n>/log-<m>` and its successors are the logs since it began, each frame of which was
 //! verified. A new generation begins at each start and after a failure; a new base begins when the
 //! logs are larger than the database, or after a day. Older files are removed only when a newer
-//! base is whole. `copied` restores.
+//! base is whole: until then the logs of the new generation continue those of the older ones.
+//! `copied` restores.
 //!
 //! A generation that holds commits which the store did not have when it was opened may be the only
 //! place that has them: the store was restored, its loss was accepted, or its files were replaced
@@ -31,7 +32,9 @@ use tokio::time::Instant;
 use ulid::Ulid;
 
 use super::backup::{MANIFEST, make_folder};
-use super::copied::{BASE, GENERATION, GenerationEnd, KEPT, LOCK, LOG, is_kept, name_of, numbered};
+use super::copied::{
+    BASE, GENERATION, GenerationEnd, KEPT, LOCK, LOG, OPENED, is_kept, name_of, numbered,
+};
 use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::frames::{Chain, HEADER_BYTES};
 use super::kv::sqlite::tail::{Part, Tail};
@@ -264,15 +267,26 @@ impl Generation {
         let older = entries(to, GENERATION)?;
         let next = next_number(&older)?;
         let mut replaced = Vec::new();
+        // Whether logs of a generation without a base may continue an older generation.
+        let mut may_continue = false;
         for (number, folder) in older {
             match Use::of(&folder, opened, own) {
-                Use::None => remove(to, number, &folder)?,
-                Use::UntilNext => replaced.push((number, folder)),
-                Use::Kept => {}
+                Use::OfLogs if may_continue => replaced.push((number, folder)),
+                Use::OfLogs => remove(to, number, &folder)?,
+                Use::UntilNext => {
+                    may_continue = true;
+                    replaced.push((number, folder));
+                }
+                Use::Kept => may_continue = false,
             }
         }
         let folder = to.join(name_of(GENERATION, next));
         make_folder(&folder)?;
+        if let Some(opened) = opened {
+            let path = folder.join(OPENED);
+            let written = replace_durably(&path, opened.line().as_bytes());
+            written.map_err(MaintenanceError::file("write", &path))?;
+        }
         let id = Ids::system().ulid(Clock::wall().now());
         let path = folder.join(ID);
         let marked = replace_durably(&path, format!("{id}\n").as_bytes());
@@ -413,8 +427,9 @@ impl Generation {
 
 /// How long an older generation is needed.
 enum Use {
-    /// No use: the generation has no base, so it cannot be restored.
-    None,
+    /// The generation has no base. Its logs are of use until the next generation has one, if they
+    /// continue an older generation.
+    OfLogs,
     /// Until the next generation has a base.
     UntilNext,
     /// Until an operator deletes it: it holds commits that the store does not have, or may.
@@ -436,7 +451,7 @@ impl Use {
         let reason = reason.or_else(|| has_base.as_ref().err().map(io::Error::to_string));
         let Some(reason) = reason else {
             return match has_base {
-                Ok(false) => Self::None,
+                Ok(false) => Self::OfLogs,
                 _ => Self::UntilNext,
             };
         };

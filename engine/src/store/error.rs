@@ -91,13 +91,27 @@ pub enum OpenError {
         reached_at: Timestamp,
     },
     #[error(
-        "the mark {mark} is that of another store than {path}: put back the store that it belongs to. With \
-         `switchyard serve --accept-loss` this store is opened and gets a new mark"
+        "the mark {mark} is that of another store than {path}: the store {end}, and of the other \
+         store group {reached} of {reached_at} was acknowledged. Put back the store that the mark \
+         belongs to, or restore its newest backup with `switchyard store restore`. With `switchyard \
+         serve --accept-loss` this store is opened and gets a new mark: payments and payouts that \
+         only the other one has are unknown then, and a repeated request moves money a second time"
     )]
-    ForeignMark { path: PathBuf, mark: PathBuf },
+    ForeignMark {
+        path: PathBuf,
+        mark: PathBuf,
+        /// The end of the store, as a part of the message.
+        end: String,
+        /// The last group of the other store that was acknowledged.
+        reached: u64,
+        reached_at: Timestamp,
+    },
     #[error(
-        "the store in {path} is empty and its mark {mark} is damaged, so whether anything is gone cannot be told: put \
-         back a copy of the store. With `switchyard serve --accept-loss` it is opened and gets a new mark"
+        "the store in {path} is empty and its mark {mark} is damaged, so what is gone cannot be \
+         told: it may be everything that was ever stored. Put back the files of the store, or \
+         restore the newest backup with `switchyard store restore`. With `switchyard serve \
+         --accept-loss` it is opened empty and gets a new mark: all payments, payouts and keys of \
+         before are unknown then, and a repeated request moves money a second time"
     )]
     EmptyWithDamagedMark { path: PathBuf, mark: PathBuf },
     #[error(
@@ -126,7 +140,22 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
-    #[error("the store in {path} does not open: {reason}. Restore a backup if this goes on")]
+    #[error(
+        "the database of the store in {path} is damaged: {fault}. Put back the file that is \
+         damaged, or restore the newest backup or the continuous copy with `switchyard store \
+         restore`: what was acknowledged after it is gone. `switchyard serve --accept-loss` does \
+         not open the store: it accepts that commits are missing, and this database cannot be read"
+    )]
+    DamagedDatabase {
+        path: PathBuf,
+        /// The fault, as a part of the message.
+        fault: String,
+    },
+    #[error(
+        "the store in {path} does not open: {reason}. Check the disk and the rights of this user; \
+         if this goes on, restore the newest backup with `switchyard store restore`: what was \
+         acknowledged after it is gone. `switchyard serve --accept-loss` does not help here"
+    )]
     Backend { path: PathBuf, reason: String },
 }
 

@@ -113,10 +113,7 @@ impl Mark {
             reached = Point::new(Ids::system().ulid(now), reached.sequence + 1, now);
             let record = accepted(stored, &later(&copied, found), reached);
             let written = record.write(kv, reached);
-            written.map_err(|WriteFailed { error, .. }| OpenError::Backend {
-                path: path.to_owned(),
-                reason: error.to_string(),
-            })?;
+            written.map_err(|WriteFailed { error, .. }| place.refusal(&error))?;
         }
         if !matches!(found, Found::Point(point) if point == reached) {
             place.make(reached).map_err(unwritable)?;
@@ -248,16 +245,53 @@ impl MarkPlace {
         Ok(found)
     }
 
-    /// Adds to the refusal of a damaged log how far the acknowledged commits reach.
+    /// Adds to a refusal how far the acknowledged commits reach, as far as the mark tells.
     pub(super) fn complete(&self, refused: OpenError) -> OpenError {
-        match (refused, self.read()) {
-            (OpenError::DamagedLog { log, fault }, Ok(Found::Point(reached))) => {
-                let mark = self.mark.display();
-                let fault = format!("{fault}; {reached} was acknowledged, as the mark {mark} says");
-                OpenError::DamagedLog { log, fault }
+        let mark = self.mark.display();
+        let reached = match self.read() {
+            Ok(Found::Point(reached)) => {
+                format!("{reached} was acknowledged, as the mark {mark} says")
             }
-            (refused, _) => refused,
+            Ok(Found::Nothing) if matches!(refused, OpenError::Backend { .. }) => return refused,
+            Ok(Found::Nothing | Found::Damaged) | Err(_) => format!(
+                "how far the acknowledged commits reach is not known, since the mark {mark} is \
+                 missing or damaged"
+            ),
+        };
+        match refused {
+            OpenError::DamagedLog { log, fault } => OpenError::DamagedLog {
+                log,
+                fault: format!("{fault}; {reached}"),
+            },
+            OpenError::DamagedDatabase { path, fault } => OpenError::DamagedDatabase {
+                path,
+                fault: format!("{fault}; {reached}"),
+            },
+            OpenError::Backend { path, reason } => OpenError::Backend {
+                path,
+                reason: format!("{reason}; {reached}"),
+            },
+            refused => refused,
         }
+    }
+
+    /// The refusal of a store whose backend failed with `error` when it was opened.
+    pub(super) fn refusal(&self, error: &KvError) -> OpenError {
+        let path = self.store.clone();
+        self.complete(match error {
+            KvError::DamagedDatabase(fault) => OpenError::DamagedDatabase {
+                path,
+                fault: fault.clone(),
+            },
+            KvError::Damaged { .. } => OpenError::DamagedDatabase {
+                path,
+                fault: error.to_string(),
+            },
+            KvError::Failed(reason) => OpenError::Backend {
+                path,
+                reason: reason.clone(),
+            },
+        })
     }
 
     /// Makes the mark durably, in place of an older one.
@@ -299,13 +333,12 @@ impl MarkPlace {
             None => Ok(None),
             Some(row) => match Point::of_row(&row) {
                 Some(point) => Ok(Some(point)),
-                None => Err(KvError::Failed("its sequence cannot be read".to_owned())),
+                None => Err(KvError::DamagedDatabase(
+                    "its sequence cannot be read".to_owned(),
+                )),
             },
         });
-        row.map_err(|error| OpenError::Backend {
-            path: self.store.clone(),
-            reason: error.to_string(),
-        })
+        row.map_err(|error| self.refusal(&error))
     }
 
     /// Whether a store that ends with the group `stored` has all that its mark tells.
@@ -317,9 +350,13 @@ impl MarkPlace {
             (Found::Damaged | Found::Nothing, _) => return Ok(()),
         };
         match stored {
-            Some(stored) if stored.store != reached.store => {
-                Err(OpenError::ForeignMark { path, mark })
-            }
+            Some(stored) if stored.store != reached.store => Err(OpenError::ForeignMark {
+                path,
+                mark,
+                end: format!("ends with {stored}"),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
             Some(stored) if stored.sequence < reached.sequence => Err(OpenError::Behind {
                 path,
                 mark,
@@ -449,7 +486,7 @@ impl Point {
         })
     }
 
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let said = format!(
             "store {} sequence {:020} microseconds {:020}",
             self.store,
@@ -459,7 +496,7 @@ impl Point {
         format!("{said} checksum {:016x}\n", xxh3_64(said.as_bytes()))
     }
 
-    fn of_line(sector: &[u8]) -> Option<Self> {
+    pub(super) fn of_line(sector: &[u8]) -> Option<Self> {
         let line = sector.split(|&byte| byte == b'\n').next()?;
         let (said, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
         if u64::from_str_radix(sum, 16).ok()? != xxh3_64(said.as_bytes()) {

@@ -65,15 +65,15 @@ pub use self::draft::remove_abandoned_draft;
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
 use self::group_commit::GroupWait;
 #[cfg(any(test, feature = "testing"))]
-pub use self::kv::mortal::{Death, MemoryDisk, Mortal};
+pub use self::kv::mortal::{CrashingKv, Death, MemoryDisk};
 #[cfg(feature = "simulation")]
-pub use self::kv::simulated::{Disk, FlushEnd, Nature, Tables};
+pub use self::kv::simulated::{Disk, DiskModel, FlushEnd, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};
 use self::mark::{KnownLoss, Mark, MarkPlace, Point};
-use self::place::Place;
-pub use self::progress::{Progress, Report};
+use self::place::StoreDirectory;
+pub use self::progress::{Progress, Report, Unit};
 pub use self::restore::{RestoreTarget, restore};
 pub use self::restored::{Lost, Restored};
 pub use self::table::Table;
@@ -202,7 +202,10 @@ impl Store {
             let mark = MarkPlace::of(&settings.path);
             mark.compare(None, &mark.read()?)?;
         }
-        let place = Arc::new(Place::take(&settings.path, settings.backend.name())?);
+        let place = Arc::new(StoreDirectory::take(
+            &settings.path,
+            settings.backend.name(),
+        )?);
         let tail = Arc::<Tail>::default();
         let reopen = Reopen {
             probe: {
@@ -247,7 +250,7 @@ impl Store {
 
     /// The store of a process that may die.
     #[cfg(any(test, feature = "testing"))]
-    fn on(process: &Mortal) -> Self {
+    fn on(process: &CrashingKv) -> Self {
         let (probed, opened) = (process.clone(), process.clone());
         let reopen = Reopen {
             probe: Box::new(move || match probed.is_dead() {

@@ -9,7 +9,7 @@ use super::Backend;
 use super::error::{MaintenanceError, OpenError};
 
 /// A directory that this process holds, marked with its backend and layout, until this value is dropped.
-pub(super) struct Place {
+pub(super) struct StoreDirectory {
     path: PathBuf,
     backend: &'static str,
     _lock: Lock,
@@ -91,7 +91,7 @@ fn try_lock(
     })
 }
 
-impl Place {
+impl StoreDirectory {
     /// Makes the directory when there is none, locks it, and checks or writes its marker. A full disk is no reason to refuse a
     /// existing store, whose rows can be read.
     pub(super) fn take(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
@@ -286,9 +286,9 @@ mod tests {
     fn a_directory_is_for_one_holder_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("store");
-        let first = Place::take(&store, "sqlite").unwrap();
+        let first = StoreDirectory::take(&store, "sqlite").unwrap();
         fs::rename(&store, directory.path().join("moved")).unwrap();
-        let second = Place::take(&store, "sqlite").err().unwrap();
+        let second = StoreDirectory::take(&store, "sqlite").err().unwrap();
         assert!(matches!(second, OpenError::Locked { .. }));
         assert!(
             second
@@ -296,21 +296,21 @@ mod tests {
                 .contains("is in use by another process: stop that one first")
         );
         drop(first);
-        Place::take(&store, "sqlite").unwrap();
+        StoreDirectory::take(&store, "sqlite").unwrap();
     }
 
     #[test]
     fn a_store_without_its_lock_file_is_for_one_holder_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("store");
-        let first = Place::take(&store, "sqlite").unwrap();
+        let first = StoreDirectory::take(&store, "sqlite").unwrap();
         fs::remove_file(store.with_added_extension("lock")).unwrap();
-        let second = Place::take(&store, "sqlite").err().unwrap();
+        let second = StoreDirectory::take(&store, "sqlite").err().unwrap();
         assert!(matches!(second, OpenError::Locked { .. }), "{second}");
-        let existing = Place::of_existing(&store, Backend::Sqlite).unwrap();
+        let existing = StoreDirectory::of_existing(&store, Backend::Sqlite).unwrap();
         assert!(existing.is_none());
         drop(first);
-        Place::take(&store, "sqlite").unwrap();
+        StoreDirectory::take(&store, "sqlite").unwrap();
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/store");
-        Place::take(&path, "sqlite").unwrap();
+        StoreDirectory::take(&path, "sqlite").unwrap();
         for made in [path.as_path(), path.parent().unwrap()] {
             let mode = fs::metadata(made).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700, "{}", made.display());
@@ -329,13 +329,13 @@ mod tests {
     fn a_directory_stays_with_the_backend_that_made_it() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("store");
-        Place::take(&store, "sled").unwrap();
-        let refused = Place::take(&store, "sqlite").err().unwrap();
+        StoreDirectory::take(&store, "sled").unwrap();
+        let refused = StoreDirectory::take(&store, "sqlite").err().unwrap();
         assert!(
             refused.to_string().contains("set store.backend = \"sled\""),
             "{refused}"
         );
-        Place::take(&store, "sled").unwrap();
+        StoreDirectory::take(&store, "sled").unwrap();
     }
 
     #[test]
@@ -349,14 +349,14 @@ mod tests {
             "backend = sqlite\nlayout = 3\n",
         ] {
             fs::write(&marker, other).unwrap();
-            let refused = Place::take(&store, "sqlite").err().unwrap();
+            let refused = StoreDirectory::take(&store, "sqlite").err().unwrap();
             assert!(
                 matches!(refused, OpenError::WrongLayout { .. }),
                 "{refused}"
             );
         }
         fs::write(&marker, "").unwrap();
-        let refused = Place::take(&store, "sqlite").err().unwrap();
+        let refused = StoreDirectory::take(&store, "sqlite").err().unwrap();
         assert!(
             matches!(refused, OpenError::DamagedMarker { .. }),
             "{refused}"
@@ -368,7 +368,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
-        let refused = Place::take(&file.join("store"), "sqlite").err().unwrap();
+        let refused = StoreDirectory::take(&file.join("store"), "sqlite")
+            .err()
+            .unwrap();
         assert!(
             refused
                 .to_string()

@@ -3,12 +3,22 @@
 /// The state of a stage of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Name of the stage: `copy`, `structure`, or the part of the store whose rows are read.
+    /// Name of the stage: `copy`, `replay`, `structure`, or the part of the store whose rows are
+    /// read.
     pub stage: &'static str,
-    /// Bytes of a copy, rows of a check.
     pub done: u64,
     /// `None`: not known beforehand.
     pub total: Option<u64>,
+    /// What `done` and `total` count.
+    pub unit: Unit,
+}
+
+/// The unit in which progress is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Bytes,
+    Rows,
+    Logs,
 }
 
 /// Receives the progress, many times a second.

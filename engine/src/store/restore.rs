@@ -65,7 +65,7 @@ pub fn restore(
     }
     must_have_gateways(backup, &manifest)?;
     let draft = Draft::make(path, None)?;
-    copy_files(&backup.join(STORE), &draft.0)?;
+    copy_files(&backup.join(STORE), &draft.0, report)?;
     let database = draft.0.join(backend.name());
     let last = match &copied {
         Some(copied) => copied.replay(&manifest, &database, report)?,

@@ -92,6 +92,12 @@ async fn release_with_payouts_of_the_hold(server: &Server, target: &[&str]) -> a
     let run = async |words: &[&str]| switchyard(&[target, words].concat()).await;
     let report = run(&["release", "--report"]).await?;
     ensure!(report.contains("made while held"), "{report}");
+    for id in &made {
+        ensure!(
+            report.contains(&format!("{id}  made_while_held")),
+            "{id}: {report}"
+        );
+    }
     let note = ["--note", "compared with the provider"];
     let refused = run(&[&["release"][..], &note].concat()).await;
     let refused = refused.err().context("it would send payouts")?.to_string();

@@ -33,14 +33,14 @@ pub enum Death {
 /// Process with its disk. After its crash it changes no row, also by threads that still run. Clones are
 /// the same process.
 #[derive(Clone)]
-pub struct Mortal {
+pub struct CrashingKv {
     disk: MemoryDisk,
     death: Death,
     flushes: Arc<AtomicU64>,
     dead: Arc<AtomicBool>,
 }
 
-impl Mortal {
+impl CrashingKv {
     pub fn new(disk: &MemoryDisk, death: Death) -> Self {
         Self {
             disk: disk.clone(),
@@ -67,7 +67,7 @@ impl Mortal {
     }
 }
 
-impl Kv for Mortal {
+impl Kv for CrashingKv {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
         self.disk.0.get(table, key)
     }

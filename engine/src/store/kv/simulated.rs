@@ -14,7 +14,7 @@ use crate::store::table::Table;
 #[derive(Clone)]
 pub struct Disk {
     pub(in crate::store) durable: Arc<Memory>,
-    pub(in crate::store) nature: Arc<Nature>,
+    pub(in crate::store) nature: Arc<DiskModel>,
     failing: Arc<AtomicBool>,
     /// Rows that failed flushes have left in the journal: the next opening finds them.
     left: Arc<Mutex<Vec<Row>>>,
@@ -30,7 +30,7 @@ impl Clone for Tables {
 }
 
 /// Behaviour of a disk, evaluated at the beginning and at the end of each flush.
-pub struct Nature {
+pub struct DiskModel {
     pub takes: Box<dyn Fn() -> Duration + Send + Sync>,
     /// Asked with the number of rows that are to change.
     pub ends: Box<dyn Fn(usize) -> FlushEnd + Send + Sync>,
@@ -51,12 +51,12 @@ pub enum FlushEnd {
 }
 
 impl Disk {
-    pub fn new(nature: Nature) -> Self {
+    pub fn new(nature: DiskModel) -> Self {
         Self::holding(Tables(Memory::default()), nature)
     }
 
     /// A disk that has `tables` on it already.
-    pub fn holding(tables: Tables, nature: Nature) -> Self {
+    pub fn holding(tables: Tables, nature: DiskModel) -> Self {
         Self {
             durable: Arc::new(tables.0),
             nature: Arc::new(nature),

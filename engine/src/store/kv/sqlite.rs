@@ -433,6 +433,31 @@ mod tests {
         assert!(is_locked());
     }
 
+    /// A read of a mapped page that the disk cannot deliver ends the process.
+    #[test]
+    fn the_database_is_never_mapped_into_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        let backend = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
+        backend.write(&[put(b"a", b"1")]).unwrap();
+        backend.finish().unwrap();
+        let file = path.join(FILE).display().to_string();
+        let is_mapped = || {
+            let maps = fs::read_to_string("/proc/self/maps").unwrap();
+            maps.lines().any(|line| line.ends_with(&file))
+        };
+        let reader = backend.database.connect_reader().unwrap();
+        let writer = backend.writer();
+        for connection in [&reader, &writer.connection] {
+            let mapped = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+            assert_eq!(mapped("PRAGMA mmap_size"), Ok(0));
+            // Also not where somebody asks for it.
+            mapped("PRAGMA mmap_size = 1048576").unwrap();
+            mapped("SELECT count(*) FROM history").unwrap();
+            assert!(!is_mapped());
+        }
+    }
+
     #[test]
     fn a_database_that_is_gone_is_not_made_anew() {
         let directory = tempfile::tempdir().unwrap();

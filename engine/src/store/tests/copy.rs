@@ -14,13 +14,17 @@ use super::damage::{Home, fill, stored};
 use crate::ids::Ids;
 use crate::store::*;
 
-const EVERY: Duration = Duration::from_millis(300);
+pub(super) const EVERY: Duration = Duration::from_millis(300);
 const GENEROUS: Duration = Duration::from_secs(60);
 
 pub(super) fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
-    let settings = home.settings();
-    let source = settings.clone();
-    let make_base: MakeBase = Arc::new(move |to| {
+    copier_with(home, store, to, base_of(home))
+}
+
+/// Makes the bases of a copy.
+pub(super) fn base_of(home: &Home) -> MakeBase {
+    let source = home.settings();
+    Arc::new(move |to| {
         let source = BackupSource {
             store: &source,
             gateways: Path::new("/nonexistent"),
@@ -29,8 +33,16 @@ pub(super) fn copier(home: &Home, store: &Store, to: &Path) -> JoinHandle<()> {
         };
         let made = backup(source, to, 0, &mut |_| {});
         made.map(drop).map_err(|error| error.to_string())
-    });
-    let copier = Copier::new(store, &settings, to.to_owned(), EVERY, make_base);
+    })
+}
+
+pub(super) fn copier_with(
+    home: &Home,
+    store: &Store,
+    to: &Path,
+    make_base: MakeBase,
+) -> JoinHandle<()> {
+    let copier = Copier::new(store, &home.settings(), to.to_owned(), EVERY, make_base);
     std::thread::spawn(move || copier.run())
 }
 
@@ -89,7 +101,7 @@ async fn fill_large(store: &Store, from: u32, to: u32) {
 }
 
 /// A copy of a folder in which files come and go.
-fn snapshot(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn snapshot(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let (from, to) = (entry?.path(), to);
@@ -200,7 +212,7 @@ async fn a_machine_that_is_lost_at_any_time_loses_the_last_seconds_and_nothing_e
 
 const TRIALS: usize = 5;
 /// For rounds of 300 ms on a slow disk that others use too.
-const RECOVERY_POINT: Duration = Duration::from_secs(2);
+pub(super) const RECOVERY_POINT: Duration = Duration::from_secs(2);
 
 /// A task that makes commits, small and large ones, one after the other.
 struct Load {
@@ -252,6 +264,7 @@ async fn logs_are_shipped_without_a_gap_and_a_missing_or_broken_one_is_refused()
     let shipped = logs(&to);
     assert!(shipped.len() >= 3, "{shipped:?}");
     assert_eq!(rows_in(&to).await.unwrap(), all as usize);
+    tells_its_progress(&to);
 
     let middle = &shipped[shipped.len() / 2];
     let whole = fs::read(middle).unwrap();
@@ -274,6 +287,34 @@ async fn logs_are_shipped_without_a_gap_and_a_missing_or_broken_one_is_refused()
     }
     fs::write(middle, &whole).unwrap();
     assert_eq!(rows_in(&to).await.unwrap(), all as usize);
+}
+
+/// A restore of this copy tells how many bytes and logs it has done, and of how many.
+fn tells_its_progress(copy: &Path) {
+    let home = Home::new();
+    let target = RestoreTarget {
+        store: &home.settings(),
+        gateways: &home.0.path().join("gateways"),
+        settings: &home.0.path().join("restored.toml"),
+    };
+    let mut stages = std::collections::BTreeMap::new();
+    restore(copy, target, &mut |now| {
+        let steps: &mut Vec<Progress> = stages.entry(now.stage).or_default();
+        assert!(
+            steps
+                .last()
+                .is_none_or(|last| last.done <= now.done || now.done == 0)
+        );
+        steps.push(now);
+    })
+    .unwrap();
+    for (stage, unit, least) in [("copy", Unit::Bytes, 4096), ("replay", Unit::Logs, 3)] {
+        let last = stages[stage].last().unwrap();
+        assert_eq!((Some(last.done), last.unit), (last.total, unit), "{stage}");
+        assert!(last.done >= least, "{last:?}");
+    }
+    let rows = stages["history"].last().unwrap();
+    assert_eq!(rows.unit, Unit::Rows);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

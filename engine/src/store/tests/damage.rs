@@ -122,8 +122,11 @@ async fn a_damaged_row_is_an_error_for_who_needs_it_and_for_nobody_else() {
         table: "access",
         kind: "app".to_owned(),
     };
+    assert!(!store.stats().damaged, "nobody has read it");
     let read = store.get(Table::Access, b"app/one").await;
     assert_eq!(read, Err(damaged.clone()));
+    assert!(store.stats().damaged);
+    assert_eq!(*store.damage().unwrap(), damaged.to_string());
     let scan = store.scan(Table::Access, b"a", b"b", Direction::Forward, 10);
     assert_eq!(scan.await, Err(damaged.clone()));
     let checked = batch(|batch| {
@@ -151,6 +154,53 @@ async fn a_damaged_row_is_an_error_for_who_needs_it_and_for_nobody_else() {
     assert_eq!(text(&store, Table::Event, "counted").await, None);
     let other = store.get(Table::Access, b"app/other").await.unwrap();
     assert_eq!(other, Some(7_u64.to_be_bytes().to_vec()));
+}
+
+#[tokio::test]
+async fn a_damaged_row_that_a_check_of_a_commit_reads_is_known_afterwards() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    let database = rusqlite::Connection::open(home.database()).unwrap();
+    let damage = "UPDATE history SET value = substr(value, 2) WHERE key = x'00000007'";
+    assert_eq!(database.execute(damage, []), Ok(1));
+    drop(database);
+    assert!(!store.stats().damaged, "nobody has read it");
+    let checked = batch(|batch| batch.require_version(Table::Event, 7_u32.to_be_bytes(), 9));
+    let refused = store.commit(checked).await;
+    assert!(matches!(refused, Err(CommitError::Unavailable { .. })));
+    assert!(store.stats().damaged);
+}
+
+#[tokio::test]
+async fn a_damaged_page_that_a_commit_writes_to_is_known_until_the_store_is_closed() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 300).await;
+    assert!(store.close().await);
+    drop(store);
+    let files = [home.database(), home.mark()];
+    let whole = files.each_ref().map(|file| fs::read(file).unwrap());
+    let mut met = 0;
+    for page in 0..whole[0].len() / 4096 {
+        for (file, bytes) in files.iter().zip(&whole) {
+            fs::write(file, bytes).unwrap();
+        }
+        zero(&home.database(), page as u64 * 4096, 4096);
+        let Ok(store) = Store::open(&home.settings()) else {
+            continue;
+        };
+        assert!(!store.stats().damaged, "page {page}: it was opened anew");
+        let row = batch(|batch| batch.put(Table::Event, 150_u32.to_be_bytes(), [1; 700]));
+        if store.commit(row).await.is_err() {
+            assert!(store.stats().damaged, "page {page}");
+            met += 1;
+        }
+        drop(store);
+        // A commit that failed may have left frames.
+        fs::write(home.log(), "").unwrap();
+    }
+    assert!(met > 0, "no damaged page was to be written");
 }
 
 #[tokio::test]

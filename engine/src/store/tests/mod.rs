@@ -4,10 +4,12 @@ mod backup;
 mod check;
 mod conformance;
 mod copy;
+mod copy_first_base;
 mod copy_kept;
 mod damage;
 mod failure;
 mod log;
+mod refusals;
 mod shell;
 mod trials;
 

@@ -12,7 +12,7 @@ use super::super::KvError;
 use super::check::{Access, connect};
 use super::{FILE, pages, reporting};
 use crate::store::backup::Views;
-use crate::store::progress::{Progress, Report};
+use crate::store::progress::{Progress, Report, Unit};
 use crate::store::throttle::Throttle;
 
 /// Copies the database in the folder `from` into the folder `to`.
@@ -50,6 +50,7 @@ pub(in crate::store) fn copy(
             stage: "copy",
             done,
             total: Some(total),
+            unit: Unit::Bytes,
         });
         let step = u64::from(STEP_PAGES.unsigned_abs()) * u64::from(page_bytes);
         unflushed += step;
@@ -79,3 +80,73 @@ const STEP_PAGES: i32 = 128;
 /// Bytes of the copy after which they are flushed.
 const FLUSH_BYTES: u64 = 8 * 1024 * 1024;
 const BUSY: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::store::{
+        Backend, BackupSource, Batch, MaintenanceError, Manifest, Store, StoreSettings, Table,
+        backup,
+    };
+
+    /// A stopped store with rows of so many bytes.
+    async fn store_with(bytes: usize) -> (tempfile::TempDir, StoreSettings) {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = StoreSettings {
+            backend: Backend::Sqlite,
+            path: folder.path().join("store"),
+            cache_bytes: 8 * 1024 * 1024,
+        };
+        let store = Store::open(&settings).unwrap();
+        let mut batch = Batch::new();
+        for n in 0..10_u8 {
+            batch.put(Table::Event, [n], vec![n; bytes / 10]);
+        }
+        store.commit(batch).await.unwrap();
+        assert!(store.close().await);
+        (folder, settings)
+    }
+
+    fn back_up(settings: &StoreSettings, speed: u64) -> Result<Manifest, MaintenanceError> {
+        let source = BackupSource {
+            store: settings,
+            gateways: Path::new("/nonexistent"),
+            settings: None,
+            views: Views::Added,
+        };
+        let to = settings.path.with_file_name(format!("backup{speed}"));
+        backup(source, &to, speed, &mut |_| {})
+    }
+
+    #[tokio::test]
+    async fn a_wrong_row_in_a_page_with_a_right_checksum_fails_the_verification_of_a_backup() {
+        let (_folder, settings) = store_with(10_000).await;
+        let file = settings.path.join("sqlite").join(FILE);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = pages::open(&file, flags).unwrap();
+        let change = "UPDATE history SET value = CAST(x'09' || substr(value, 2) AS BLOB) \
+                      WHERE key = x'07'";
+        assert_eq!(database.execute(change, []), Ok(1));
+        super::super::log::empty(&database).unwrap();
+        drop(database);
+        let refused = back_up(&settings, 0).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the copy is damaged: 1 damaged rows, the first of them in table event"
+        );
+        assert!(!settings.path.with_file_name("backup0").exists());
+    }
+
+    #[tokio::test]
+    async fn a_backup_reads_no_faster_than_its_limit() {
+        let (_folder, settings) = store_with(3 * 1024 * 1024).await;
+        for (speed, seconds) in [(2 * 1024 * 1024, 1.2), (6 * 1024 * 1024, 0.4)] {
+            let begun = Instant::now();
+            back_up(&settings, speed).unwrap();
+            let took = begun.elapsed().as_secs_f64();
+            assert!(took >= seconds, "{speed} bytes a second: {took} s");
+        }
+    }
+}

@@ -111,30 +111,47 @@ pub(in crate::store) fn span(path: &Path) -> Result<Option<(Point, Point)>, Open
 /// The last commit group of each store of which a frame of the log holds the row, also around
 /// damage: the row has a checksum of its own. The log holds durable commits only.
 pub(in crate::store) fn ends(log: &Path) -> io::Result<Vec<Point>> {
+    let mut ends = BTreeMap::new();
+    each_point(log, |point| {
+        let end = ends.entry(point.store()).or_insert(point);
+        *end = [*end, point]
+            .into_iter()
+            .max_by_key(Point::sequence)
+            .unwrap_or(point);
+    })?;
+    Ok(ends.into_values().collect())
+}
+
+/// Whether the log holds this very commit group: the same store, number and time.
+pub(in crate::store) fn holds(log: &Path, group: Point) -> io::Result<bool> {
+    let mut is_there = false;
+    each_point(log, |point| is_there |= point == group)?;
+    Ok(is_there)
+}
+
+/// Visits the commit group in each frame that holds its row.
+fn each_point(log: &Path, mut visit: impl FnMut(Point)) -> io::Result<()> {
     let file = File::open(log)?;
     let log = LogFile::read_header(&file)?;
     let mut reader = BufReader::with_capacity(256 * 1024, &file);
     reader.seek(SeekFrom::Start(HEADER_BYTES as u64))?;
     let mut frame = vec![0; FRAME_HEADER_BYTES + log.page_bytes];
-    let mut ends = BTreeMap::new();
+    let mut has_none = true;
     loop {
         match reader.read_exact(&mut frame) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
             read => read?,
         }
         if let Some(point) = point_in(&frame[FRAME_HEADER_BYTES..]) {
-            let end = ends.entry(point.store()).or_insert(point);
-            *end = [*end, point]
-                .into_iter()
-                .max_by_key(Point::sequence)
-                .unwrap_or(point);
+            has_none = false;
+            visit(point);
         }
     }
     // A log that was begun and not flushed may be zeros.
-    if ends.is_empty() && log.header.is_none() && frame.iter().any(|&byte| byte != 0) {
+    if has_none && log.header.is_none() && frame.iter().any(|&byte| byte != 0) {
         return Err(io::Error::other("no commit of the log can be read"));
     }
-    Ok(ends.into_values().collect())
+    Ok(())
 }
 
 fn find_fault(folder: &Path) -> Result<Option<LogFault>, OpenError> {
@@ -149,8 +166,8 @@ fn find_fault(folder: &Path) -> Result<Option<LogFault>, OpenError> {
     };
     if database.metadata().map_err(unreadable(&path))?.len() == 0 {
         let file = folder.join(FILE);
-        return Err(OpenError::Backend {
-            reason: format!("{} is empty: put it back", file.display()),
+        return Err(OpenError::DamagedDatabase {
+            fault: format!("{} is empty", file.display()),
             path: folder.to_owned(),
         });
     }

@@ -12,7 +12,7 @@ use super::check::{Access, connect};
 use super::{get, reporting};
 use crate::store::error::MaintenanceError;
 use crate::store::mark::{MarkPlace, Point, SEQUENCE_KEY};
-use crate::store::place::Place;
+use crate::store::place::StoreDirectory;
 use crate::store::table::Table;
 use crate::store::{Backend, Manifest, StoreSettings};
 
@@ -48,7 +48,7 @@ impl Shell {
     /// When there is no store, or its backend has no SQL; when no server has it open and it is
     /// damaged, or has lost commits.
     pub fn open(settings: &StoreSettings) -> Result<Self, MaintenanceError> {
-        let place = Place::of_existing(&settings.path, settings.backend)?;
+        let place = StoreDirectory::of_existing(&settings.path, settings.backend)?;
         if let Some(place) = &place {
             settings.backend.verify_log(place)?;
         }
