@@ -1,7 +1,11 @@
 //! Connections: environments that never meet (P9), and what an operator lets through.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use switchyard::operations::Draining;
+use switchyard::operator;
 use switchyard_engine::access::{
     AccessError, AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
 };
@@ -11,7 +15,7 @@ use switchyard_engine::testing::amount;
 use switchyard_engine::transaction::{
     AttemptState, Operator, Resolution, Status, Transaction, Verdict,
 };
-use switchyard_tests::merchant::{Merchant, payment};
+use switchyard_tests::merchant::{Merchant, Reply, payment};
 
 const PAYS: &str = "4149518161";
 const STAYS_PENDING: &str = "4149518162";
@@ -260,5 +264,52 @@ async fn routing_keeps_to_the_limits_of_a_connection() -> anyhow::Result<()> {
         .post("/v1/payments/initialize", &too_little)
         .await?;
     assert!((400..500).contains(&refused.status), "{}", refused.text);
+    Ok(())
+}
+
+/// The service of the engine has another code than that of its gateways: its directory lacks the
+/// methods of the test gateway, as it does after a code has left the directory.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_with_a_method_that_the_directory_lacks_is_refused_in_one_sentence()
+-> anyhow::Result<()> {
+    let merchant = Merchant::with(|wanted| wanted.settings.service_code = "acme".to_owned());
+    let mut merchant = merchant.await?;
+    let routes = operator::routes(merchant.state.clone(), Draining::default());
+    merchant.router = routes.with_state(merchant.state.clone());
+    let token = format!("Bearer {}", merchant.bench.keys.operator_token.expose());
+    let ask = async |method: &str, path: &str, body: Value| {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("authorization", &token);
+        merchant
+            .ask(request.body(Body::from(body.to_string()))?)
+            .await
+    };
+    let sentence = "the payment method `switchyard_payment_demo` is not in the directory of \
+                    methods, so no payment can have it: use a code of the directory";
+    let is_refused = |reply: &Reply| {
+        let refusal = (422, vec!["field_invalid methods".to_owned()]);
+        assert_eq!(reply.refusal(), refusal, "{}", reply.text);
+        assert_eq!(reply.body["message"], sentence);
+    };
+    let connections = format!("/apps/{}/connections", merchant.bench.keys.app);
+    let new = |methods: Value| {
+        json!({
+            "environment": "sandbox", "gateway": "switchyard_demo", "account_name": "Main",
+            "methods": methods,
+        })
+    };
+    is_refused(&ask("POST", &connections, new(Value::Null)).await?);
+    assert_eq!(
+        ask("GET", &connections, Value::Null).await?.body["data"],
+        json!([])
+    );
+    // The other methods of the same gateway can be had.
+    let made = ask("POST", &connections, new(json!(["mtn_bj"]))).await?;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let one = made.body["data"]["id"].as_str().unwrap_or_default();
+    let one = format!("/connections/{one}");
+    is_refused(&ask("PATCH", &one, json!({ "methods": null })).await?);
+    let kept = ask("GET", &one, Value::Null).await?;
+    assert_eq!(kept.body["data"]["methods"], json!(["mtn_bj"]));
     Ok(())
 }

@@ -8,6 +8,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use switchyard::operations::Draining;
+use switchyard::state::{ApiState, HttpSettings};
+use switchyard::{operator, routes};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::ids::TransactionId;
@@ -17,6 +24,7 @@ use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
 use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
 
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
@@ -73,6 +81,21 @@ impl Bench {
             id: payment.id,
             reference,
         })
+    }
+
+    /// `data` of what the API and the operator API answer at this path.
+    async fn told(&self, path: &str, token: &str) -> anyhow::Result<Value> {
+        let state = ApiState::new(self.merchant.engine.clone(), HttpSettings::default());
+        let operators = operator::routes(state.clone(), Draining::default());
+        let operators = Router::new()
+            .nest("/operator/v1", operators)
+            .with_state(state.clone());
+        let router = routes::router(state).merge(operators);
+        let request = Request::get(path).header("authorization", format!("Bearer {token}"));
+        let answer = router.oneshot(request.body(Body::empty())?).await?;
+        anyhow::ensure!(answer.status() == 200, "{path}: {}", answer.status());
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await?;
+        Ok(serde_json::from_slice::<Value>(&bytes)?["data"].take())
     }
 
     /// What the payer is shown.
@@ -233,6 +256,34 @@ async fn a_bank_transfer_of_too_little_is_no_success_and_comes_before_a_person()
         .await?;
     assert_eq!(open.status(), Status::Pending);
     assert_eq!(open.cases[0].reason, CaseReason::AmountDiffers);
+    // The merchant and the operator read how much arrived, each in major units.
+    let keys = &bench.merchant.keys;
+    let verify = format!("/v1/payments/{}/verify", paying.id);
+    let merchant = bench
+        .told(&verify, keys.sandbox_secret_key.expose())
+        .await?;
+    assert_eq!(
+        (
+            &merchant["status"],
+            &merchant["amount"],
+            &merchant["attention"]
+        ),
+        (&json!("pending"), &json!(1000), &json!("amount_differs"))
+    );
+    assert_eq!(
+        (
+            &merchant["amount_received"],
+            &merchant["amount_received_formatted"],
+            &merchant["currency_received"]
+        ),
+        (&json!(999.99), &json!("₦ 999.99"), &json!("NGN"))
+    );
+    let shown = format!("/operator/v1/transactions/{}", paying.id);
+    let operator = bench.told(&shown, keys.operator_token.expose()).await?;
+    assert_eq!(
+        (&operator["received"], &operator["received_formatted"]),
+        (&json!(999.99), &json!("₦ 999.99"))
+    );
     Ok(())
 }
 

@@ -12,9 +12,10 @@ use switchyard::checkout;
 use switchyard::operations::{DiskReserve, Draining};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys};
+use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys, NewConnection};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::NewPayout;
+use switchyard_engine::environment::Environment;
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::{amount, customer};
@@ -26,6 +27,8 @@ const STAYS_PENDING: &str = "4149518162";
 const PAYS: &str = "4149518161";
 const FAILS: &str = "4149518163";
 const ADDRESS: &str = "x-test-address";
+/// A queue and a call, on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
 
 /// A merchant whose sandbox is limited, on `store`. `keys`: those of an earlier engine on the same store.
 async fn merchant(
@@ -53,7 +56,8 @@ async fn merchant(
 }
 
 async fn set_app(merchant: &Merchant, change: AppChange) -> anyhow::Result<()> {
-    let app = merchant.bench.caller().app.id;
+    // A disabled app has no caller.
+    let app = merchant.bench.keys.app;
     merchant.bench.engine.access.update_app(app, change).await?;
     Ok(())
 }
@@ -387,4 +391,106 @@ async fn on_a_disk_that_is_nearly_full_open_payments_go_on_and_answers_are_repla
         Ok(tx.state.is_final().then_some(()))
     })
     .await
+}
+
+/// A payment whose attempt asks the payer for a code.
+struct Asking<'m> {
+    merchant: &'m Merchant,
+    id: String,
+}
+
+impl Asking<'_> {
+    /// Waits until its attempt asks again after `codes` codes; the form that sends a wrong one.
+    async fn form(&self, codes: u32) -> anyhow::Result<String> {
+        let engine = &self.merchant.bench.engine;
+        let attempt = eventually("the question for a code", SOON, async || {
+            let tx = engine.transaction(self.id.parse()?).await?.context("it")?;
+            let asks = tx.asks_for_code().filter(|attempt| attempt.codes == codes);
+            Ok(asks.map(|attempt| attempt.id))
+        });
+        let attempt = attempt.await?;
+        Ok(format!("attempt={attempt}&tried={codes}&code=987654"))
+    }
+
+    async fn send(&self, form: &str) -> anyhow::Result<Reply> {
+        send(
+            self.merchant,
+            &format!("/checkout/{}/code", self.id),
+            form,
+            None,
+        )
+        .await
+    }
+}
+
+/// A payment from `number`, confirmed, by the test gateway that asks for a code.
+async fn asking<'m>(merchant: &'m Merchant, number: &str) -> anyhow::Result<Asking<'m>> {
+    let id = payment(merchant).await?;
+    let form = form(merchant, &id, number).await?;
+    let confirmed = send(merchant, &format!("/checkout/{id}/confirm"), &form, None).await?;
+    anyhow::ensure!(confirmed.status == 303, "{}", confirmed.text);
+    Ok(Asking { merchant, id })
+}
+
+async fn ask_for_codes(merchant: &Merchant) -> anyhow::Result<()> {
+    let connection = NewConnection {
+        app: merchant.bench.caller().app.id,
+        environment: Environment::Sandbox,
+        gateway: "switchyard_demo".to_owned(),
+        account_name: "With a code".to_owned(),
+        methods: None,
+        config: json!({ "ask_code": true }),
+    };
+    let access = &merchant.bench.engine.access;
+    access.create_connection(connection).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_for_one_number_are_limited() -> anyhow::Result<()> {
+    let limited = merchant(&Store::memory(), None, |limits| {
+        limits.prompts_per_number = 2;
+        limits.prompts_per_address = 0;
+        limits.prompts_per_payment = 0;
+        limits.codes_per_prompt = 1;
+    })
+    .await?;
+    ask_for_codes(&limited).await?;
+    let asking = asking(&limited, PAYS).await?;
+    for codes in [0, 1] {
+        let reply = asking.send(&asking.form(codes).await?).await?;
+        assert_eq!(reply.status, 303, "{}", reply.text);
+    }
+    let third = asking.form(2).await?;
+    let refused = asking.send(&third).await?;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    let wait: u64 = refused.header("retry-after").context("a wait")?.parse()?;
+    assert!((1..=18 * 60).contains(&wait), "{wait}");
+    assert_eq!(asking.form(2).await?, third, "nothing was passed on");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_app_passes_no_code_on() -> anyhow::Result<()> {
+    let merchant = merchant(&Store::memory(), None, |_| {}).await?;
+    ask_for_codes(&merchant).await?;
+    let asking = asking(&merchant, PAYS).await?;
+    let first = asking.form(0).await?;
+    let switched = |is_enabled| AppChange {
+        is_enabled: Some(is_enabled),
+        ..AppChange::default()
+    };
+    set_app(&merchant, switched(false)).await?;
+    let refused = asking.send(&first).await?;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    assert!(
+        refused.text.contains("Payments are closed for now"),
+        "{}",
+        refused.text
+    );
+    assert_eq!(asking.form(0).await?, first, "no code was counted");
+    set_app(&merchant, switched(true)).await?;
+    assert_eq!(asking.send(&first).await?.status, 303);
+    asking.form(1).await?;
+    Ok(())
 }

@@ -38,6 +38,8 @@ fn kill_and_check(backend: Backend, rounds: u64) {
                 [],
                 "round {round}, {kill:?}: acknowledged and lost"
             );
+            let restored = store.restored().await;
+            assert_eq!(restored, Ok(None), "round {round}: held, and lacks nothing");
             store.close().await;
         });
     }

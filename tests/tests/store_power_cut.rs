@@ -92,6 +92,10 @@ impl Machine {
         let store =
             Store::open(&settings(self.backend, &self.root)).map_err(|error| error.to_string())?;
         let heads = check(&store).await?;
+        let restored = store.restored().await;
+        if let Some(record) = restored.map_err(|error| error.to_string())? {
+            return Err(format!("the store is held, and lacks nothing: {record:?}"));
+        }
         store.close().await;
         match lost(&self.acknowledged, &heads).len() {
             0 => Ok(()),

@@ -39,7 +39,7 @@ pub trait Initialization: Clone + Send + Sync {
 
     /// Checks that it can be served now. After the look-up of the idempotency key: a stored response is
     /// returned whatever has changed.
-    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError>;
+    fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError>;
 
     /// Fields of the request in the order of the specification, for the comparison with another request
     /// under the same key.
@@ -87,7 +87,7 @@ fn check<R: Initialization>(state: &ApiState, caller: &Caller, new: &R) -> Resul
         counter!("switchyard_disk_reserve_refusals_total", "key" => key).increment(1);
         return Err(ApiError::disk_reserved());
     }
-    new.check(&state.engine, caller)
+    new.check(state, caller)
 }
 
 async fn once<R: Initialization>(

@@ -75,7 +75,8 @@ impl Initialization for NewPayment {
         request::payment::read(body, &engine.directory, environment, converts, context)
     }
 
-    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
+    fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
+        let engine = &state.engine;
         let can_serve = |method: &&Method| {
             let price = engine.price_of(caller.app.id, self.amount, method);
             price.is_some_and(|price| {
@@ -107,6 +108,11 @@ impl Initialization for NewPayment {
         let mut possible = possible.peekable();
         if possible.peek().is_none() {
             return Err(no_method(self, engine, caller));
+        }
+        if state.settings.excluded_countries.contains(country) {
+            let message =
+                format!("{field} is {country}, where this installation takes no payments");
+            return Err(unservable(field, message));
         }
         let mut there = possible.filter(|method| method.serves(country)).peekable();
         if there.peek().is_none() {

@@ -68,7 +68,8 @@ impl Initialization for NewPayout {
         request::payout::read(body, &engine.directory, caller.environment, context)
     }
 
-    fn check(&self, engine: &Engine, caller: &Caller) -> Result<(), ApiError> {
+    fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
+        let engine = &state.engine;
         let can_serve = |amount| {
             let (app, environment) = (caller.app.id, caller.environment);
             engine.can_serve(app, environment, Kind::Payout, &self.method, amount)

@@ -49,11 +49,11 @@ async fn page(
 ) -> Result<Response, ApiError> {
     let engine = &state.engine;
     let page = list::page(engine, caller, Kind::Payment, query, &Status::ALL).await?;
-    let scene = lookup::scene(engine, caller);
+    let context = lookup::context(engine, caller);
     let data: Vec<_> = page
         .items
         .iter()
-        .map(|tx| PaymentRetrieved::new(&scene, tx))
+        .map(|tx| PaymentRetrieved::new(&context, tx))
         .collect();
     Ok(page.answer("Payment transactions fetched successfully", &data))
 }

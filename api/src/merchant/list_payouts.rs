@@ -49,11 +49,11 @@ async fn page(
 ) -> Result<Response, ApiError> {
     let engine = &state.engine;
     let page = list::page(engine, caller, Kind::Payout, query, &STATUSES).await?;
-    let scene = lookup::scene(engine, caller);
+    let context = lookup::context(engine, caller);
     let data: Vec<_> = page
         .items
         .iter()
-        .map(|tx| PayoutRetrieved::new(&scene, tx))
+        .map(|tx| PayoutRetrieved::new(&context, tx))
         .collect();
     Ok(page.answer("Payout transactions fetched successfully", &data))
 }

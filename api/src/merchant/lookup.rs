@@ -9,7 +9,7 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::ids::{PaymentId, PayoutId, TransactionId};
 use switchyard_engine::transaction::Transaction;
 
-use super::render::Scene;
+use super::render::RenderContext;
 use crate::error::ApiError;
 use crate::operations::note_transaction;
 
@@ -39,8 +39,8 @@ pub async fn payout(
 }
 
 /// Context for rendering a transaction of `caller`.
-pub fn scene<'a>(engine: &'a Engine, caller: &'a Caller) -> Scene<'a> {
-    Scene {
+pub fn context<'a>(engine: &'a Engine, caller: &'a Caller) -> RenderContext<'a> {
+    RenderContext {
         public_url: &engine.settings.public_url,
         directory: &engine.directory,
         app: &caller.app,

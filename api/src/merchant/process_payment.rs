@@ -39,8 +39,8 @@ async fn process(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Resp
     let engine = &state.engine;
     let stored = lookup::payment(engine, caller, id).await?;
     let tx = engine.mark_processed(stored.id).await?;
-    let scene = lookup::scene(engine, caller);
-    let data = PaymentRetrieved::new(&scene, &tx);
+    let context = lookup::context(engine, caller);
+    let data = PaymentRetrieved::new(&context, &tx);
     Ok(envelope::success(
         StatusCode::OK,
         "Payment transaction processed successfully",

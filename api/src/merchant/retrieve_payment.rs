@@ -38,8 +38,8 @@ pub async fn retrieve_payment(
 async fn retrieve(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
     let engine = &state.engine;
     let tx = lookup::payment(engine, caller, id).await?;
-    let scene = lookup::scene(engine, caller);
-    let data = PaymentRetrieved::new(&scene, &tx);
+    let context = lookup::context(engine, caller);
+    let data = PaymentRetrieved::new(&context, &tx);
     Ok(envelope::success(
         StatusCode::OK,
         "Payment transaction fetched successfully",

@@ -38,8 +38,8 @@ pub async fn retrieve_payout(
 async fn retrieve(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
     let engine = &state.engine;
     let tx = lookup::payout(engine, caller, id).await?;
-    let scene = lookup::scene(engine, caller);
-    let data = PayoutRetrieved::new(&scene, &tx);
+    let context = lookup::context(engine, caller);
+    let data = PayoutRetrieved::new(&context, &tx);
     Ok(envelope::success(
         StatusCode::OK,
         "Payout transaction fetched successfully",

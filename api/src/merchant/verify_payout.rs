@@ -43,8 +43,8 @@ async fn verify(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Respo
         .verify_as_seen(stored)
         .await?
         .ok_or_else(ApiError::payout_not_found)?;
-    let scene = lookup::scene(engine, caller);
-    let data = PayoutVerified::new(&scene, &tx);
+    let context = lookup::context(engine, caller);
+    let data = PayoutVerified::new(&context, &tx);
     Ok(envelope::success(
         StatusCode::OK,
         "Payout transaction fetched successfully",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::{
-    Callback, CallbackQuery, CallbackRequest, CallbackState, NotReceived,
+    Callback, CallbackQuery, CallbackRequest, CallbackState, ReceiveError,
 };
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::Choice;
@@ -143,12 +143,12 @@ impl Bench {
         Ok(news(&self.reference(id).await?, status))
     }
 
-    pub async fn send(&self, news: &Value) -> Result<(), NotReceived> {
+    pub async fn send(&self, news: &Value) -> Result<(), ReceiveError> {
         self.send_raw(news.to_string(), Some(SECRET)).await
     }
 
     /// Signed with `key`.
-    pub async fn send_raw(&self, body: String, key: Option<&str>) -> Result<(), NotReceived> {
+    pub async fn send_raw(&self, body: String, key: Option<&str>) -> Result<(), ReceiveError> {
         let headers = key.map(|key| {
             let signature = ("x-demo-signature".to_owned(), sign(key, &body));
             vec![signature, ("x-key".to_owned(), key.to_owned())]

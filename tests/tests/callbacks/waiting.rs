@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard::operations::metrics;
 use switchyard_engine::callback::CallbackState;
 use switchyard_engine::limits::CALLBACK_MATCH_WINDOW;
 use switchyard_engine::transaction::{AttemptState, Status};
@@ -41,10 +42,19 @@ async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_whe
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_outcome_that_names_nobody_is_a_fault_of_its_gateway() -> anyhow::Result<()> {
+    let metrics = metrics::start()?;
+    let faults = || {
+        let text = metrics.render();
+        let name = "switchyard_gateway_faults_total{gateway=\"misbehaving\"} ";
+        let count = text.lines().find_map(|line| line.strip_prefix(name));
+        count.unwrap_or("0").to_owned()
+    };
     let bench = Bench::misbehaving().await?;
     let nameless = json!({ "status": "succeeded", "minor": 2_500 });
+    assert_eq!(faults(), "0");
     bench.send_raw(nameless.to_string(), Some(KEY)).await?;
     let callback = bench.dealt_with(1).await?.remove(0);
+    assert_eq!(faults(), "1");
     assert_eq!(callback.state, CallbackState::Refused, "{callback:?}");
     let note = callback.note.unwrap_or_default();
     assert!(note.contains("a fault of the gateway"), "{note}");

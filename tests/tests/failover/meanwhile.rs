@@ -1,7 +1,7 @@
 //! What changed between the plan and the fail-over: the next connection is looked at once more before anything is submitted there.
 
 use serde_json::json;
-use switchyard_engine::access::ConnectionChange;
+use switchyard_engine::access::{AppChange, ConnectionChange};
 use switchyard_engine::gateway::By;
 use switchyard_engine::transaction::{AttemptState, Status, Transaction};
 use switchyard_tests::programmable_gateway;
@@ -129,4 +129,32 @@ async fn a_fail_over_begins_on_the_version_of_its_gateway_that_is_current_then()
         .map(|attempt| attempt.candidate.gateway_hash.clone())
         .collect();
     assert_eq!(versions, [first, second]);
+}
+
+async fn switch_app(road: &Road, on: bool) {
+    let change = AppChange {
+        is_enabled: Some(on),
+        ..AppChange::default()
+    };
+    let access = &road.bench.engine.access;
+    access.update_app(road.caller.app.id, change).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_that_was_disabled_meanwhile_fails_over_to_nobody() {
+    let road = Road::new(2).await;
+    let waiting = in_doubt(&road, "broken ok").await;
+    switch_app(&road, false).await;
+    let tx = road.end(waiting.id).await;
+    assert_eq!(tx.status(), Status::Cancelled);
+    assert_eq!(tx.attempts.len(), 1);
+    assert_eq!(tx.attempts[0].state, AttemptState::NotSent);
+    let told = stepped_over(&road, &tx).await;
+    assert_eq!(told, [(1, "the app is disabled".to_owned())]);
+    let books = road.provider.books();
+    let asked: Vec<_> = books
+        .values()
+        .map(|entry| (entry.slot, entry.charges))
+        .collect();
+    assert_eq!(asked, [(0, 0)], "only the first connection heard of it");
 }

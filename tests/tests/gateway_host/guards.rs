@@ -10,7 +10,7 @@ use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{By, Call, Operation, State, Version};
 use switchyard_engine::records::Kind;
-use switchyard_engine::store::{Batch, Death, Direction, MemoryDisk, Mortal, Store, Table};
+use switchyard_engine::store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
 use switchyard_engine::testing::{Bench as Started, START, Wanted};
 use switchyard_engine::transaction::{AttemptState, Outcome};
 use switchyard_tests::{eventually, misbehaving_gateway};
@@ -202,7 +202,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     let (bench, provider) = (Bench::new(), Provider::start().await);
     misbehaving(&bench).await;
     let disk = MemoryDisk::default();
-    let process = Mortal::new(&disk, Death::Never);
+    let process = CrashingKv::new(&disk, Death::Never);
     let first = begun(&bench, &process.store(), None, START).await;
     let connection = NewConnection {
         app: first.caller().app.id,
@@ -229,7 +229,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     .unwrap();
     // While the call is away.
     process.kill();
-    let store = Mortal::new(&disk, Death::Never).store();
+    let store = CrashingKv::new(&disk, Death::Never).store();
     let put = async |row: &[u8]| {
         let mut batch = Batch::new();
         batch.put(Table::Journal, &key, row);

@@ -8,7 +8,7 @@ use serde_json::json;
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{
-    By, Consent, Gateways, LifeError, Notice, Operation, State, Version, What,
+    By, Consent, FileStatus, Gateways, LifeError, Operation, State, Version, What,
 };
 use switchyard_engine::testing::Wanted;
 use switchyard_engine::transaction::{AttemptState, Status};
@@ -370,7 +370,7 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
     );
     assert!(matches!(
         bench.gateways.folder_files()[0].notice,
-        Notice::Settling
+        FileStatus::Settling
     ));
     bench.gateways.look_into_folder(false).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
@@ -402,11 +402,11 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
         .map(|file| (file.file.as_str(), &file.notice))
         .collect();
     assert!(
-        matches!(notices[0], ("broken.so", Notice::Refused { .. })),
+        matches!(notices[0], ("broken.so", FileStatus::Refused { .. })),
         "{notices:?}"
     );
     assert!(
-        matches!(notices[1], ("crafted.so", Notice::Gone { .. })),
+        matches!(notices[1], ("crafted.so", FileStatus::Gone { .. })),
         "{notices:?}"
     );
 }
@@ -420,7 +420,8 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     fs::copy(file(&bench, "1.0.0"), folder.join("crafted.so")).unwrap();
     bench.gateways.look_at_folder(&folder).await.unwrap();
     assert_eq!(current(&bench.gateways), None);
-    let Notice::AwaitsConsent(proposal) = bench.gateways.folder_files()[0].notice.clone() else {
+    let FileStatus::AwaitsConsent(proposal) = bench.gateways.folder_files()[0].notice.clone()
+    else {
         panic!("it waits");
     };
     let sha256 = &proposal.inspection.sha256;
@@ -432,6 +433,6 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     again.look_at_folder(&folder).await.unwrap();
     assert!(matches!(
         again.folder_files()[0].notice,
-        Notice::Taken { .. }
+        FileStatus::Taken { .. }
     ));
 }

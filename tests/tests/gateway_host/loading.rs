@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{Bare, Operation, Refused};
+use switchyard_engine::gateway::{DirectLibrary, Operation, Refused};
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::cc;
 
@@ -309,7 +309,7 @@ async fn a_method_that_no_transaction_can_have_is_refused_in_the_same_words_ever
         assert!(added.to_string().contains(sentence), "{name}: {added}");
         let inspected = bench.gateways.inspect(&path).expect_err(name);
         assert_eq!(inspected.to_string(), added.to_string());
-        let checked = Bare::inspect(&path).expect_err(name);
+        let checked = DirectLibrary::inspect(&path).expect_err(name);
         assert_eq!(checked.to_string(), added.to_string());
     }
     assert!(!bench.kept().exists(), "nothing was copied");

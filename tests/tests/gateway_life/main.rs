@@ -8,3 +8,4 @@ mod line;
 mod load;
 mod memory;
 mod operator;
+mod readiness;

@@ -3,6 +3,8 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use switchyard::routes;
+use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
@@ -284,5 +286,45 @@ async fn nobody_can_pay_in_a_country_where_no_method_exists() -> anyhow::Result<
             .unwrap()
             .contains("USD")
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_payment_restricted_to_an_excluded_country_is_refused() -> anyhow::Result<()> {
+    let mut merchant = Merchant::open().await?;
+    let settings = HttpSettings {
+        excluded_countries: vec!["BJ".to_owned()],
+        ..HttpSettings::default()
+    };
+    merchant.state = ApiState::new(merchant.bench.engine.clone(), settings);
+    merchant.router = routes::router(merchant.state.clone());
+    let restricted = |field: &str, value: Value| {
+        let mut body = payment();
+        body["currency"] = json!("XOF");
+        body[field] = value;
+        body
+    };
+    let by_phone = |country: &str, number: &str| {
+        let phone = json!({"number": number, "country_code": country});
+        restricted("restricted_phone", phone)
+    };
+    let by_country = |country: &str| restricted("restrict_country_code", json!(country));
+    for (body, field) in [
+        (by_country("BJ"), "restrict_country_code"),
+        (
+            by_phone("BJ", "+2290197000000"),
+            "restricted_phone.country_code",
+        ),
+    ] {
+        let reply = merchant.post("/v1/payments/initialize", &body).await?;
+        let unservable = format!("restriction_unservable {field}");
+        assert_eq!(reply.refusal(), (422, vec![unservable]));
+        let message = format!("{field} is BJ, where this installation takes no payments");
+        assert_eq!(reply.body["message"], message);
+    }
+    for body in [by_country("CI"), by_phone("CI", "+2250700000000")] {
+        let reply = merchant.post("/v1/payments/initialize", &body).await?;
+        assert_eq!(reply.status, 201, "{}", reply.text);
+    }
     Ok(())
 }

@@ -5,7 +5,7 @@ use switchyard_engine::access::App;
 use switchyard_engine::ids::AppId;
 use utoipa::ToSchema;
 
-use super::{Moment, Scene};
+use super::{Moment, RenderContext};
 
 /// The verify form.
 #[derive(Serialize, ToSchema)]
@@ -33,12 +33,12 @@ pub struct AppRetrieved<'a> {
 }
 
 impl<'a> AppVerified<'a> {
-    pub fn new(scene: &Scene<'a>) -> Self {
-        let app = scene.app;
+    pub fn new(context: &RenderContext<'a>) -> Self {
+        let app = context.app;
         Self {
             id: app.id,
             name: &app.name,
-            icon_url: icon_url(scene, app),
+            icon_url: icon_url(context, app),
             website_url: app.website_url.as_deref().unwrap_or_default(),
             created_at: Moment(app.created_at),
             updated_at: Moment(app.updated_at),
@@ -48,17 +48,17 @@ impl<'a> AppVerified<'a> {
 }
 
 impl<'a> AppRetrieved<'a> {
-    pub fn new(scene: &Scene<'a>) -> Self {
+    pub fn new(context: &RenderContext<'a>) -> Self {
         Self {
-            id: scene.app.id,
-            name: &scene.app.name,
-            icon_url: icon_url(scene, scene.app),
+            id: context.app.id,
+            name: &context.app.name,
+            icon_url: icon_url(context, context.app),
         }
     }
 }
 
 /// The app's own icon, or one of ours with its initials.
-fn icon_url(scene: &Scene<'_>, app: &App) -> String {
+fn icon_url(context: &RenderContext<'_>, app: &App) -> String {
     let own = app.icon_url.clone().filter(|url| !url.is_empty());
-    own.unwrap_or_else(|| scene.url(&format!("/icons/apps/{}.svg", app.id)))
+    own.unwrap_or_else(|| context.url(&format!("/icons/apps/{}.svg", app.id)))
 }

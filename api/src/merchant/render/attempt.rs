@@ -8,7 +8,7 @@ use switchyard_engine::money::Correction;
 use switchyard_engine::transaction::{Attempt, Case, CaseReason, State, Transaction};
 use utoipa::ToSchema;
 
-use super::Scene;
+use super::RenderContext;
 use super::context::ContextVerified;
 use super::currency::CurrencyObject;
 use super::sides::{GatewayVerified, MethodVerified};
@@ -71,7 +71,7 @@ pub struct Disburse<'a> {
 
 impl<'a> Capture<'a> {
     /// `None` before the first attempt.
-    pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
+    pub fn new(context: &RenderContext<'_>, tx: &'a Transaction) -> Option<Self> {
         let attempt = tx.telling_attempt()?;
         let captured = attempt.captured.unwrap_or(attempt.amount);
         let failure = Failure::of(tx, attempt);
@@ -97,9 +97,9 @@ impl<'a> Capture<'a> {
             },
             amount: captured.to_json_number(),
             amount_formatted: captured.format(),
-            currency: CurrencyObject::new(scene, captured.currency()),
-            method: MethodVerified::new(scene, MethodKind::Payment, &attempt.method),
-            gateway: GatewayVerified::new(scene, attempt),
+            currency: CurrencyObject::new(context, captured.currency()),
+            method: MethodVerified::new(context, MethodKind::Payment, &attempt.method),
+            gateway: GatewayVerified::new(context, attempt),
             context: ContextVerified::new(&tx.context),
         })
     }
@@ -107,7 +107,7 @@ impl<'a> Capture<'a> {
 
 impl<'a> Disburse<'a> {
     /// `None` before the first attempt.
-    pub fn new(scene: &Scene<'_>, tx: &'a Transaction) -> Option<Self> {
+    pub fn new(context: &RenderContext<'_>, tx: &'a Transaction) -> Option<Self> {
         let attempt = tx.telling_attempt()?;
         let failure = Failure::of(tx, attempt);
         Some(Self {
@@ -116,8 +116,8 @@ impl<'a> Disburse<'a> {
             failure_message: failure.message,
             failure_error_code: failure.code,
             failure_error_type: failure.kind,
-            method: MethodVerified::new(scene, MethodKind::Payout, &attempt.method),
-            gateway: GatewayVerified::new(scene, attempt),
+            method: MethodVerified::new(context, MethodKind::Payout, &attempt.method),
+            gateway: GatewayVerified::new(context, attempt),
         })
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use switchyard_engine::money::Currency;
 use utoipa::ToSchema;
 
-use super::Scene;
+use super::RenderContext;
 
 #[derive(Serialize, ToSchema)]
 pub struct CurrencyObject {
@@ -39,7 +39,7 @@ pub struct CurrencyInList {
 }
 
 impl CurrencyObject {
-    pub fn new(scene: &Scene<'_>, currency: Currency) -> Self {
+    pub fn new(context: &RenderContext<'_>, currency: Currency) -> Self {
         let info = currency.info();
         Self {
             code: info.code,
@@ -55,7 +55,7 @@ impl CurrencyObject {
             subunit_to_unit: info.subunit_to_unit(),
             decimal_mark: info.decimal_mark,
             thousands_separator: info.thousands_separator,
-            icon_url: scene.url(&info.icon_path()),
+            icon_url: context.url(&info.icon_path()),
         }
     }
 }

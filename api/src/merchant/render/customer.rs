@@ -7,7 +7,7 @@ use switchyard_engine::ids::CustomerId;
 use switchyard_engine::transaction::Customer;
 use utoipa::ToSchema;
 
-use super::{Moment, Scene};
+use super::{Moment, RenderContext};
 
 /// Fields of both forms.
 #[derive(Serialize, ToSchema)]
@@ -76,11 +76,11 @@ impl<'a> CustomerFields<'a> {
 }
 
 impl<'a> CustomerVerified<'a> {
-    pub fn new(scene: &Scene<'_>, customer: &'a Customer) -> Self {
+    pub fn new(context: &RenderContext<'_>, customer: &'a Customer) -> Self {
         let initials = initials(customer);
         Self {
             fields: CustomerFields::new(customer),
-            profile_url: scene.url(&format!("/icons/avatars/{initials}.svg")),
+            profile_url: context.url(&format!("/icons/avatars/{initials}.svg")),
         }
     }
 }

@@ -22,13 +22,13 @@ use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{Received, Transaction};
 
 /// Context of rendering besides the transaction.
-pub struct Scene<'a> {
+pub struct RenderContext<'a> {
     pub public_url: &'a str,
     pub directory: &'a Directory,
     pub app: &'a App,
 }
 
-impl Scene<'_> {
+impl RenderContext<'_> {
     /// The address of a path of ours, which begins with a slash.
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.public_url)

@@ -16,7 +16,7 @@ use super::context::ContextRetrieved;
 use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Moved, Scene};
+use super::{Moment, Moved, RenderContext};
 use crate::return_url;
 
 /// `sandbox` or `live`.
@@ -137,7 +137,7 @@ pub struct PaymentRetrieved<'a> {
 }
 
 impl<'a> PaymentVerified<'a> {
-    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+    pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
         let received = Moved::of(tx);
         Self {
             id: tx.id,
@@ -146,17 +146,17 @@ impl<'a> PaymentVerified<'a> {
             processed_at: tx.processed_at.map(Moment),
             amount: tx.amount.to_json_number(),
             amount_formatted: tx.amount.format(),
-            currency: CurrencyObject::new(scene, tx.amount.currency()),
+            currency: CurrencyObject::new(context, tx.amount.currency()),
             description: &tx.description,
             attention: tx.attention(),
             return_url: shown_return_url(tx),
             environment: tx.environment,
             initiated_at: Moment(tx.created_at),
             created_at: Moment(tx.created_at),
-            app: AppVerified::new(scene),
-            customer: CustomerVerified::new(scene, &tx.customer),
+            app: AppVerified::new(context),
+            customer: CustomerVerified::new(context, &tx.customer),
             metadata: &tx.metadata,
-            capture: Capture::new(scene, tx),
+            capture: Capture::new(context, tx),
             amount_received: received.amount,
             amount_received_formatted: received.formatted,
             currency_received: received.currency,
@@ -165,7 +165,7 @@ impl<'a> PaymentVerified<'a> {
 }
 
 impl<'a> PaymentRetrieved<'a> {
-    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+    pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
         let attempt = tx.telling_attempt();
         let failure = Failure::of_transaction(tx);
         Self {
@@ -189,18 +189,23 @@ impl<'a> PaymentRetrieved<'a> {
             failure_message: failure.message,
             failure_error_code: failure.code,
             failure_error_type: failure.kind,
-            checkout_url: checkout_url(scene.public_url, tx.id),
+            checkout_url: checkout_url(context.public_url, tx.id),
             payment_phone_number: attempt
                 .and_then(|attempt| attempt.phone.as_deref())
                 .unwrap_or_default(),
-            app: AppRetrieved::new(scene),
+            app: AppRetrieved::new(context),
             customer: CustomerRetrieved::new(&tx.customer, tx.environment),
             method: attempt.map(|attempt| {
-                MethodRetrieved::new(scene, MethodKind::Payment, &attempt.method, tx.environment)
+                MethodRetrieved::new(
+                    context,
+                    MethodKind::Payment,
+                    &attempt.method,
+                    tx.environment,
+                )
             }),
-            gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, tx.environment)),
+            gateway: attempt.map(|attempt| GatewayRetrieved::new(context, attempt, tx.environment)),
             metadata: &tx.metadata,
-            capture: Capture::new(scene, tx),
+            capture: Capture::new(context, tx),
             context: ContextRetrieved::new(&tx.context),
         }
     }

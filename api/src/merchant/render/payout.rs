@@ -17,7 +17,7 @@ use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::payment::EnvironmentWord;
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Moved, Scene};
+use super::{Moment, Moved, RenderContext};
 
 /// The status of a payout.
 #[derive(ToSchema)]
@@ -129,13 +129,13 @@ pub struct PayoutRetrieved<'a> {
 }
 
 impl<'a> PayoutVerified<'a> {
-    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+    pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
         let sent = Moved::of(tx);
         Self {
             id: tx.id,
             status: tx.status(),
             amount: tx.amount.to_json_number(),
-            currency: CurrencyObject::new(scene, tx.amount.currency()),
+            currency: CurrencyObject::new(context, tx.amount.currency()),
             amount_formatted: tx.amount.format(),
             description: &tx.description,
             attention: tx.attention(),
@@ -144,9 +144,9 @@ impl<'a> PayoutVerified<'a> {
             currency_sent: sent.currency,
             environment: tx.environment,
             metadata: &tx.metadata,
-            app: AppVerified::new(scene),
-            customer: CustomerVerified::new(scene, &tx.customer),
-            disburse: Disburse::new(scene, tx),
+            app: AppVerified::new(context),
+            customer: CustomerVerified::new(context, &tx.customer),
+            disburse: Disburse::new(context, tx),
             failed_at: tx.failed_at.map(Moment),
             pending_at: tx.pending_at.map(Moment),
             success_at: tx.success_at.map(Moment),
@@ -155,7 +155,7 @@ impl<'a> PayoutVerified<'a> {
 }
 
 impl<'a> PayoutRetrieved<'a> {
-    pub fn new(scene: &Scene<'a>, tx: &'a Transaction) -> Self {
+    pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
         let sent = Moved::of(tx);
         let attempt = tx.telling_attempt();
         let failure = Failure::of_transaction(tx);
@@ -189,14 +189,14 @@ impl<'a> PayoutRetrieved<'a> {
             failure_error_code: failure.code,
             failure_error_type: failure.kind,
             payout_phone_number: number.map_or("", String::as_str),
-            app: AppRetrieved::new(scene),
+            app: AppRetrieved::new(context),
             customer: CustomerRetrieved::new(&tx.customer, environment),
             method: tx
                 .method()
-                .map(|code| MethodRetrieved::new(scene, MethodKind::Payout, code, environment)),
-            gateway: attempt.map(|attempt| GatewayRetrieved::new(scene, attempt, environment)),
+                .map(|code| MethodRetrieved::new(context, MethodKind::Payout, code, environment)),
+            gateway: attempt.map(|attempt| GatewayRetrieved::new(context, attempt, environment)),
             metadata: &tx.metadata,
-            disburse: Disburse::new(scene, tx),
+            disburse: Disburse::new(context, tx),
             context: ContextRetrieved::new(&tx.context),
         }
     }

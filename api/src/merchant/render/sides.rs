@@ -7,7 +7,7 @@ use switchyard_engine::ids::ConnectionId;
 use switchyard_engine::transaction::{Attempt, AttemptState};
 use utoipa::ToSchema;
 
-use super::Scene;
+use super::RenderContext;
 use super::payment::EnvironmentWord;
 
 /// A method inside a capture or a disburse.
@@ -59,29 +59,34 @@ pub struct GatewayRetrieved<'a> {
 }
 
 impl MethodVerified {
-    pub fn new(scene: &Scene<'_>, kind: MethodKind, code: &str) -> Self {
+    pub fn new(context: &RenderContext<'_>, kind: MethodKind, code: &str) -> Self {
         Self {
             id: code.to_owned(),
-            name: name(scene, kind, code),
+            name: name(context, kind, code),
             short_code: code.to_owned(),
-            icon_url: icon_url(scene, code),
+            icon_url: icon_url(context, code),
         }
     }
 }
 
 impl MethodRetrieved {
-    pub fn new(scene: &Scene<'_>, kind: MethodKind, code: &str, environment: Environment) -> Self {
+    pub fn new(
+        context: &RenderContext<'_>,
+        kind: MethodKind,
+        code: &str,
+        environment: Environment,
+    ) -> Self {
         Self {
-            name: name(scene, kind, code),
+            name: name(context, kind, code),
             code: code.to_owned(),
-            icon_url: icon_url(scene, code),
+            icon_url: icon_url(context, code),
             environment,
         }
     }
 }
 
 impl<'a> GatewayVerified<'a> {
-    pub fn new(scene: &Scene<'_>, attempt: &'a Attempt) -> Self {
+    pub fn new(context: &RenderContext<'_>, attempt: &'a Attempt) -> Self {
         let candidate = &attempt.candidate;
         let decline = attempt.decline.as_ref();
         Self {
@@ -89,7 +94,7 @@ impl<'a> GatewayVerified<'a> {
             account_name: &candidate.account_name,
             name: &candidate.gateway_title,
             short_code: &candidate.gateway,
-            icon_url: gateway_icon(scene, &candidate.gateway),
+            icon_url: gateway_icon(context, &candidate.gateway),
             transaction_id: attempt.provider_id.as_deref().unwrap_or_default(),
             transaction_status: attempt
                 .provider_status
@@ -102,13 +107,17 @@ impl<'a> GatewayVerified<'a> {
 }
 
 impl<'a> GatewayRetrieved<'a> {
-    pub fn new(scene: &Scene<'_>, attempt: &'a Attempt, environment: Environment) -> Self {
+    pub fn new(
+        context: &RenderContext<'_>,
+        attempt: &'a Attempt,
+        environment: Environment,
+    ) -> Self {
         let candidate = &attempt.candidate;
         Self {
             name: &candidate.gateway_title,
             account_name: &candidate.account_name,
             code: &candidate.gateway,
-            icon_url: gateway_icon(scene, &candidate.gateway),
+            icon_url: gateway_icon(context, &candidate.gateway),
             environment,
         }
     }
@@ -123,21 +132,21 @@ const fn word(state: AttemptState) -> &'static str {
     }
 }
 
-fn name(scene: &Scene<'_>, kind: MethodKind, code: &str) -> String {
-    let method = scene.directory.method(kind, code);
+fn name(context: &RenderContext<'_>, kind: MethodKind, code: &str) -> String {
+    let method = context.directory.method(kind, code);
     method.map_or_else(|| code.to_owned(), |method| method.name.clone())
 }
 
 /// By code alone: payments and payouts of one operator share its icon.
-fn icon_url(scene: &Scene<'_>, code: &str) -> String {
+fn icon_url(context: &RenderContext<'_>, code: &str) -> String {
     let path = |method: &std::sync::Arc<Method>| method.icon_path();
-    let known = scene
+    let known = context
         .directory
         .payment_method(code)
-        .or_else(|| scene.directory.payout_method(code));
-    scene.url(&known.map_or_else(|| format!("/icons/methods/{code}.svg"), path))
+        .or_else(|| context.directory.payout_method(code));
+    context.url(&known.map_or_else(|| format!("/icons/methods/{code}.svg"), path))
 }
 
-fn gateway_icon(scene: &Scene<'_>, code: &str) -> String {
-    scene.url(&format!("/icons/gateways/{code}.svg"))
+fn gateway_icon(context: &RenderContext<'_>, code: &str) -> String {
+    context.url(&format!("/icons/gateways/{code}.svg"))
 }
