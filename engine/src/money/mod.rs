@@ -7,6 +7,8 @@ mod amount;
 mod currencies;
 mod currency;
 mod rate;
+#[cfg(test)]
+mod tests;
 mod written;
 
 pub use amount::{Amount, AmountError};

@@ -3,6 +3,7 @@
 mod health;
 mod plans;
 mod planted;
+mod planted_details;
 mod rules;
 mod strategies;
 
