@@ -15,10 +15,10 @@ use crate::utils::MethodIcons;
 /// Shared by all routes; cloning gives another handle. Every layer of every route clones it for every request, so it is one counter and
 /// not one for each of its parts.
 #[derive(Clone)]
-pub struct ApiState(Arc<Parts>);
+pub struct ApiState(Arc<Inner>);
 
 /// State that handlers share, behind the handle [`ApiState`].
-pub struct Parts {
+pub struct Inner {
     pub engine: Engine,
     pub settings: HttpSettings,
     pub idempotency: Idempotency,
@@ -26,9 +26,9 @@ pub struct Parts {
 }
 
 impl Deref for ApiState {
-    type Target = Parts;
+    type Target = Inner;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &Inner {
         &self.0
     }
 }
@@ -50,7 +50,7 @@ pub struct HttpSettings {
     pub method_icons: Arc<MethodIcons>,
     /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
-    /// Countries (alpha-2) that the checkout page excludes.
+    /// Countries (alpha-2) from which nobody pays: neither the checkout page nor a restriction offers them.
     pub excluded_countries: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Default for StreamLimits {
 impl ApiState {
     pub fn new(engine: Engine, settings: HttpSettings) -> Self {
         let idempotency = Idempotency::new(engine.store.clone(), engine.clock.clone());
-        Self(Arc::new(Parts {
+        Self(Arc::new(Inner {
             engine,
             settings,
             idempotency,

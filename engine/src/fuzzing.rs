@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use crate::access::{Account, App, Connection, Key, OperatorToken, RoutingRules, Sealed, Webhook};
 use crate::callback::Callback;
 use crate::exchange::Entry;
-use crate::gateway::{Exchange, Kept, Record};
-use crate::mail::{Letter, Posted};
+use crate::gateway::{Exchange, Record, StoredVersion};
+use crate::mail::{QueuedMail, SentMail};
 use crate::transaction::{Customer, Recorded, Transaction};
 use crate::webhook::{Attempt, Delivery};
 
@@ -34,11 +34,11 @@ pub const ROWS: &[(&str, Door)] = &[
     ("sealed", json::<Sealed>),
     ("rate", json::<Entry>),
     ("gateway", json::<Record>),
-    ("gateway_version", json::<Kept>),
+    ("gateway_version", json::<StoredVersion>),
     ("exchange", json::<Exchange>),
     ("callback", json::<Callback>),
-    ("letter", json::<Letter>),
-    ("posted", json::<Posted>),
+    ("letter", json::<QueuedMail>),
+    ("posted", json::<SentMail>),
     ("attempt", json::<Attempt>),
     ("delivery", json::<Delivery>),
     ("idempotency", crate::idempotency::fuzzing::row),

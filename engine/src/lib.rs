@@ -7,7 +7,7 @@
 #![deny(clippy::multiple_unsafe_ops_per_block)]
 
 pub mod access;
-pub mod actors;
+
 pub mod callback;
 pub mod charge;
 pub mod client_network;
@@ -33,10 +33,12 @@ pub mod limits;
 pub mod mail;
 pub mod money;
 pub mod planted;
+pub mod processing;
 pub mod quota;
 pub mod records;
 pub mod resources;
 pub mod routing;
+pub mod runtime;
 pub mod secret;
 #[cfg(feature = "simulation")]
 pub mod simulation;

@@ -3,7 +3,7 @@
 //! One thread is one world. While a [`World`] is in force on a thread, what the engine on it would send to providers, merchants and mail
 //! servers goes to the world's line instead, its actors live on that thread, and the world's fault, if it has one, is planted. The clock
 //! ([`crate::clock::Clock::simulated`]), chance ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
-//! ([`crate::gateway::Shelf`]) are handed in as always.
+//! ([`crate::gateway::StaticGateways`]) are handed in as always.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use crate::planted::Fault;
-pub use crate::store::{Disk, FlushEnd, Nature, Tables};
+pub use crate::store::{Disk, DiskModel, FlushEnd, Tables};
 
 #[cfg(not(debug_assertions))]
 compile_error!(

@@ -10,7 +10,7 @@ use crate::access::{
 };
 use crate::clock::Clock;
 use crate::directory::Directory;
-use crate::engine::{Engine, EngineSettings, Equipment};
+use crate::engine::{Dependencies, Engine, EngineSettings};
 use crate::exchange::{Exchange, FeedSettings};
 use crate::gateway::Gateways;
 use crate::hold::{Hold, Reasons};
@@ -102,7 +102,7 @@ impl Wanted {
         let hold = Hold::open(self.store.clone(), self.clock.clone(), self.hold);
         let hold = hold.await.unwrap();
         let directory = Arc::new(Directory::new(&self.settings.service_code));
-        let engine = Engine::start(Equipment {
+        let engine = Engine::start(Dependencies {
             store: self.store,
             access,
             gateways: self.gateways,

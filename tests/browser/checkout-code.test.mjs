@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { complaints, pay, PHONE } from './checkout-steps.mjs';
+import { askForCodes, complaints, DESKTOP, pay, PHONE } from './checkout-steps.mjs';
 import { accessibilityProblems, openBrowser, PAYS, screenshotPath, startServer } from './harness.mjs';
 
 const SAYS = {
@@ -25,17 +25,10 @@ const SAYS = {
   },
 };
 
-const DESKTOP = { width: 1280, height: 800 };
-
 /** A server whose test gateway asks for a code. */
 async function startAsking(t) {
   const server = await startServer(t);
-  const app = `/operator/v1/apps/${server.dev.app_id}`;
-  const connection = { environment: 'sandbox', gateway: 'switchyard_demo', account_name: 'With a code', config: { ask_code: true } };
-  for (const { id, environment } of await server.operator('GET', `${app}/connections`)) {
-    if (environment === 'sandbox') await server.operator('DELETE', `/operator/v1/connections/${id}`);
-  }
-  await server.operator('POST', `${app}/connections`, connection);
+  await askForCodes(server);
   return server;
 }
 
@@ -56,6 +49,7 @@ async function typeThrice(page, server, lang, seen) {
   const field = page.getByLabel(says.field, { exact: true });
   const send = page.getByRole('button', { name: says.send });
   assert.equal(await field.getAttribute('autocomplete'), 'one-time-code');
+  assert.equal(await field.getAttribute('inputmode'), 'numeric', 'a phone shows its digits');
   await page.getByText(says.leave).waitFor();
   await seen('asked');
   for (const [typed, answer, name] of [['12', says.short, 'short'], ['654 321', says.wrong, 'wrong']]) {

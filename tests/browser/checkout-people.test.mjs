@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { pay, PHONE, toConfirm } from './checkout-steps.mjs';
-import { accessibilityProblems, openBrowser, PAYS, screenshotPath, startServer } from './harness.mjs';
+import { askForCodes, pay, PHONE, WORDS } from './checkout-steps.mjs';
+import { accessibilityProblems, FAILS, openBrowser, PAYS, screenshotPath, startServer, STAYS_PENDING } from './harness.mjs';
 
 /** Twice the size of all text, as a person sets it. */
 const LARGE = 'html { font-size: 200% !important }';
@@ -23,12 +23,47 @@ test('text at 200 % fits a phone', async (t) => {
   await page.goto(`${url}?lang=fr&country=US`);
   await look('choose');
   const { checkout_url: paid } = await server.initialize();
-  await toConfirm(page, paid, PAYS, 'fr');
+  await page.goto(`${paid}?lang=fr`);
+  await page.getByRole('link', { name: WORDS.fr.method }).click();
+  await page.waitForURL(/\/details/);
+  await look('details');
+  await page.getByLabel(WORDS.fr.number).fill('12');
+  await page.getByRole('button', { name: WORDS.fr.next }).click();
+  await page.locator('#e-msisdn').waitFor();
+  await look('details-wrong');
+  await page.getByLabel(WORDS.fr.number).fill(PAYS);
+  await page.getByRole('button', { name: WORDS.fr.next }).click();
+  await page.waitForURL(/\/confirm\?/);
   await look('confirm');
-  await page.getByRole('button', { name: /^Payer / }).click();
+  await page.getByRole('button', { name: WORDS.fr.pay }).click();
   await page.waitForURL(/\/result/);
+  await look('success');
   await page.goto(`${paid}/receipt?lang=fr`);
   await look('receipt');
+
+  const { checkout_url: waits } = await server.initialize();
+  await pay(page, waits, STAYS_PENDING, 'fr');
+  await page.waitForURL(/\/wait/);
+  await look('wait');
+
+  const { checkout_url: fails } = await server.initialize();
+  await pay(page, fails, FAILS, 'fr');
+  for (const name of ['failed-once', 'failed-twice']) {
+    const again = page.getByRole('link', { name: 'Réessayer' });
+    await again.waitFor();
+    await look(name);
+    await again.click();
+    await page.waitForURL(/\/confirm\?/);
+    await page.getByRole('button', { name: WORDS.fr.pay }).click();
+  }
+  await page.waitForURL(/\/result/);
+  await look('failed');
+
+  await askForCodes(server);
+  const { checkout_url: asks } = await server.initialize();
+  await pay(page, asks, PAYS, 'fr');
+  await page.getByLabel('Code', { exact: true }).waitFor();
+  await look('code');
 });
 
 test('the time left is counted in words', async (t) => {

@@ -31,3 +31,17 @@ export function complaints(page) {
 }
 
 export const PHONE = { width: 360, height: 740 };
+export const DESKTOP = { width: 1440, height: 900 };
+
+/** Has the seeded app pay in sandbox by one connection alone. */
+export async function payBy(server, gateway, config) {
+  const app = `/operator/v1/apps/${server.dev.app_id}`;
+  for (const { id, environment } of await server.operator('GET', `${app}/connections`)) {
+    if (environment === 'sandbox') await server.operator('DELETE', `/operator/v1/connections/${id}`);
+  }
+  const connection = { environment: 'sandbox', gateway, account_name: 'The only one', config };
+  await server.operator('POST', `${app}/connections`, connection);
+}
+
+/** The test gateway asks for a code from now on. */
+export const askForCodes = (server) => payBy(server, 'switchyard_demo', { ask_code: true });

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { complaints, PHONE, WORDS } from './checkout-steps.mjs';
+import { complaints, DESKTOP, PHONE, WORDS } from './checkout-steps.mjs';
 import { accessibilityProblems, FAILS, openBrowser, PAYS, screenshotPath, startServer, STAYS_PENDING } from './harness.mjs';
 
 const FIRST_VIEW_BYTES = 40 * 1024;
@@ -62,7 +62,8 @@ test('every step, for every kind of visitor', async (t) => {
   const visitors = [
     ['phone-fr', 'fr', { viewport: PHONE }],
     ['phone-en-dark', 'en', { viewport: PHONE, colorScheme: 'dark' }],
-    ['desktop-en', 'en', { viewport: { width: 1280, height: 800 } }],
+    ['desktop-en', 'en', { viewport: DESKTOP }],
+    ['desktop-fr', 'fr', { viewport: DESKTOP }],
     ['narrow-fr', 'fr', { viewport: { width: 320, height: 640 }, reducedMotion: 'reduce' }],
   ];
   for (const [name, lang, options] of visitors) {

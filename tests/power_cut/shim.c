@@ -1,16 +1,19 @@
-/* Watches what a process writes below one directory, so that a test can take away what was not synced.
+/* LD_PRELOAD library that logs the writes of a process below one directory, so that a test can
+ * simulate the loss of unsynced data.
  *
- * Loaded with LD_PRELOAD. Every call that changes the content of a file below SWITCHYARD_CUT_ROOT is first written to the log
- * SWITCHYARD_CUT_LOG, under one lock that the call itself also holds: the order of the log is the order of the writes. fsync
- * and fdatasync are only logged, at their begin and at their end, not made: what was written before the begin is durable at
- * the end. sync_file_range is not logged: it does not reach through the disk's cache.
+ * Every call that changes the content of a file below SWITCHYARD_CUT_ROOT is first written to the
+ * log SWITCHYARD_CUT_LOG, under one lock that is held during the call as well: the order of the log
+ * is the order of the writes. fsync and fdatasync are not executed, only logged at their begin and
+ * at their end: data written before the begin is durable at the end. sync_file_range is not logged,
+ * because it does not flush the disk's cache.
  *
- * SWITCHYARD_CUT_LYING=fdatasync (or fsync) makes that call promise nothing: so a test can show that it would find a loss.
- * SWITCHYARD_CUT_READ_ONLY names a file; while it exists, all writing below the directory fails as on a read-only disk.
+ * SWITCHYARD_CUT_LYING=fdatasync (or fsync) makes that call guarantee nothing, so that a test can
+ * show that it would find a loss. SWITCHYARD_CUT_READ_ONLY names a file; while the file exists, all
+ * writes below the directory fail as on a read-only disk.
  *
- * Files are known by their inode. Names are not watched: a rename or a removal counts as durable at once. Calls that could
- * change a file past this list (a shared writable mapping, copy_file_range, sendfile) are logged as not understood, and the
- * test fails on them.
+ * Files are identified by their inode. Names are not tracked: a rename or a removal counts as
+ * durable at once. Calls that could change a file without an entry in the log (a shared writable
+ * mapping, copy_file_range, sendfile) are logged as not understood, and the test fails on them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,7 +61,7 @@ __attribute__((constructor)) static void start(void) {
     if (log_file < 0) abort();
 }
 
-/* The lock is held from here on. */
+/* The functions below require the lock. */
 
 static void log_bytes(const void *bytes, size_t length) {
     while (length > 0) {
@@ -104,10 +107,12 @@ static int is_below_root(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path);
-    return length > (ssize_t)root_length && strncmp(path, root, root_length) == 0 && path[root_length] == '/';
+    return length > (ssize_t)root_length && strncmp(path, root, root_length) == 0 &&
+           path[root_length] == '/';
 }
 
-/* SQLite shares memory between its connections through a file that it maps, and discards what it finds there after a crash. */
+/* Whether the file is SQLite's shared memory: its connections map it, and discard its content after
+ * a crash. */
 static int is_shared_memory(int fd) {
     char link[64], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -137,7 +142,7 @@ static int open_watched(int directory, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* Where a write without an offset goes. */
+/* Offset of a write without an explicit offset. */
 static off_t position(int fd) {
     struct stat status;
     int flags = syscall(SYS_fcntl, fd, F_GETFL, 0);
@@ -177,38 +182,65 @@ static void record_vector(ino_t inode, off_t offset, const struct iovec *vector,
         va_end(arguments);                                     \
     }
 
-int open(const char *path, int flags, ...) { MODE(flags) return open_watched(AT_FDCWD, path, flags, mode); }
-int open64(const char *path, int flags, ...) { MODE(flags) return open_watched(AT_FDCWD, path, flags, mode); }
-int openat(int at, const char *path, int flags, ...) { MODE(flags) return open_watched(at, path, flags, mode); }
-int openat64(int at, const char *path, int flags, ...) { MODE(flags) return open_watched(at, path, flags, mode); }
-int creat(const char *path, mode_t mode) { return open_watched(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode); }
+int open(const char *path, int flags, ...) {
+    MODE(flags) return open_watched(AT_FDCWD, path, flags, mode);
+}
+int open64(const char *path, int flags, ...) {
+    MODE(flags) return open_watched(AT_FDCWD, path, flags, mode);
+}
+int openat(int at, const char *path, int flags, ...) {
+    MODE(flags) return open_watched(at, path, flags, mode);
+}
+int openat64(int at, const char *path, int flags, ...) {
+    MODE(flags) return open_watched(at, path, flags, mode);
+}
+int creat(const char *path, mode_t mode) {
+    return open_watched(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
 
 ssize_t write(int fd, const void *bytes, size_t length) {
-    WATCH(fd, record('W', inode, position(fd), bytes, length), syscall(SYS_write, fd, bytes, length));
+    WATCH(fd, record('W', inode, position(fd), bytes, length),
+          syscall(SYS_write, fd, bytes, length));
 }
 ssize_t writev(int fd, const struct iovec *vector, int count) {
-    WATCH(fd, record_vector(inode, position(fd), vector, count), syscall(SYS_writev, fd, vector, count));
+    WATCH(fd, record_vector(inode, position(fd), vector, count),
+          syscall(SYS_writev, fd, vector, count));
 }
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset) {
-    WATCH(fd, record('W', inode, offset, bytes, length), syscall(SYS_pwrite64, fd, bytes, length, offset));
+    WATCH(fd, record('W', inode, offset, bytes, length),
+          syscall(SYS_pwrite64, fd, bytes, length, offset));
 }
-ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset) { return pwrite(fd, bytes, length, offset); }
+ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t offset) {
+    return pwrite(fd, bytes, length, offset);
+}
 ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t offset) {
-    WATCH(fd, record_vector(inode, offset, vector, count), syscall(SYS_pwritev, fd, vector, count, offset, 0));
+    WATCH(fd, record_vector(inode, offset, vector, count),
+          syscall(SYS_pwritev, fd, vector, count, offset, 0));
 }
-ssize_t pwritev64(int fd, const struct iovec *vector, int count, off64_t offset) { return pwritev(fd, vector, count, offset); }
+ssize_t pwritev64(int fd, const struct iovec *vector, int count, off64_t offset) {
+    return pwritev(fd, vector, count, offset);
+}
 
-int ftruncate(int fd, off_t length) { WATCH(fd, record('T', inode, length, "", 0), syscall(SYS_ftruncate, fd, length)); }
+int ftruncate(int fd, off_t length) {
+    WATCH(fd, record('T', inode, length, "", 0), syscall(SYS_ftruncate, fd, length));
+}
 int ftruncate64(int fd, off64_t length) { return ftruncate(fd, length); }
 
-/* Room that is reserved without a change of content or length is nothing to lose; the rest is not understood. */
+/* Preallocation without a change of content or length has nothing to lose. Other modes are not
+ * understood. */
 int fallocate(int fd, int mode, off_t offset, off_t length) {
     WATCH(fd, if (mode != FALLOC_FL_KEEP_SIZE) record('X', inode, 0, "fallocate", 9),
           syscall(SYS_fallocate, fd, mode, offset, length));
 }
-int fallocate64(int fd, int mode, off64_t offset, off64_t length) { return fallocate(fd, mode, offset, length); }
-int posix_fallocate(int fd, off_t offset, off_t length) { return fallocate(fd, 0, offset, length) == 0 ? 0 : errno; }
-int posix_fallocate64(int fd, off64_t offset, off64_t length) { return posix_fallocate(fd, offset, length); }
+int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
+    return fallocate(fd, mode, offset, length);
+}
+int posix_fallocate(int fd, off_t offset, off_t length) {
+    return fallocate(fd, 0, offset, length) == 0 ? 0 : errno;
+}
+int posix_fallocate64(int fd, off64_t offset, off64_t length) {
+    return posix_fallocate(fd, offset, length);
+}
 
 int truncate(const char *path, off_t length) {
     int fd = open_watched(AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
@@ -220,7 +252,8 @@ int truncate(const char *path, off_t length) {
 }
 int truncate64(const char *path, off64_t length) { return truncate(path, length); }
 
-/* A directory, or a file that is read here and written elsewhere, is synced as well as one that is watched. */
+/* Logs the sync of any file below the root: a directory, or a file written through another
+ * descriptor, is synced in the same way as a watched file. */
 static int sync_watched(int fd, int lies) {
     static uint64_t syncs;
     struct stat status;
@@ -232,7 +265,8 @@ static int sync_watched(int fd, int lies) {
     pthread_mutex_unlock(&lock);
     errno = error;
     if (fails) return -1;
-    /* As long as a disk takes: most kills are to fall between a write and the end of its sync. */
+    /* Duration of a sync on a disk: most kills should fall between a write and the end of its
+     * sync. */
     usleep(700);
     pthread_mutex_lock(&lock);
     if (!lies) record('S', status.st_ino, sync, "", 0);
@@ -242,14 +276,18 @@ static int sync_watched(int fd, int lies) {
 int fsync(int fd) { return sync_watched(fd, fsync_lies); }
 int fdatasync(int fd) { return sync_watched(fd, fdatasync_lies); }
 
-/* Ways around the above. */
-ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t length, unsigned flags) {
-    WATCH(out, record('X', inode, 0, "copy_file_range", 15), syscall(SYS_copy_file_range, in, in_at, out, out_at, length, flags));
+/* Calls that the log cannot describe. */
+ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t length,
+                        unsigned flags) {
+    WATCH(out, record('X', inode, 0, "copy_file_range", 15),
+          syscall(SYS_copy_file_range, in, in_at, out, out_at, length, flags));
 }
 ssize_t sendfile(int out, int in, off_t *at, size_t length) {
     WATCH(out, record('X', inode, 0, "sendfile", 8), syscall(SYS_sendfile, out, in, at, length));
 }
-ssize_t sendfile64(int out, int in, off64_t *at, size_t length) { return sendfile(out, in, at, length); }
+ssize_t sendfile64(int out, int in, off64_t *at, size_t length) {
+    return sendfile(out, in, at, length);
+}
 void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
     if (root && fd >= 0 && (flags & MAP_SHARED) && (protection & PROT_WRITE)) {
         pthread_mutex_lock(&lock);

@@ -50,6 +50,8 @@ pub struct Server {
     admin_port: Option<u16>,
     /// Whether a store that has lost what it acknowledged is opened.
     accepts_loss: bool,
+    /// Whether the store is held from the start.
+    is_held: bool,
     dev: Dev,
 }
 
@@ -66,6 +68,7 @@ impl Server {
             setup,
             admin_port: None,
             accepts_loss: false,
+            is_held: false,
             dev,
         };
         server.up().await?;
@@ -98,6 +101,11 @@ impl Server {
         self.accepts_loss = true;
     }
 
+    /// Decides whether the next starts hold the store, with `--held`.
+    pub fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
     /// Starts the process, and waits for nothing.
     pub fn launch(&mut self) -> anyhow::Result<()> {
         ensure!(self.process.is_none(), "it runs already");
@@ -123,6 +131,9 @@ impl Server {
             .arg(self.setup.rate_limit.unwrap_or(0).to_string());
         if self.accepts_loss {
             command.arg("--accept-loss");
+        }
+        if self.is_held {
+            command.arg("--held");
         }
         command.envs(
             self.setup

@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use switchyard_engine::callback::{CallbackRequest, NotReceived};
+use switchyard_engine::callback::{CallbackRequest, ReceiveError};
 use switchyard_engine::gateway::manifest::CallbackAnswer;
 use switchyard_engine::ids::ConnectionId;
 use switchyard_engine::limits::CALLBACK_BODY_BYTES;
@@ -78,11 +78,11 @@ fn answered(answer: CallbackAnswer) -> Response {
     response
 }
 
-fn refused(why: NotReceived) -> ApiError {
+fn refused(why: ReceiveError) -> ApiError {
     match why {
-        NotReceived::NoSuchConnection => nobody(),
-        NotReceived::TooLarge => too_large(),
-        NotReceived::TooMany => {
+        ReceiveError::NoSuchConnection => nobody(),
+        ReceiveError::TooLarge => too_large(),
+        ReceiveError::TooMany => {
             let problem = Problem::new(ErrorCode::RateLimitExceeded, why.to_string());
             ApiError::new(problem).retry_after(LIMITED_RETRY_SECONDS)
         }

@@ -6,8 +6,8 @@ use url::Url;
 
 use super::crypto::{self, CryptoView};
 use super::leave::{shown_host, web_address};
+use super::page_context::{PageContext, Row};
 use super::qr;
-use super::scene::{Row, Scene};
 use super::wait::masked;
 
 #[derive(Default)]
@@ -30,33 +30,33 @@ pub struct Qr {
 }
 
 /// Title and sentence of the waiting page for this action.
-pub fn words(scene: &Scene, action: &PayerAction) -> (String, String) {
+pub fn words(context: &PageContext, action: &PayerAction) -> (String, String) {
     let word = match action {
-        PayerAction::ConfirmOnPhone { auto, .. } => return phone_words(scene, *auto),
+        PayerAction::ConfirmOnPhone { auto, .. } => return phone_words(context, *auto),
         PayerAction::Redirect { .. } => "redirect",
         PayerAction::UnusablePage { .. } => "unusable",
         PayerAction::EnterCode { .. } => "code",
         PayerAction::Dial { .. } => "dial",
         PayerAction::Wait => "seen",
-        _ if is_late(scene, action) => "late",
+        _ if is_late(context, action) => "late",
         PayerAction::Transfer { .. } => "transfer",
         PayerAction::ShowQr { .. } => "qr",
         PayerAction::SendCrypto { .. } => "crypto",
     };
     let text = match (word, action) {
         // The gateway then asks for the missing amount.
-        ("crypto", _) if scene.asks_for_rest() => rest(scene),
-        ("late", PayerAction::Transfer { .. }) => scene.say("wait-late-transfer-text"),
-        _ => scene.say(&format!("wait-{word}-text")),
+        ("crypto", _) if context.asks_for_rest() => rest(context),
+        ("late", PayerAction::Transfer { .. }) => context.say("wait-late-transfer-text"),
+        _ => context.say(&format!("wait-{word}-text")),
     };
-    (scene.say(&format!("wait-{word}-title")), text)
+    (context.say(&format!("wait-{word}-title")), text)
 }
 
 /// The order to send the rest, with its amount where a part of the coins is not confirmed.
-fn rest(scene: &Scene) -> String {
-    match crypto::seen(scene) {
-        Some(seen) => scene.say_with("wait-crypto-remains", &[("rest", &seen.rest)]),
-        None => scene.say("wait-crypto-rest"),
+fn rest(context: &PageContext) -> String {
+    match crypto::seen(context) {
+        Some(seen) => context.say_with("wait-crypto-remains", &[("rest", &seen.rest)]),
+        None => context.say("wait-crypto-rest"),
     }
 }
 
@@ -71,68 +71,68 @@ pub fn sends_until(action: &PayerAction) -> Option<Timestamp> {
 }
 
 /// Whether the time to send is over.
-pub fn is_late(scene: &Scene, action: &PayerAction) -> bool {
-    sends_until(action).is_some_and(|until| until <= scene.now)
+pub fn is_late(context: &PageContext, action: &PayerAction) -> bool {
+    sends_until(action).is_some_and(|until| until <= context.now)
 }
 
-fn phone_words(scene: &Scene, auto: bool) -> (String, String) {
-    let attempt = scene.tx.current_attempt();
+fn phone_words(context: &PageContext, auto: bool) -> (String, String) {
+    let attempt = context.tx.current_attempt();
     let code = attempt.map_or("", |attempt| &attempt.method);
-    let method = &scene.method_name(code);
+    let method = &context.method_name(code);
     let number = attempt
         .and_then(|attempt| attempt.phone.as_deref())
         .map(masked)
         .unwrap_or_default();
     let text = if auto {
-        scene.say_with(
+        context.say_with(
             "wait-phone-auto",
             &[("method", method), ("number", &number)],
         )
     } else {
-        scene.say_with("wait-phone-manual", &[("method", method)])
+        context.say_with("wait-phone-manual", &[("method", method)])
     };
-    (scene.say("wait-phone-title"), text)
+    (context.say("wait-phone-title"), text)
 }
 
-pub fn view(scene: &Scene, action: &PayerAction) -> ActionView {
+pub fn view(context: &PageContext, action: &PayerAction) -> ActionView {
     match action {
         PayerAction::Redirect { url } => ActionView {
-            link: provider_page(scene, url),
+            link: provider_page(context, url),
             ..ActionView::default()
         },
         PayerAction::ConfirmOnPhone { steps, ussd, .. } => ActionView {
-            steps: translated(scene, steps),
-            link: ussd.as_deref().and_then(|ussd| dial(scene, ussd)),
+            steps: translated(context, steps),
+            link: ussd.as_deref().and_then(|ussd| dial(context, ussd)),
             ..ActionView::default()
         },
         // The form for it is the waiting page's own.
         PayerAction::EnterCode { how, .. } => ActionView {
-            steps: translated(scene, how),
+            steps: translated(context, how),
             ..ActionView::default()
         },
         PayerAction::Dial { ussd } => ActionView {
-            link: dial(scene, ussd),
-            rows: vec![scene.row("row-dial", ussd).strong()],
+            link: dial(context, ussd),
+            rows: vec![context.row("row-dial", ussd).strong()],
             ..ActionView::default()
         },
         PayerAction::ShowQr { text, image } => ActionView {
             qr: if text.is_empty() {
-                shown(scene, image.as_deref())
+                shown(context, image.as_deref())
             } else {
-                drawn(text, &scene.say("qr-label"))
+                drawn(text, &context.say("qr-label"))
             },
             ..ActionView::default()
         },
         PayerAction::UnusablePage { .. } | PayerAction::Wait => ActionView::default(),
-        PayerAction::Transfer { .. } => transfer(scene, action),
+        PayerAction::Transfer { .. } => transfer(context, action),
         PayerAction::SendCrypto { .. } => ActionView {
-            crypto: crypto::view(scene, action),
+            crypto: crypto::view(context, action),
             ..ActionView::default()
         },
     }
 }
 
-fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
+fn transfer(context: &PageContext, action: &PayerAction) -> ActionView {
     let PayerAction::Transfer {
         bank,
         account,
@@ -145,28 +145,28 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
     else {
         return ActionView::default();
     };
-    let written = scene.visitor.language.written();
+    let written = context.visitor.language.written();
     // After its time the details are for the payer's questions, and nothing is to be copied.
-    let is_late = is_late(scene, action);
+    let is_late = is_late(context, action);
     let marked = |row: Row| match is_late {
         true => row,
         false => row.strong(),
     };
     let label = match is_late {
         true => "row-transfer-late",
-        false if scene.asks_for_rest() => "row-transfer-rest",
+        false if context.asks_for_rest() => "row-transfer-rest",
         false => "row-transfer",
     };
-    let sum = scene.row(label, amount.written(written));
+    let sum = context.row(label, amount.written(written));
     let mut rows = vec![marked(sum).copied_as(amount.decimal())];
-    rows.extend(fee.map(|fee| scene.row("row-fee", fee.written(written))));
+    rows.extend(fee.map(|fee| context.row("row-fee", fee.written(written))));
     rows.extend([
-        scene.row("row-bank", bank),
-        marked(scene.row("row-account", account)),
-        scene.row("row-name", name),
-        marked(scene.row("row-transfer-reference", reference)),
+        context.row("row-bank", bank),
+        marked(context.row("row-account", account)),
+        context.row("row-name", name),
+        marked(context.row("row-transfer-reference", reference)),
     ]);
-    rows.extend(expires.as_deref().map(|until| scene.until(until)));
+    rows.extend(expires.as_deref().map(|until| context.until(until)));
     ActionView {
         rows,
         ..ActionView::default()
@@ -174,23 +174,23 @@ fn transfer(scene: &Scene, action: &PayerAction) -> ActionView {
 }
 
 /// A gateway is trusted with money, not with the page: only a web address becomes a link.
-fn provider_page(scene: &Scene, url: &str) -> Option<Link> {
+fn provider_page(context: &PageContext, url: &str) -> Option<Link> {
     let url = web_address(url)?;
     let host = shown_host(&url)?;
     Some(Link {
-        label: scene.say_with("wait-redirect-link", &[("host", &host)]),
+        label: context.say_with("wait-redirect-link", &[("host", &host)]),
         url: url.into(),
     })
 }
 
-fn dial(scene: &Scene, ussd: &str) -> Option<Link> {
+fn dial(context: &PageContext, ussd: &str) -> Option<Link> {
     let plain = |letter: char| letter.is_ascii_digit() || matches!(letter, '*' | '#' | '+');
     if ussd.is_empty() || !ussd.chars().all(plain) {
         return None;
     }
     Some(Link {
         url: format!("tel:{}", ussd.replace('#', "%23")),
-        label: scene.say_with("wait-dial-link", &[("code", ussd)]),
+        label: context.say_with("wait-dial-link", &[("code", ussd)]),
     })
 }
 
@@ -225,9 +225,9 @@ pub(super) fn drawn(text: &str, label: &str) -> Option<Qr> {
 
 /// Image of the provider, when it gives no text for a QR code: a PNG as a data URL, which no browser
 /// executes or fetches.
-fn shown(scene: &Scene, image: Option<&str>) -> Option<Qr> {
+fn shown(context: &PageContext, image: Option<&str>) -> Option<Qr> {
     let image = image.filter(|image| is_png(image))?;
-    let label = scene.say("qr-label").replace('"', "");
+    let label = context.say("qr-label").replace('"', "");
     Some(Qr {
         svg: format!(r#"<img src="{image}" alt="{label}">"#),
         text: String::new(),
@@ -242,8 +242,8 @@ fn is_png(image: &str) -> bool {
 }
 
 /// The sentences in the visitor's language, else in English, else in whichever the gateway has.
-fn translated(scene: &Scene, texts: &[Translated]) -> Vec<String> {
-    let wanted = [scene.visitor.language.code(), "en"];
+fn translated(context: &PageContext, texts: &[Translated]) -> Vec<String> {
+    let wanted = [context.visitor.language.code(), "en"];
     let has = |lang: &&str| texts.iter().any(|text| text.lang == **lang);
     let lang = wanted
         .iter()
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_gateway_cannot_make_a_link_that_runs_something() {
-        let scene = samples::scene(samples::waiting(None), Language::English);
+        let context = samples::context(samples::waiting(None), Language::English);
         for hostile in [
             "javascript:alert(1)",
             "data:text/html,<script>",
@@ -272,9 +272,9 @@ mod tests {
             let redirect = PayerAction::Redirect {
                 url: hostile.to_owned(),
             };
-            assert!(view(&scene, &redirect).link.is_none(), "{hostile}");
+            assert!(view(&context, &redirect).link.is_none(), "{hostile}");
             assert!(!is_wallet_address(hostile), "{hostile}");
-            assert!(dial(&scene, hostile).is_none(), "{hostile}");
+            assert!(dial(&context, hostile).is_none(), "{hostile}");
         }
         assert!(is_wallet_address("bitcoin:bc1qxyz?amount=0.01"));
         assert!(is_wallet_address("ethereum:0xabc@137?value=1"));
@@ -286,23 +286,23 @@ mod tests {
         ] {
             assert!(!is_wallet_address(other), "{other}");
         }
-        assert_eq!(dial(&scene, "*126#").unwrap().url, "tel:*126%23");
+        assert_eq!(dial(&context, "*126#").unwrap().url, "tel:*126%23");
         let redirect = PayerAction::Redirect {
             url: "https://pay.example/3ds?x=1".to_owned(),
         };
-        let link = view(&scene, &redirect).link.unwrap();
+        let link = view(&context, &redirect).link.unwrap();
         assert_eq!(link.label, "Continue to pay.example");
     }
 
     #[test]
     fn a_code_without_text_is_shown_as_the_png_that_came_and_as_nothing_else() {
-        let scene = samples::scene(samples::waiting(None), Language::English);
+        let context = samples::context(samples::waiting(None), Language::English);
         let shown = |image: Option<&str>| {
             let action = PayerAction::ShowQr {
                 text: String::new(),
                 image: image.map(str::to_owned),
             };
-            view(&scene, &action).qr.map(|qr| qr.svg)
+            view(&context, &action).qr.map(|qr| qr.svg)
         };
         let png = "data:image/png;base64,iVBORw0KGgo=";
         let tag = shown(Some(png)).unwrap();
@@ -331,7 +331,7 @@ mod tests {
             text("fr", "Composez"),
             text("fr", "Confirmez"),
         ];
-        let french = samples::scene(samples::waiting(None), Language::French);
+        let french = samples::context(samples::waiting(None), Language::French);
         assert_eq!(translated(&french, &both), ["Composez", "Confirmez"]);
         assert_eq!(translated(&french, &both[..1]), ["Dial"]);
         assert_eq!(translated(&french, &[text("sw", "Piga")]), ["Piga"]);

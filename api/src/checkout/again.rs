@@ -9,9 +9,9 @@ use super::answers::Answers;
 use super::leave::way_back;
 use super::menu::PHONE;
 use super::needs::{given_by_merchant, needs};
+use super::page_context::{Frame, PageContext, Row};
+use super::request::CheckoutRequest;
 use super::result::{paid_with, reason};
-use super::scene::{Frame, Row, Scene};
-use super::visit::Visit;
 
 #[derive(Template)]
 #[template(path = "checkout/again.html")]
@@ -33,30 +33,30 @@ struct Page {
 }
 
 /// The last attempt, when it did not work and the payer may try again.
-pub(super) fn failed(scene: &Scene) -> Option<&Attempt> {
+pub(super) fn failed(context: &PageContext) -> Option<&Attempt> {
     let ended = |state| matches!(state, AttemptState::Declined | AttemptState::NotSent);
-    let last = scene.tx.current_attempt();
+    let last = context.tx.current_attempt();
     last.filter(|attempt| ended(attempt.state))
 }
 
 /// Response after a failed attempt: the form with the field that the provider refused, otherwise
 /// the page with the two choices. `None`: the last attempt has not failed.
-pub(super) async fn after(visit: &Visit) -> Option<Response> {
-    let attempt = failed(&visit.scene)?;
-    let answers = answers(&visit.scene, attempt);
-    if asks_again(visit).await {
-        return Some(visit.go_with(&corrected(visit, answers), "details"));
+pub(super) async fn after(request: &CheckoutRequest) -> Option<Response> {
+    let attempt = failed(&request.context)?;
+    let answers = answers(&request.context, attempt);
+    if asks_again(request).await {
+        return Some(request.go_with(&corrected(request, answers), "details"));
     }
-    let Some(sealed) = visit.seal(&answers) else {
-        return Some(visit.unavailable());
+    let Some(sealed) = request.seal(&answers) else {
+        return Some(request.unavailable());
     };
-    Some(page(&visit.scene, attempt, &sealed))
+    Some(page(&request.context, attempt, &sealed))
 }
 
 /// The same answers, for a form that shows the refused field with its message.
-pub(super) fn corrected(visit: &Visit, answers: Answers) -> Answers {
+pub(super) fn corrected(request: &CheckoutRequest, answers: Answers) -> Answers {
     Answers {
-        attempts: visit.scene.tx.attempts.len(),
+        attempts: request.context.tx.attempts.len(),
         sent: true,
         agreed: None,
         ..answers
@@ -64,76 +64,76 @@ pub(super) fn corrected(visit: &Visit, answers: Answers) -> Answers {
 }
 
 /// Whether the last attempt's refused field is on the form of its method.
-pub(super) async fn asks_again(visit: &Visit) -> bool {
-    let Some(attempt) = failed(&visit.scene) else {
+pub(super) async fn asks_again(request: &CheckoutRequest) -> bool {
+    let Some(attempt) = failed(&request.context) else {
         return false;
     };
     let Some(field) = attempt.refused_field() else {
         return false;
     };
     let country = attempt.country.as_deref().unwrap_or_default();
-    let chosen = visit.chosen(&attempt.method, country).await;
+    let chosen = request.chosen(&attempt.method, country).await;
     chosen.is_some_and(|chosen| {
-        let needs = needs(&visit.scene, &chosen.way, chosen.country);
+        let needs = needs(&request.context, &chosen.way, chosen.country);
         needs.iter().any(|need| need.name == field && !need.fixed)
     })
 }
 
 /// The payer's answers, as the attempt keeps them. A number that the merchant gave is left out: an
 /// empty field means it, and the form would show it.
-fn answers(scene: &Scene, attempt: &Attempt) -> Answers {
+fn answers(context: &PageContext, attempt: &Attempt) -> Answers {
     let mut given = attempt.fields.clone();
     given.remove(PHONE);
-    let typed = |phone: &&String| !given_by_merchant(&scene.tx, phone);
+    let typed = |phone: &&String| !given_by_merchant(&context.tx, phone);
     if let Some(phone) = attempt.phone.as_ref().filter(typed) {
         given.insert(PHONE.to_owned(), phone.clone());
     }
     Answers {
-        payment: scene.tx.id,
+        payment: context.tx.id,
         method: attempt.method.clone(),
         country: attempt.country.clone().unwrap_or_default(),
         given,
-        attempts: scene.tx.attempts.len(),
+        attempts: context.tx.attempts.len(),
         sent: false,
         agreed: None,
     }
 }
 
-pub(super) fn page(scene: &Scene, attempt: &Attempt, sealed: &str) -> Response {
-    let (language, decline) = (scene.visitor.language, attempt.decline.as_ref());
+pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Response {
+    let (language, decline) = (context.visitor.language, attempt.decline.as_ref());
     let unsent = attempt.state == AttemptState::NotSent;
     let has_failed = unsent || !is_given_up(attempt);
     let why = decline.map(|decline| decline.reason);
     let message = decline.and_then(|decline| decline.provider_message.as_deref());
-    let (title, text) = heading(scene, attempt);
-    let left = scene.tx.attempts_left() as u64;
+    let (title, text) = heading(context, attempt);
+    let left = context.tx.attempts_left() as u64;
     // A number without an account is corrected first; all else can be confirmed again as it is.
     let step = match why {
         Some(DeclineReason::InvalidAccount) => "details",
         _ => "confirm",
     };
     let country = attempt.country.as_deref().unwrap_or_default();
-    scene.show(&Page {
-        frame: scene
+    context.show(&Page {
+        frame: context
             .frame_titled(&title)
-            .with_cancel(Some(scene.link("cancel", &[]))),
+            .with_cancel(Some(context.link("cancel", &[]))),
         kind: if has_failed { "failed" } else { "ended" },
         role: if has_failed { "alert" } else { "status" },
         title,
         text,
         // In sandbox the reader is a developer: the provider's own words say what to change.
         detail: message
-            .filter(|_| scene.is_sandbox() && has_failed)
-            .map(|message| scene.say_with("result-provider-says", &[("message", message)])),
+            .filter(|_| context.is_sandbox() && has_failed)
+            .map(|message| context.say_with("result-provider-says", &[("message", message)])),
         left: if unsent {
-            scene.say("choose-unsent-next")
+            context.say("choose-unsent-next")
         } else {
             language.say_count("choose-attempts-left", "left", left)
         },
-        rows: paid_with(scene),
-        same: scene.link(step, &[("a", sealed)]),
-        other: scene.link("", &[("country", country), ("other", "1"), ("a", sealed)]),
-        back: way_back(&scene.tx).map(|back| (back.url, scene.say_merchant("leave-button"))),
+        rows: paid_with(context),
+        same: context.link(step, &[("a", sealed)]),
+        other: context.link("", &[("country", country), ("other", "1"), ("a", sealed)]),
+        back: way_back(&context.tx).map(|back| (back.url, context.say_merchant("leave-button"))),
     })
 }
 
@@ -144,26 +144,26 @@ pub(super) fn is_given_up(attempt: &Attempt) -> bool {
 }
 
 /// Title of the page, and a text on the end of the attempt and on what is certain about money.
-fn heading(scene: &Scene, attempt: &Attempt) -> (String, String) {
+fn heading(context: &PageContext, attempt: &Attempt) -> (String, String) {
     let (title, text) = if attempt.state == AttemptState::NotSent {
-        let method = &scene.method_name(&attempt.method);
+        let method = &context.method_name(&attempt.method);
         (
-            scene.say_with("choose-unsent", &[("method", method)]),
-            scene.say("choose-unsent-text"),
+            context.say_with("choose-unsent", &[("method", method)]),
+            context.say("choose-unsent-text"),
         )
     } else if is_given_up(attempt) {
         (
-            scene.say("choose-given-up"),
-            scene.say("choose-given-up-text"),
+            context.say("choose-given-up"),
+            context.say("choose-given-up-text"),
         )
     } else {
         let why = attempt.decline.as_ref().map(|decline| decline.reason);
         (
-            scene.say("result-failed-title"),
-            reason(scene.visitor.language, why),
+            context.say("result-failed-title"),
+            reason(context.visitor.language, why),
         )
     };
-    (title, format!("{text} {}", scene.about_money()))
+    (title, format!("{text} {}", context.about_money()))
 }
 
 #[cfg(test)]
@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn an_attempt_that_was_given_up_has_ended_and_did_not_fail() {
         let title = |tx| {
-            let scene = samples::scene(tx, Language::English);
-            heading(&scene, failed(&scene).unwrap())
+            let context = samples::context(tx, Language::English);
+            heading(&context, failed(&context).unwrap())
         };
         let mut tx = samples::declined_once();
         assert_eq!(title(tx.clone()).0, "The payment did not work");
@@ -199,13 +199,13 @@ mod tests {
             tx.customer.phone = Some(merchants.to_owned());
             tx.attempts[0].phone = Some(number.to_owned());
             tx.attempts[0].fields = [(PHONE.to_owned(), number.to_owned())].into();
-            let scene = samples::scene(tx, Language::English);
-            let answers = answers(&scene, failed(&scene).unwrap());
+            let context = samples::context(tx, Language::English);
+            let answers = answers(&context, failed(&context).unwrap());
             assert_eq!(answers.given.get(PHONE).map(String::as_str), sealed);
             let way = samples::way("mtn_bj", false);
             let benin = country("BJ").unwrap();
-            let needs = needs(&scene, &way, benin);
-            let checked = check(&scene, &way, benin, &needs, &answers.given);
+            let needs = needs(&context, &way, benin);
+            let checked = check(&context, &way, benin, &needs, &answers.given);
             assert_eq!(checked.values.get(PHONE).map(String::as_str), Some(number));
         }
     }

@@ -10,8 +10,8 @@ use switchyard_engine::ids::{AccountId, TransactionId};
 use switchyard_engine::money::Amount;
 
 use super::needs::Values;
-use super::scene::Scene;
-use super::visit::Chosen;
+use super::page_context::PageContext;
+use super::request::Selection;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
@@ -34,13 +34,13 @@ const PURPOSE: &str = "checkout answers";
 
 impl Answers {
     /// Answers before the first form.
-    pub fn first(scene: &Scene, chosen: &Chosen) -> Self {
+    pub fn first(context: &PageContext, chosen: &Selection) -> Self {
         Self {
-            payment: scene.tx.id,
+            payment: context.tx.id,
             method: chosen.way.method.code.clone(),
             country: chosen.country.alpha2.to_owned(),
             given: Values::new(),
-            attempts: scene.tx.attempts.len(),
+            attempts: context.tx.attempts.len(),
             sent: false,
             agreed: None,
         }

@@ -95,8 +95,8 @@ mod tests {
     use crate::checkout::tests::samples;
 
     fn app(change: impl FnOnce(&mut App)) -> App {
-        let scene = samples::scene(samples::payment(), Language::English);
-        let mut app = (*scene.app).clone();
+        let context = samples::context(samples::payment(), Language::English);
+        let mut app = (*context.app).clone();
         change(&mut app);
         app
     }

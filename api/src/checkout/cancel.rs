@@ -5,9 +5,9 @@ use axum::response::Response;
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::transaction::Refusal;
 
-use super::scene::{Frame, Scene};
-use super::stand::{Stand, stand};
-use super::visit::Visit;
+use super::page_context::{Frame, PageContext};
+use super::request::CheckoutRequest;
+use super::step::{Step, current_step};
 use super::wait::may_cancel;
 
 #[derive(Template)]
@@ -21,68 +21,68 @@ struct Page {
 }
 
 /// `GET /checkout/{id}/cancel`
-pub async fn get(mut visit: Visit) -> Response {
-    visit.look_back().await;
-    asked(&visit.scene)
+pub async fn get(mut request: CheckoutRequest) -> Response {
+    request.look_back().await;
+    asked(&request.context)
 }
 
 /// The question, where the payment can be cancelled; otherwise the page that fits.
-pub(super) fn asked(scene: &Scene) -> Response {
-    match stand(scene) {
-        Stand::Choosing => page(scene),
+pub(super) fn asked(context: &PageContext) -> Response {
+    match current_step(context) {
+        Step::Choosing => page(context),
         // Money that came is not cancelled: the page says what is known about it.
-        Stand::Waiting if scene.is_in_question() => scene.go("wait", &[]),
-        Stand::Waiting if may_cancel(scene) => page(scene),
-        Stand::Waiting => under_way(scene),
-        Stand::Ended => scene.go("result", &[]),
+        Step::Waiting if context.is_in_question() => context.go("wait", &[]),
+        Step::Waiting if may_cancel(context) => page(context),
+        Step::Waiting => under_way(context),
+        Step::Ended => context.go("result", &[]),
     }
 }
 
 /// `POST /checkout/{id}/cancel`: twice is as good as once.
-pub async fn post(mut visit: Visit) -> Response {
-    visit.look_back().await;
-    if visit.scene.has_seen_coins() {
-        return under_way(&visit.scene);
+pub async fn post(mut request: CheckoutRequest) -> Response {
+    request.look_back().await;
+    if request.context.has_seen_coins() {
+        return under_way(&request.context);
     }
-    match visit.engine().cancel(visit.scene.tx.id).await {
+    match request.engine().cancel(request.context.tx.id).await {
         // The page says what is awaited before it is cancelled.
-        Ok(tx) if !tx.state.is_final() => visit.scene.go("wait", &[]),
-        Ok(_) => visit.scene.go("result", &[]),
+        Ok(tx) if !tx.state.is_final() => request.context.go("wait", &[]),
+        Ok(_) => request.context.go("result", &[]),
         Err(EngineError::Refused(refusal)) if refusal != Refusal::Paused => {
-            refused(&visit.scene, &refusal)
+            refused(&request.context, &refusal)
         }
-        Err(error) => visit.trouble(&error),
+        Err(error) => request.error_page(&error),
     }
 }
 
 /// To the page that says why the payment is not cancelled.
-pub(super) fn refused(scene: &Scene, refusal: &Refusal) -> Response {
+pub(super) fn refused(context: &PageContext, refusal: &Refusal) -> Response {
     match refusal {
-        Refusal::AlreadyEnded(_) => scene.go("result", &[]),
-        Refusal::AttemptUnderWay => under_way(scene),
+        Refusal::AlreadyEnded(_) => context.go("result", &[]),
+        Refusal::AttemptUnderWay => under_way(context),
         // Money may have come since the question was shown: the page says what can be done.
-        _ => scene.go("wait", &[]),
+        _ => context.go("wait", &[]),
     }
 }
 
 /// Money that may be moving cannot be called back.
-fn under_way(scene: &Scene) -> Response {
-    scene.go("wait", &[("notice", "under-way")])
+fn under_way(context: &PageContext) -> Response {
+    context.go("wait", &[("notice", "under-way")])
 }
 
-pub(super) fn page(scene: &Scene) -> Response {
-    scene.show(&Page {
-        frame: scene.frame("cancel-title"),
-        text: match scene.tx.has_open_attempt() {
+pub(super) fn page(context: &PageContext) -> Response {
+    context.show(&Page {
+        frame: context.frame("cancel-title"),
+        text: match context.tx.has_open_attempt() {
             true => format!(
                 "{} {}",
-                scene.say_merchant("cancel-text"),
-                scene.say("cancel-under-way")
+                context.say_merchant("cancel-text"),
+                context.say("cancel-under-way")
             ),
-            false => scene.say_merchant("cancel-text"),
+            false => context.say_merchant("cancel-text"),
         },
-        action: scene.link("cancel", &[]),
-        hidden: scene.hidden(&[]),
-        back: scene.link("", &[]),
+        action: context.link("cancel", &[]),
+        hidden: context.hidden(&[]),
+        back: context.link("", &[]),
     })
 }

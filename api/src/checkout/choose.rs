@@ -5,10 +5,10 @@ use axum::response::Response;
 use switchyard_engine::directory::{Category, Country};
 
 use super::again;
-use super::menu::{Menu, Way, country_name};
-use super::scene::{Frame, Scene};
-use super::stand::{Stand, stand};
-use super::visit::Visit;
+use super::menu::{Menu, PaymentOption, country_name};
+use super::page_context::{Frame, PageContext};
+use super::request::CheckoutRequest;
+use super::step::{Step, current_step};
 
 #[derive(Template)]
 #[template(path = "checkout/choose.html")]
@@ -40,37 +40,37 @@ struct MethodRow {
 }
 
 /// `GET /checkout/{id}`: the first view. A payment that is beyond it is shown where it stands.
-pub async fn get(visit: Visit) -> Response {
-    match stand(&visit.scene) {
-        Stand::Choosing => {
-            let asks = ["country", "other", "notice"].map(|name| visit.query(name));
+pub async fn get(request: CheckoutRequest) -> Response {
+    match current_step(&request.context) {
+        Step::Choosing => {
+            let asks = ["country", "other", "notice"].map(|name| request.query(name));
             if asks == [None; 3]
-                && let Some(after) = again::after(&visit).await
+                && let Some(after) = again::after(&request).await
             {
                 return after;
             }
-            let menu = visit.menu();
+            let menu = request.menu();
             page(
-                &visit.scene,
+                &request.context,
                 &menu,
-                visit.query("country"),
-                visit.from().as_deref(),
-                visit.query("notice"),
+                request.query("country"),
+                request.from().as_deref(),
+                request.query("notice"),
             )
         }
-        elsewhere => visit.scene.go(elsewhere.step(), &[]),
+        elsewhere => request.context.go(elsewhere.path(), &[]),
     }
 }
 
 pub(super) fn page(
-    scene: &Scene,
+    context: &PageContext,
     menu: &Menu,
     asked: Option<&str>,
     from: Option<&str>,
     notice: Option<&str>,
 ) -> Response {
-    let language = scene.visitor.language;
-    let country = menu.begin_with(&scene.tx, asked, from);
+    let language = context.visitor.language;
+    let country = menu.begin_with(&context.tx, asked, from);
     let row = |row: &'static Country| CountryRow {
         code: row.alpha2,
         name: country_name(row, language),
@@ -84,7 +84,7 @@ pub(super) fn page(
         .iter()
         .map(|way| {
             method_row(
-                scene,
+                context,
                 way,
                 &ways,
                 country.map_or("", |country| country.alpha2),
@@ -93,61 +93,66 @@ pub(super) fn page(
         .collect();
     let countries: Vec<_> = menu.countries(language).into_iter().map(row).collect();
     let empty = match country {
-        _ if !scene.app.is_enabled => scene.say_merchant("choose-closed"),
-        Some(country) if countries.len() > 1 => scene.say_with(
+        _ if !context.app.is_enabled => context.say_merchant("choose-closed"),
+        Some(country) if countries.len() > 1 => context.say_with(
             "choose-empty-country",
             &[("country", country_name(country, language))],
         ),
-        _ => scene.say_merchant("choose-empty-text"),
+        _ => context.say_merchant("choose-empty-text"),
     };
     let notice = match notice {
-        Some("method") => Some(scene.say("notice-method")),
-        Some("stale") => Some(scene.say("notice-stale")),
+        Some("method") => Some(context.say("notice-method")),
+        Some("stale") => Some(context.say("notice-stale")),
         _ => None,
     };
-    scene.show(&Page {
-        frame: scene.frame_of_step("choose-title", 1).with_notice(notice),
+    context.show(&Page {
+        frame: context.frame_of_step("choose-title", 1).with_notice(notice),
         countries,
         country: country.map(row),
         methods,
-        home: scene
+        home: context
             .link("", &[])
             .split('?')
             .next()
             .unwrap_or_default()
             .to_owned(),
-        answers: earlier_answers(scene).map(str::to_owned),
-        again: scene.link("", &[]),
+        answers: earlier_answers(context).map(str::to_owned),
+        again: context.link("", &[]),
         empty,
     })
 }
 
 /// The sealed answers that *Another method* takes along.
-fn earlier_answers(scene: &Scene) -> Option<&str> {
-    let mut query = scene.visitor.query.iter();
+fn earlier_answers(context: &PageContext) -> Option<&str> {
+    let mut query = context.visitor.query.iter();
     let sealed = query.find(|(name, _)| name == "a");
     sealed.map(|(_, sealed)| sealed.as_str())
 }
 
 /// A method of the list `all`. The currency tells methods of one name apart.
-fn method_row(scene: &Scene, way: &Way, all: &[&Way], country: &str) -> MethodRow {
+fn method_row(
+    context: &PageContext,
+    way: &PaymentOption,
+    all: &[&PaymentOption],
+    country: &str,
+) -> MethodRow {
     let method = &way.method;
-    let name = scene.method_name(&method.code);
+    let name = context.method_name(&method.code);
     let same = all
         .iter()
-        .filter(|other| scene.method_name(&other.method.code) == name);
+        .filter(|other| context.method_name(&other.method.code) == name);
     let currency = (same.count() > 1).then(|| method.currency.code());
-    let kind = Some(scene.say(kind(method.category))).filter(|kind| *kind != name);
+    let kind = Some(context.say(kind(method.category))).filter(|kind| *kind != name);
     let kind: Vec<_> = kind
         .into_iter()
         .chain(currency.map(str::to_owned))
         .collect();
     let chosen = [("country", country), ("method", &method.code)];
-    let answers = earlier_answers(scene).map(|sealed| ("a", sealed));
+    let answers = earlier_answers(context).map(|sealed| ("a", sealed));
     let query: Vec<_> = chosen.into_iter().chain(answers).collect();
     MethodRow {
-        href: scene.link("details", &query),
-        icon: scene.icon(method),
+        href: context.link("details", &query),
+        icon: context.icon(method),
         kind: (!kind.is_empty()).then(|| kind.join(" · ")),
         name,
     }

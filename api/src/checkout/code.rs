@@ -10,9 +10,9 @@ use switchyard_engine::secret::Secret;
 use switchyard_engine::transaction::{Attempt, PayerAction};
 
 use super::form::Form;
-use super::scene::Scene;
-use super::stand::stand;
-use super::visit::Visit;
+use super::page_context::PageContext;
+use super::request::CheckoutRequest;
+use super::step::current_step;
 
 /// The form, as the waiting page shows it.
 pub struct CodeForm {
@@ -36,33 +36,36 @@ impl CodeForm {
 }
 
 /// Whether the attempt waits for a code and its payer has no try left.
-pub fn are_used_up(scene: &Scene) -> bool {
-    let attempt = scene.tx.asks_for_code();
+pub fn are_used_up(context: &PageContext) -> bool {
+    let attempt = context.tx.asks_for_code();
     attempt.is_some_and(|attempt| attempt.codes >= CODES_PER_ATTEMPT)
 }
 
 /// `None`: no code is asked for, or all tries are used up.
-pub fn form(scene: &Scene, notice: Option<&str>) -> Option<CodeForm> {
-    let attempt = scene.tx.asks_for_code().filter(|_| !are_used_up(scene))?;
+pub fn form(context: &PageContext, notice: Option<&str>) -> Option<CodeForm> {
+    let attempt = context
+        .tx
+        .asks_for_code()
+        .filter(|_| !are_used_up(context))?;
     let Some(PayerAction::EnterCode { label, length, .. }) = &attempt.payer_action else {
         return None;
     };
     let length = length.map(|length| length.to_string());
     let with_length = |message: &str| {
         let length = length.as_deref()?;
-        Some(scene.say_with(message, &[("length", length)]))
+        Some(context.say_with(message, &[("length", length)]))
     };
     let error = match notice {
-        Some("code-empty") => Some(scene.say("code-empty")),
+        Some("code-empty") => Some(context.say("code-empty")),
         Some("code-length") => with_length("code-length"),
-        _ if attempt.why.is_some() => Some(scene.say("code-lost")),
-        _ if attempt.codes > 0 => Some(scene.say("code-wrong")),
+        _ if attempt.why.is_some() => Some(context.say("code-lost")),
+        _ if attempt.codes > 0 => Some(context.say("code-wrong")),
         _ => None,
     };
     let (id, tried) = (attempt.id.to_string(), attempt.codes.to_string());
     Some(CodeForm {
-        action: scene.link("code", &[]),
-        hidden: scene.hidden(&[("attempt", &id), ("tried", &tried)]),
+        action: context.link("code", &[]),
+        hidden: context.hidden(&[("attempt", &id), ("tried", &tried)]),
         label: label.clone(),
         hint: with_length("code-hint"),
         error,
@@ -70,10 +73,10 @@ pub fn form(scene: &Scene, notice: Option<&str>) -> Option<CodeForm> {
 }
 
 /// `POST /checkout/{id}/code`: passes the code on, once, however often the button was pressed.
-pub async fn post(visit: Visit, form: Form) -> Response {
-    let scene = &visit.scene;
-    let elsewhere = || scene.go(stand(scene).step(), &[]);
-    let Some(attempt) = scene.tx.asks_for_code() else {
+pub async fn post(request: CheckoutRequest, form: Form) -> Response {
+    let context = &request.context;
+    let elsewhere = || context.go(current_step(context).path(), &[]);
+    let Some(attempt) = context.tx.asks_for_code() else {
         return elsewhere();
     };
     let (id, tried) = (attempt.id, attempt.codes);
@@ -84,13 +87,13 @@ pub async fn post(visit: Visit, form: Form) -> Response {
     }
     let code = typed(form.get("code"));
     if let Some(notice) = unfit(attempt, &code) {
-        return scene.go("wait", &[("notice", notice)]);
+        return context.go("wait", &[("notice", notice)]);
     }
-    let address = visit.client_context().ip;
-    let submitted = visit
+    let address = request.client_context().ip;
+    let submitted = request
         .engine()
         .submit_code(
-            scene.tx.id,
+            context.tx.id,
             id,
             tried,
             Secret::new(code),
@@ -99,11 +102,14 @@ pub async fn post(visit: Visit, form: Form) -> Response {
         .await;
     match submitted {
         Ok(tx) => {
-            let scene = Scene { tx, ..visit.scene };
-            scene.go(stand(&scene).step(), &[])
+            let context = PageContext {
+                tx,
+                ..request.context
+            };
+            context.go(current_step(&context).path(), &[])
         }
         Err(EngineError::Refused(_)) => elsewhere(),
-        Err(error) => visit.trouble(&error),
+        Err(error) => request.error_page(&error),
     }
 }
 
@@ -136,7 +142,7 @@ mod tests {
     use crate::checkout::language::Language;
     use crate::checkout::tests::samples;
 
-    fn asking(codes: u32, why: Option<&str>) -> Scene {
+    fn asking(codes: u32, why: Option<&str>) -> PageContext {
         let action = PayerAction::EnterCode {
             label: "OTP".to_owned(),
             length: Some(6),
@@ -145,12 +151,12 @@ mod tests {
         let mut tx = samples::waiting(Some(action));
         tx.attempts[0].codes = codes;
         tx.attempts[0].why = why.map(str::to_owned);
-        samples::scene(tx, Language::English)
+        samples::context(tx, Language::English)
     }
 
     #[test]
     fn the_form_says_what_was_wrong_and_goes_when_all_tries_are_used_up() {
-        let error = |scene: &Scene, notice| form(scene, notice).unwrap().error;
+        let error = |context: &PageContext, notice| form(context, notice).unwrap().error;
         assert_eq!(error(&asking(0, None), None), None);
         assert!(
             error(&asking(1, None), None)
@@ -179,8 +185,8 @@ mod tests {
     fn a_code_is_read_as_people_copy_it_and_its_length_costs_no_try() {
         assert_eq!(typed(" 12 34\u{a0}56\r\n"), "123456");
         assert_eq!(typed("١٢٣ ٤٥٦"), "123456");
-        let scene = asking(0, None);
-        let attempt = scene.tx.current_attempt().unwrap();
+        let context = asking(0, None);
+        let attempt = context.tx.current_attempt().unwrap();
         assert_eq!(unfit(attempt, "123456"), None);
         assert_eq!(unfit(attempt, ""), Some("code-empty"));
         assert_eq!(unfit(attempt, "12345"), Some("code-length"));

@@ -11,11 +11,11 @@ use switchyard_engine::transaction::Refusal;
 use super::again;
 use super::answers::Answers;
 use super::form::Form;
-use super::menu::{PHONE, Way, country_name};
+use super::menu::{PHONE, PaymentOption, country_name};
 use super::needs::{Checked, check, needs, of_customer};
-use super::scene::{Frame, Row, Scene};
-use super::stand::{Stand, stand};
-use super::visit::{Chosen, Visit};
+use super::page_context::{Frame, PageContext, Row};
+use super::request::{CheckoutRequest, Selection};
+use super::step::{Step, current_step};
 use super::wait::{masked, masked_email};
 
 #[derive(Template)]
@@ -34,28 +34,28 @@ struct Page {
 /// Answers that are complete, for a way that works now.
 struct Ready {
     answers: Answers,
-    chosen: Chosen,
+    chosen: Selection,
     checked: Checked,
 }
 
 /// `GET /checkout/{id}/confirm?a=…`
-pub async fn get(visit: Visit) -> Response {
-    match ready(&visit, visit.answers()).await {
+pub async fn get(request: CheckoutRequest) -> Response {
+    match ready(&request, request.answers()).await {
         Ok(ready) => {
             let agreed = Some(ready.chosen.way.price.amount);
             let answers = Answers {
                 agreed,
                 ..ready.answers.clone()
             };
-            let Some(sealed) = visit.seal(&answers) else {
-                return visit.unavailable();
+            let Some(sealed) = request.seal(&answers) else {
+                return request.unavailable();
             };
             page(
-                &visit.scene,
+                &request.context,
                 &ready.chosen,
                 &ready.checked,
                 &sealed,
-                visit.query("notice"),
+                request.query("notice"),
             )
         }
         Err(elsewhere) => *elsewhere,
@@ -63,36 +63,38 @@ pub async fn get(visit: Visit) -> Response {
 }
 
 /// `POST /checkout/{id}/confirm`: starts the attempt, once, however often the button was pressed.
-pub async fn post(visit: Visit, form: Form) -> Response {
-    let ready = match ready(&visit, visit.open(form.get("a"))).await {
+pub async fn post(request: CheckoutRequest, form: Form) -> Response {
+    let ready = match ready(&request, request.open(form.get("a"))).await {
         Ok(ready) => ready,
         Err(elsewhere) => return *elsewhere,
     };
     // The same form twice at once: the first one pays, the second goes to see how it fares.
-    let Some(_alone) = visit.alone() else {
-        return visit.scene.go("wait", &[]);
+    let Some(_alone) = request.alone() else {
+        return request.context.go("wait", &[]);
     };
     // Read again under the lock: another tab may have confirmed.
-    let visit = match visit.again().await {
-        Ok(visit) => visit,
-        Err(trouble) => return trouble,
+    let request = match request.again().await {
+        Ok(request) => request,
+        Err(error_page) => return error_page,
     };
-    if visit.scene.tx.attempts.len() != ready.answers.attempts {
-        return visit.scene.go(stand(&visit.scene).step(), &[]);
+    if request.context.tx.attempts.len() != ready.answers.attempts {
+        return request
+            .context
+            .go(current_step(&request.context).path(), &[]);
     }
     let answers = ready.answers.clone();
-    let choice = choice(&visit, ready);
-    let seen = visit.scene.tx.clone();
-    match visit.engine().confirm_as_seen(seen, choice).await {
+    let choice = choice(&request, ready);
+    let seen = request.context.tx.clone();
+    match request.engine().confirm_as_seen(seen, choice).await {
         Ok(tx) => {
-            let mut visit = visit;
-            visit.scene.tx = tx;
-            let stand = stand(&visit.scene);
-            if stand == Stand::Choosing && again::asks_again(&visit).await {
-                let answers = again::corrected(&visit, answers);
-                return visit.go_with(&answers, "details");
+            let mut request = request;
+            request.context.tx = tx;
+            let current_step = current_step(&request.context);
+            if current_step == Step::Choosing && again::asks_again(&request).await {
+                let answers = again::corrected(&request, answers);
+                return request.go_with(&answers, "details");
             }
-            visit.scene.go(stand.step(), &[])
+            request.context.go(current_step.path(), &[])
         }
         // The form judges by the same rules, and says so beside the field.
         Err(EngineError::FieldRefused { .. }) => {
@@ -100,31 +102,34 @@ pub async fn post(visit: Visit, form: Form) -> Response {
                 sent: true,
                 ..answers
             };
-            visit.go_with(&answers, "details")
+            request.go_with(&answers, "details")
         }
-        Err(EngineError::PriceChanged) => visit.go_with_notice(&answers, "confirm", "price"),
+        Err(EngineError::PriceChanged) => request.go_with_notice(&answers, "confirm", "price"),
         Err(EngineError::Refused(refusal)) if refusal != Refusal::Paused => {
-            refused(&visit.scene, &refusal)
+            refused(&request.context, &refusal)
         }
-        Err(error) => visit.trouble(&error),
+        Err(error) => request.error_page(&error),
     }
 }
 
 /// The answers, if they can be acted on; otherwise the page that fits.
-async fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Response>> {
-    let scene = &visit.scene;
-    if stand(scene) != Stand::Choosing {
-        return Err(Box::new(scene.go(stand(scene).step(), &[])));
+async fn ready(
+    request: &CheckoutRequest,
+    answers: Option<Answers>,
+) -> Result<Ready, Box<Response>> {
+    let context = &request.context;
+    if current_step(context) != Step::Choosing {
+        return Err(Box::new(context.go(current_step(context).path(), &[])));
     }
-    let Some(answers) = answers.filter(|answers| answers.attempts == scene.tx.attempts.len())
+    let Some(answers) = answers.filter(|answers| answers.attempts == context.tx.attempts.len())
     else {
-        return Err(Box::new(scene.go("", &[("notice", "stale")])));
+        return Err(Box::new(context.go("", &[("notice", "stale")])));
     };
-    let Some(chosen) = visit.chosen(&answers.method, &answers.country).await else {
-        return Err(Box::new(scene.go("", &[("notice", "method")])));
+    let Some(chosen) = request.chosen(&answers.method, &answers.country).await else {
+        return Err(Box::new(context.go("", &[("notice", "method")])));
     };
-    let needs = needs(scene, &chosen.way, chosen.country);
-    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
+    let needs = needs(context, &chosen.way, chosen.country);
+    let checked = check(context, &chosen.way, chosen.country, &needs, &answers.given);
     if checked.errors.is_empty() {
         return Ok(Ready {
             answers,
@@ -136,42 +141,42 @@ async fn ready(visit: &Visit, answers: Option<Answers>) -> Result<Ready, Box<Res
         sent: true,
         ..answers
     };
-    Err(Box::new(visit.go_with(&answers, "details")))
+    Err(Box::new(request.go_with(&answers, "details")))
 }
 
 pub(super) fn page(
-    scene: &Scene,
-    chosen: &Chosen,
+    context: &PageContext,
+    chosen: &Selection,
     checked: &Checked,
     sealed: &str,
     notice: Option<&str>,
 ) -> Response {
     let price = &chosen.way.price;
-    let written = scene.visitor.language.written();
+    let written = context.visitor.language.written();
     let amount = price.amount.written(written);
     let method = &chosen.way.method;
     let mut rows = vec![
-        scene.row("confirm-amount", &amount).strong(),
-        scene.row("confirm-merchant", &scene.app.name),
-        scene.row("confirm-for", &scene.tx.description),
-        scene.row("confirm-method", scene.method_name(&method.code)),
+        context.row("confirm-amount", &amount).strong(),
+        context.row("confirm-merchant", &context.app.name),
+        context.row("confirm-for", &context.tx.description),
+        context.row("confirm-method", context.method_name(&method.code)),
     ];
     let charge = Charge {
         amount: price.amount,
         due: price.amount,
         fee: None,
-        asked: scene.tx.amount,
+        asked: context.tx.amount,
         conversion: price.conversion.as_ref(),
     };
-    for row in scene.conversion_rows(&charge).into_iter().rev() {
+    for row in context.conversion_rows(&charge).into_iter().rev() {
         rows.insert(1, row);
     }
     // The page may be opened by anybody who has the link, and may not confirm a guess of the number
     // that the merchant gave: every number is masked.
     if let Some(number) = checked.values.get(PHONE) {
-        rows.push(scene.row("confirm-number", masked(number)).strong());
+        rows.push(context.row("confirm-number", masked(number)).strong());
     }
-    for need in needs(scene, &chosen.way, chosen.country) {
+    for need in needs(context, &chosen.way, chosen.country) {
         let given = checked.values.get(&need.name);
         if let Some(value) = given.filter(|_| need.name != PHONE) {
             rows.push(Row {
@@ -186,36 +191,41 @@ pub(super) fn page(
             });
         }
     }
-    let country = country_name(chosen.country, scene.visitor.language);
-    rows.push(scene.row("confirm-country", country));
-    rows.push(scene.row("confirm-email", masked_email(&scene.tx.customer.email)));
-    let notice = (notice == Some("price")).then(|| scene.say("notice-price"));
-    scene.show(&Page {
-        frame: scene
+    let country = country_name(chosen.country, context.visitor.language);
+    rows.push(context.row("confirm-country", country));
+    rows.push(context.row("confirm-email", masked_email(&context.tx.customer.email)));
+    let notice = (notice == Some("price")).then(|| context.say("notice-price"));
+    context.show(&Page {
+        frame: context
             .frame_of_step("confirm-title", 3)
-            .with_order(scene.order(&charge))
+            .with_order(context.order(&charge))
             .with_notice(notice),
         rows,
-        next: scene.say(next(&chosen.way)),
-        action: scene.link("confirm", &[]),
-        hidden: scene.hidden(&[("a", sealed)]),
-        pay: scene.say_with("confirm-pay", &[("amount", &amount)]),
-        back: back(scene, chosen, checked, sealed),
+        next: context.say(next(&chosen.way)),
+        action: context.link("confirm", &[]),
+        hidden: context.hidden(&[("a", sealed)]),
+        pay: context.say_with("confirm-pay", &[("amount", &amount)]),
+        back: back(context, chosen, checked, sealed),
     })
 }
 
 /// To the details; where nothing was asked there are none, and only the method can be changed.
-fn back(scene: &Scene, chosen: &Chosen, checked: &Checked, sealed: &str) -> (String, String) {
+fn back(
+    context: &PageContext,
+    chosen: &Selection,
+    checked: &Checked,
+    sealed: &str,
+) -> (String, String) {
     if checked.values.is_empty() {
-        let home = scene.link("", &[("country", chosen.country.alpha2)]);
-        return (scene.say("confirm-back-method"), home);
+        let home = context.link("", &[("country", chosen.country.alpha2)]);
+        return (context.say("confirm-back-method"), home);
     }
-    let details = scene.link("details", &[("a", sealed)]);
-    (scene.say("confirm-back"), details)
+    let details = context.link("details", &[("a", sealed)]);
+    (context.say("confirm-back"), details)
 }
 
 /// Note about the step after the button.
-fn next(way: &Way) -> &'static str {
+fn next(way: &PaymentOption) -> &'static str {
     match way.method.category {
         _ if way.is_test => "next-test",
         Category::MobileMoney => "next-phone",
@@ -228,8 +238,8 @@ fn next(way: &Way) -> &'static str {
     }
 }
 
-fn choice(visit: &Visit, ready: Ready) -> Choice {
-    let customer = &visit.scene.tx.customer;
+fn choice(request: &CheckoutRequest, ready: Ready) -> Choice {
+    let customer = &request.context.tx.customer;
     let given = ready.checked.values;
     let alpha2 = ready.chosen.country.alpha2.to_owned();
     let mut fields = given.clone();
@@ -247,8 +257,8 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
     }
     let value = |name: &str| given.get(name).cloned();
     // Where the request comes from is most often not known; where the payer says they pay from is.
-    let mut context = visit.client_context();
-    context.country.get_or_insert_with(|| alpha2.clone());
+    let mut client = request.client_context();
+    client.country.get_or_insert_with(|| alpha2.clone());
     Choice {
         method: ready.answers.method,
         country: Some(alpha2),
@@ -266,15 +276,15 @@ fn choice(visit: &Visit, ready: Ready) -> Choice {
         },
         fields,
         agreed: ready.answers.agreed,
-        context,
+        context: client,
     }
 }
 
 /// The engine said no, and nothing was begun: to the page that fits, with a word where the payer has to choose again.
-fn refused(scene: &Scene, refusal: &Refusal) -> Response {
+fn refused(context: &PageContext, refusal: &Refusal) -> Response {
     match refusal {
-        Refusal::AttemptUnderWay => scene.go("wait", &[]),
-        Refusal::AlreadyEnded(_) | Refusal::Expired => scene.go("result", &[]),
-        _ => scene.go("", &[("notice", "method")]),
+        Refusal::AttemptUnderWay => context.go("wait", &[]),
+        Refusal::AlreadyEnded(_) | Refusal::Expired => context.go("result", &[]),
+        _ => context.go("", &[("notice", "method")]),
     }
 }

@@ -7,7 +7,7 @@ use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::PayerAction;
 
 use super::action::{Link, Qr, drawn, is_late, is_wallet_address, sends_until};
-use super::scene::{Scene, TimeLeft};
+use super::page_context::{PageContext, TimeLeft};
 
 pub struct CryptoView {
     pub address: String,
@@ -39,7 +39,7 @@ pub struct Captioned {
 }
 
 /// `None` for every other action.
-pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
+pub fn view(context: &PageContext, action: &PayerAction) -> Option<CryptoView> {
     let PayerAction::SendCrypto {
         address,
         chain,
@@ -54,8 +54,8 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     };
     let (unit, contract) = coin(token.as_deref().unwrap_or_default());
     let ends_at = sends_until(action);
-    let is_late = is_late(scene, action);
-    let whole = coins(scene, amount, unit);
+    let is_late = is_late(context, action);
+    let whole = coins(context, amount, unit);
     let values = [("amount", whole.as_str()), ("chain", chain.as_str())];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
     let qrs = codes.into_iter().filter(|(name, text)| {
@@ -65,26 +65,26 @@ pub fn view(scene: &Scene, action: &PayerAction) -> Option<CryptoView> {
     Some(CryptoView {
         qrs: qrs
             .filter_map(|(name, text)| {
-                let caption = scene.say(name);
+                let caption = context.say(name);
                 let Qr { svg, .. } = drawn(text, &caption)?;
                 Some(Captioned { svg, caption })
             })
             .collect(),
         link: (is_wallet_address(uri) && !is_late).then(|| Link {
             url: uri.clone(),
-            label: scene.say("wait-crypto-link"),
+            label: context.say("wait-crypto-link"),
         }),
         warnings: ["crypto-exact", "crypto-exchange"]
-            .map(|warning| scene.say_with(warning, &values))
+            .map(|warning| context.say_with(warning, &values))
             .into(),
         left: ends_at
             .filter(|_| !is_late)
-            .map(|at| scene.countdown("crypto-left", at, "wait-late-title")),
+            .map(|at| context.countdown("crypto-left", at, "wait-late-title")),
         until: expires.clone().filter(|_| ends_at.is_none()),
         is_late,
         address: address.clone(),
         chain: chain.clone(),
-        label: scene.say(match scene.asks_for_rest() {
+        label: context.say(match context.asks_for_rest() {
             true => "crypto-amount-rest",
             false => "crypto-amount",
         }),
@@ -107,8 +107,8 @@ pub struct Seen {
 
 /// The coins that the order in force does not ask for any more and that are not confirmed. `None`:
 /// there are none.
-pub fn seen(scene: &Scene) -> Option<Seen> {
-    let attempt = scene.tx.current_attempt()?;
+pub fn seen(context: &PageContext) -> Option<Seen> {
+    let attempt = context.tx.current_attempt()?;
     let Some(PayerAction::SendCrypto {
         amount,
         worth,
@@ -126,14 +126,14 @@ pub fn seen(scene: &Scene) -> Option<Seen> {
     let (unit, _) = coin(token.as_deref().unwrap_or_default());
     Some(Seen {
         worth: seen,
-        rest: coins(scene, amount, unit),
+        rest: coins(context, amount, unit),
         is_partly_received: received.is_some(),
     })
 }
 
 /// An amount of a coin with its unit, in the visitor's language.
-fn coins(scene: &Scene, amount: &str, unit: &str) -> String {
-    let amount = written(amount, scene.visitor.language.written());
+fn coins(context: &PageContext, amount: &str, unit: &str) -> String {
+    let amount = written(amount, context.visitor.language.written());
     format!("{amount}\u{a0}{unit}").trim_end().to_owned()
 }
 
@@ -184,8 +184,8 @@ mod tests {
     use crate::checkout::tests::samples;
 
     fn sent_by(expires: Option<&str>) -> CryptoView {
-        let scene = samples::scene(samples::waiting(None), Language::English);
-        view(&scene, &samples::crypto(expires)).unwrap()
+        let context = samples::context(samples::waiting(None), Language::English);
+        view(&context, &samples::crypto(expires)).unwrap()
     }
 
     #[test]
@@ -203,8 +203,8 @@ mod tests {
             (Language::English, "12.5\u{a0}USDC"),
             (Language::French, "12,5\u{a0}USDC"),
         ] {
-            let scene = samples::scene(samples::waiting(None), language);
-            let view = view(&scene, &samples::crypto(None)).unwrap();
+            let context = samples::context(samples::waiting(None), language);
+            let view = view(&context, &samples::crypto(None)).unwrap();
             assert!(view.warnings[1].contains(sentence), "{:?}", view.warnings);
             assert_eq!(view.amount, "12.5");
         }
@@ -240,7 +240,7 @@ mod tests {
         let mut tx = samples::waiting(Some(samples::crypto_of("8", worth, None)));
         let attempt = &mut tx.attempts[0];
         attempt.received = Some(Amount::from_minor(received, attempt.amount.currency()));
-        seen(&samples::scene(tx, Language::English))
+        seen(&samples::context(tx, Language::English))
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::answers::Answers;
 use super::form::Form;
 use super::menu::{PHONE, country_name};
 use super::needs::{Input, Need, Values, check, needs};
-use super::scene::{Frame, Scene};
-use super::stand::{Stand, stand};
-use super::visit::{Chosen, Visit};
+use super::page_context::{Frame, PageContext};
+use super::request::{CheckoutRequest, Selection};
+use super::step::{Step, current_step};
 use super::wait::masked;
 
 #[derive(Template)]
@@ -56,80 +56,96 @@ impl Field {
 }
 
 /// `GET /checkout/{id}/details?country=…&method=…`, or with the answers so far.
-pub async fn get(visit: Visit) -> Response {
-    if stand(&visit.scene) != Stand::Choosing {
-        return visit.scene.go(stand(&visit.scene).step(), &[]);
+pub async fn get(request: CheckoutRequest) -> Response {
+    if current_step(&request.context) != Step::Choosing {
+        return request
+            .context
+            .go(current_step(&request.context).path(), &[]);
     }
-    let answers = visit.answers();
-    let attempts = visit.scene.tx.attempts.len();
+    let answers = request.answers();
+    let attempts = request.context.tx.attempts.len();
     if answers
         .as_ref()
         .is_some_and(|answers| answers.attempts != attempts)
     {
-        return visit.scene.go("", &[("notice", "stale")]);
+        return request.context.go("", &[("notice", "stale")]);
     }
     let earlier = answers.as_ref();
-    let method = visit.query("method");
+    let method = request.query("method");
     let method = method.or(earlier.map(|answers| answers.method.as_str()));
-    let country = visit.query("country");
+    let country = request.query("country");
     let country = country.or(earlier.map(|answers| answers.country.as_str()));
     let (method, country) = (method.unwrap_or_default(), country.unwrap_or_default());
-    let Some(chosen) = visit.chosen(method, country).await else {
-        return visit.scene.go("", &[("notice", "method")]);
+    let Some(chosen) = request.chosen(method, country).await else {
+        return request.context.go("", &[("notice", "method")]);
     };
-    let needs = needs(&visit.scene, &chosen.way, chosen.country);
-    let answers = match visit.query("method") {
-        Some(_) => answers.map(|earlier| for_another_method(earlier, &visit.scene, &chosen)),
+    let needs = needs(&request.context, &chosen.way, chosen.country);
+    let answers = match request.query("method") {
+        Some(_) => answers.map(|earlier| for_another_method(earlier, &request.context, &chosen)),
         None => answers,
     };
     if needs.is_empty() {
-        let answers = answers.unwrap_or_else(|| Answers::first(&visit.scene, &chosen));
-        return visit.go_with(&answers, "confirm");
+        let answers = answers.unwrap_or_else(|| Answers::first(&request.context, &chosen));
+        return request.go_with(&answers, "confirm");
     }
-    page(&visit.scene, &chosen, &needs, answers.as_ref())
+    page(&request.context, &chosen, &needs, answers.as_ref())
 }
 
 /// Answers with which the form of another method begins: those to the earlier one without its
 /// number, which is known and hidden.
-pub(super) fn for_another_method(mut earlier: Answers, scene: &Scene, chosen: &Chosen) -> Answers {
+pub(super) fn for_another_method(
+    mut earlier: Answers,
+    context: &PageContext,
+    chosen: &Selection,
+) -> Answers {
     earlier.given.remove(PHONE);
     Answers {
         given: earlier.given,
-        ..Answers::first(scene, chosen)
+        ..Answers::first(context, chosen)
     }
 }
 
 /// `POST /checkout/{id}/details`: to the next step, or back with what is wrong beside each field.
-pub async fn post(visit: Visit, form: Form) -> Response {
-    if stand(&visit.scene) != Stand::Choosing {
-        return visit.scene.go(stand(&visit.scene).step(), &[]);
+pub async fn post(request: CheckoutRequest, form: Form) -> Response {
+    if current_step(&request.context) != Step::Choosing {
+        return request
+            .context
+            .go(current_step(&request.context).path(), &[]);
     }
-    let chosen = visit.chosen(form.get("method"), form.get("country")).await;
+    let chosen = request
+        .chosen(form.get("method"), form.get("country"))
+        .await;
     let Some(chosen) = chosen else {
-        return visit.scene.go("", &[("notice", "method")]);
+        return request.context.go("", &[("notice", "method")]);
     };
-    let needs = needs(&visit.scene, &chosen.way, chosen.country);
+    let needs = needs(&request.context, &chosen.way, chosen.country);
     let given: Values = needs
         .iter()
         .map(|need| (need.name.clone(), form.text(&need.name)))
         .collect();
-    let checked = check(&visit.scene, &chosen.way, chosen.country, &needs, &given);
+    let checked = check(
+        &request.context,
+        &chosen.way,
+        chosen.country,
+        &needs,
+        &given,
+    );
     let answers = Answers {
         given,
         sent: true,
-        ..Answers::first(&visit.scene, &chosen)
+        ..Answers::first(&request.context, &chosen)
     };
     let next = if checked.errors.is_empty() {
         "confirm"
     } else {
         "details"
     };
-    visit.go_with(&answers, next)
+    request.go_with(&answers, next)
 }
 
 pub(super) fn page(
-    scene: &Scene,
-    chosen: &Chosen,
+    context: &PageContext,
+    chosen: &Selection,
     needs: &[Need],
     answers: Option<&Answers>,
 ) -> Response {
@@ -138,8 +154,8 @@ pub(super) fn page(
         .unwrap_or_default();
     let mut errors = match answers {
         Some(answers) if answers.sent => {
-            let mut checked = check(scene, &chosen.way, chosen.country, needs, &given);
-            if let Some((field, error)) = refused(scene, &answers.method, &checked.values) {
+            let mut checked = check(context, &chosen.way, chosen.country, needs, &given);
+            if let Some((field, error)) = refused(context, &answers.method, &checked.values) {
                 checked.errors.insert(field, error);
             }
             checked.errors
@@ -156,14 +172,14 @@ pub(super) fn page(
     }
     let method = &chosen.way.method;
     let alpha2 = chosen.country.alpha2;
-    scene.show(&Page {
-        frame: scene.frame_of_step("details-title", 2),
-        icon: scene.icon(method),
-        method: scene.method_name(&method.code),
-        country: country_name(chosen.country, scene.visitor.language).to_owned(),
-        back: scene.link("", &[("country", alpha2)]),
-        action: scene.link("details", &[]),
-        hidden: scene.hidden(&[("country", alpha2), ("method", &method.code)]),
+    context.show(&Page {
+        frame: context.frame_of_step("details-title", 2),
+        icon: context.icon(method),
+        method: context.method_name(&method.code),
+        country: country_name(chosen.country, context.visitor.language).to_owned(),
+        back: context.link("", &[("country", alpha2)]),
+        action: context.link("details", &[]),
+        hidden: context.hidden(&[("country", alpha2), ("method", &method.code)]),
         fields,
         wrong,
         test_numbers: chosen.way.is_test
@@ -173,8 +189,8 @@ pub(super) fn page(
 
 /// Field that the provider refused at the last attempt, with its message, until the payer changes
 /// the value.
-fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, String)> {
-    let last = again::failed(scene).filter(|attempt| attempt.method == method)?;
+fn refused(context: &PageContext, method: &str, values: &Values) -> Option<(String, String)> {
+    let last = again::failed(context).filter(|attempt| attempt.method == method)?;
     let field = last.refused_field()?;
     let tried = last.fields.get(field).or(last.phone.as_ref())?;
     if values.get(field)? != tried {
@@ -182,8 +198,8 @@ fn refused(scene: &Scene, method: &str, values: &Values) -> Option<(String, Stri
     }
     let decline = last.decline.as_ref()?;
     let error = match &decline.provider_message {
-        Some(message) => scene.say_with("error-refused", &[("message", message)]),
-        None => scene.say("error-refused-plain"),
+        Some(message) => context.say_with("error-refused", &[("message", message)]),
+        None => context.say("error-refused-plain"),
     };
     Some((field.to_owned(), error))
 }
@@ -226,10 +242,10 @@ mod tests {
 
     /// Number of the field on a page for a customer whose number the merchant gave.
     fn shown(typed: Option<&str>) -> (String, String) {
-        let mut scene = samples::scene(samples::payment(), Language::English);
-        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".into());
+        let mut context = samples::context(samples::payment(), Language::English);
+        std::sync::Arc::make_mut(&mut context.tx).customer.phone = Some("+2290197000000".into());
         let way = samples::way("mtn_bj", false);
-        let need = &needs(&scene, &way, country("BJ").unwrap())[0];
+        let need = &needs(&context, &way, country("BJ").unwrap())[0];
         let typed = typed.map(|typed| (PHONE.to_owned(), typed.to_owned()));
         let field = field(need, &typed.into_iter().collect(), None);
         assert!(!field.optional, "an empty field means the known number");

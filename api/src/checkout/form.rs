@@ -7,10 +7,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::response::Response;
 
-use super::desk::Desk;
+use super::error_page::{self, ErrorPage};
 use super::needs::MOST_CHARACTERS;
-use super::trouble::{self, Trouble};
-use super::visit::visitor;
+use super::request::visitor;
+use super::state::CheckoutState;
 
 /// Bytes of a form. The largest of ours has a dozen short fields and the sealed answers.
 pub const FORM_BYTES: usize = 16 * 1024;
@@ -40,17 +40,17 @@ impl Form {
     }
 }
 
-impl FromRequest<Desk> for Form {
+impl FromRequest<CheckoutState> for Form {
     type Rejection = Response;
 
-    async fn from_request(request: Request, desk: &Desk) -> Result<Self, Response> {
+    async fn from_request(request: Request, state: &CheckoutState) -> Result<Self, Response> {
         let uri = request.uri().clone();
         let accept = request.headers().get(ACCEPT_LANGUAGE).cloned();
-        match Bytes::from_request(request, desk).await {
+        match Bytes::from_request(request, state).await {
             Ok(body) => Ok(Self::parse(&body)),
             Err(_) => {
-                let visitor = visitor(desk, &uri, accept.as_ref(), None);
-                Err(trouble::page(&visitor, Trouble::TooLarge, None))
+                let visitor = visitor(state, &uri, accept.as_ref(), None);
+                Err(error_page::page(&visitor, ErrorPage::TooLarge, None))
             }
         }
     }

@@ -7,10 +7,10 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use switchyard_engine::ids::{PaymentId, TransactionId};
 
-use super::desk::Desk;
-use super::scene::Frame;
-use super::trouble::{self, Trouble};
-use super::visit::visitor;
+use super::error_page::{self, ErrorPage};
+use super::page_context::Frame;
+use super::request::visitor;
+use super::state::CheckoutState;
 use crate::operations::Draining;
 use crate::state::ApiState;
 
@@ -36,22 +36,22 @@ pub fn accepts_html(request: &Request) -> bool {
 /// The page for a client whose address has sent too many requests; it may send the next in
 /// `seconds`.
 pub fn busy(state: &ApiState, request: &Request, seconds: u32) -> Response {
-    let desk = Desk::new(state.clone(), Draining::default());
+    let state = CheckoutState::new(state.clone(), Draining::default());
     let language = request.headers().get(ACCEPT_LANGUAGE);
-    let visitor = visitor(&desk, request.uri(), language, None);
+    let visitor = visitor(&state, request.uri(), language, None);
     let mut path = request.uri().path().split('/');
     let id = path.nth(2).and_then(|id| id.parse::<PaymentId>().ok());
     let home = id.map(|id| visitor.link(TransactionId::Payment(id), "", &[]));
-    trouble::page(&visitor, Trouble::Busy(seconds), home)
+    error_page::page(&visitor, ErrorPage::Busy(seconds), home)
 }
 
 /// The page at an address that no route has.
 pub fn page(state: &ApiState, request: &Request) -> Response {
-    let desk = Desk::new(state.clone(), Draining::default());
+    let state = CheckoutState::new(state.clone(), Draining::default());
     let language = request.headers().get(ACCEPT_LANGUAGE);
-    let visitor = visitor(&desk, request.uri(), language, None);
+    let visitor = visitor(&state, request.uri(), language, None);
     if request.uri().path() != "/" {
-        return trouble::page(&visitor, Trouble::Nowhere, None);
+        return error_page::page(&visitor, ErrorPage::Nowhere, None);
     }
     let page = Page {
         frame: visitor.frame("front-title"),

@@ -7,16 +7,16 @@ use crate::return_url::with_outcome;
 
 /// Target of the link back to the merchant, with its host for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WayBack {
+pub struct ReturnUrl {
     pub url: String,
     pub host: String,
 }
 
 /// `None` for a return URL that is no web address: a page never offers such a link.
-pub fn way_back(tx: &Transaction) -> Option<WayBack> {
+pub fn way_back(tx: &Transaction) -> Option<ReturnUrl> {
     let given = &tx.payment()?.return_url;
     let host = shown_host(&web_address(given)?)?;
-    Some(WayBack {
+    Some(ReturnUrl {
         url: with_outcome(given, tx.id, tx.status()),
         host,
     })
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::checkout::tests::samples;
 
-    fn back(return_url: &str) -> Option<WayBack> {
+    fn back(return_url: &str) -> Option<ReturnUrl> {
         let mut tx = samples::payment();
         if let switchyard_engine::transaction::Details::Payment(payment) = &mut tx.details {
             payment.return_url = return_url.to_owned();

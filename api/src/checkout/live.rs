@@ -14,8 +14,8 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::ids::TransactionId;
 
 use super::headers;
-use super::stand::{Stand, mark, stand};
-use super::visit::Visit;
+use super::request::CheckoutRequest;
+use super::step::{Step, current_step, mark};
 
 /// Lifetime of one stream. The browser opens the next automatically.
 const STREAM_LIFE: Duration = Duration::from_secs(10 * 60);
@@ -23,29 +23,33 @@ const STREAM_LIFE: Duration = Duration::from_secs(10 * 60);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// `GET /checkout/{id}/status`
-pub async fn status(visit: Visit) -> Response {
-    let body = serde_json::json!({ "stand": mark(&visit.scene.tx) });
-    (headers::of_anything(visit.scene.visitor.https), Json(body)).into_response()
+pub async fn status(request: CheckoutRequest) -> Response {
+    let body = serde_json::json!({ "stand": mark(&request.context.tx) });
+    (
+        headers::of_anything(request.context.visitor.https),
+        Json(body),
+    )
+        .into_response()
 }
 
 /// `GET /checkout/{id}/events`
-pub async fn events(visit: Visit) -> Response {
-    let headers = headers::of_anything(visit.scene.visitor.https);
-    let place = match visit
-        .desk()
+pub async fn events(request: CheckoutRequest) -> Response {
+    let headers = headers::of_anything(request.context.visitor.https);
+    let place = match request
+        .state()
         .streams
-        .take(visit.address(), visit.scene.tx.id)
+        .take(request.address(), request.context.tx.id)
     {
         Ok(place) => place,
         Err(status) => return (status, headers).into_response(),
     };
-    let (engine, id) = (visit.engine().clone(), visit.scene.tx.id);
-    if stand(&visit.scene) == Stand::Waiting {
+    let (engine, id) = (request.engine().clone(), request.context.tx.id);
+    if current_step(&request.context) == Step::Waiting {
         let engine = engine.clone();
         // Somebody watches: the provider is asked, as often as the engine allows. Nobody waits for the answer; it comes as an event.
         tokio::spawn(async move { engine.verify(id).await });
     }
-    let draining = visit.desk().draining.clone();
+    let draining = request.state().draining.clone();
     let end = async move {
         tokio::select! {
             () = draining.begun() => {}

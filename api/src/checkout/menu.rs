@@ -11,7 +11,7 @@ use super::language::Language;
 
 /// A way to pay.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct PaymentOption {
     pub method: Arc<Method>,
     /// Fields that its gateway needs beyond those of the method.
     pub asks: Vec<Asked>,
@@ -37,7 +37,7 @@ pub struct Asked {
 /// Methods that the payer can choose.
 #[derive(Clone, Debug, Default)]
 pub struct Menu {
-    ways: Vec<Way>,
+    ways: Vec<PaymentOption>,
     /// The only country, where the payment is restricted to one.
     only: Option<&'static Country>,
     /// Excluded countries (alpha-2).
@@ -46,7 +46,7 @@ pub struct Menu {
 
 impl Menu {
     /// Menu of a payment, from the served methods.
-    pub fn new(tx: &Transaction, served: Vec<Way>) -> Self {
+    pub fn new(tx: &Transaction, served: Vec<PaymentOption>) -> Self {
         let Some(payment) = tx.payment() else {
             return Self::default();
         };
@@ -61,7 +61,7 @@ impl Menu {
         };
         let by_phone = matches!(payment.restriction, Some(Restriction::Phone { .. }));
         let offered = |code: &String| payment.methods.is_empty() || payment.methods.contains(code);
-        let mut ways: Vec<Way> = served
+        let mut ways: Vec<PaymentOption> = served
             .into_iter()
             .filter(|way| {
                 way.price.conversion.is_some() || way.method.currency == tx.amount.currency()
@@ -103,13 +103,13 @@ impl Menu {
         countries
     }
 
-    pub fn in_country(&self, alpha2: &str) -> Vec<&Way> {
+    pub fn in_country(&self, alpha2: &str) -> Vec<&PaymentOption> {
         let ways = self.ways.iter().filter(|way| way.method.serves(alpha2));
         ways.filter(|_| self.allows(alpha2)).collect()
     }
 
     /// The way that the payer chose, if it can work.
-    pub fn find(&self, method: &str, alpha2: &str) -> Option<&Way> {
+    pub fn find(&self, method: &str, alpha2: &str) -> Option<&PaymentOption> {
         self.in_country(alpha2)
             .into_iter()
             .find(|way| way.method.code == method)
@@ -146,7 +146,7 @@ impl Menu {
     }
 }
 
-impl Way {
+impl PaymentOption {
     /// Whether a phone number is the payer's account.
     pub fn is_tied_to_a_phone(&self) -> bool {
         self.is_test
@@ -156,7 +156,7 @@ impl Way {
 }
 
 /// The merchant's own order first; without one, what most people here pay with.
-fn place(way: &Way, offered: &[String]) -> (Option<usize>, u8) {
+fn place(way: &PaymentOption, offered: &[String]) -> (Option<usize>, u8) {
     let own = offered.iter().position(|code| *code == way.method.code);
     let usual = match way.method.category {
         Category::MobileMoney => 0,

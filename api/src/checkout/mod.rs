@@ -23,8 +23,8 @@ mod choose;
 mod code;
 mod confirm;
 mod crypto;
-mod desk;
 mod details;
+mod error_page;
 mod form;
 pub mod front;
 mod headers;
@@ -36,17 +36,17 @@ mod menu;
 mod money;
 mod needs;
 mod offer;
+mod page_context;
 mod patience;
 mod qr;
 mod receipt;
+mod request;
 mod result;
-mod scene;
-mod stand;
+mod state;
+mod step;
 mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trouble;
-mod visit;
 mod wait;
 
 use std::panic::AssertUnwindSafe;
@@ -64,9 +64,9 @@ use tower_http::compression::CompressionLayer;
 
 use crate::operations::Draining;
 use crate::state::ApiState;
-use desk::Desk;
-use scene::Visitor;
-use trouble::Trouble;
+use error_page::ErrorPage;
+use page_context::Visitor;
+use state::CheckoutState;
 
 /// How long one page may take. The longest step, a confirmation, waits 1.5 s for its gateway.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -74,7 +74,7 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// The routes of the checkout. Open streams of events end when the server begins to.
 pub fn router(state: ApiState, draining: Draining) -> Router {
     language::warm_up();
-    let desk = Desk::new(state, draining);
+    let state = CheckoutState::new(state, draining);
     let pages = Router::new()
         .route("/checkout/{id}", page(get(choose::get)))
         // Whoever copies a link may add a slash, and payers read no JSON.
@@ -107,12 +107,12 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
     let events = Router::new().route("/checkout/{id}/events", page(get(live::events)));
     pages
         .merge(events)
-        .layer(middleware::from_fn_with_state(desk.clone(), in_time))
-        .with_state(desk)
+        .layer(middleware::from_fn_with_state(state.clone(), in_time))
+        .with_state(state)
 }
 
 /// Ends a page at its timeout, with an error page. A confirmed payment continues.
-async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Response {
+async fn in_time(State(state): State<CheckoutState>, request: Request, next: Next) -> Response {
     let uri = request.uri().clone();
     let accept = request.headers().get(ACCEPT_LANGUAGE).cloned();
     // Pages share nothing but what is guarded by locks or by the store, which a panic leaves whole.
@@ -126,27 +126,31 @@ async fn in_time(State(desk): State<Desk>, request: Request, next: Next) -> Resp
                 "panicked"
             };
             tracing::error!(path = uri.path(), why, "checkout page timed out");
-            let visitor = visit::visitor(&desk, &uri, accept.as_ref(), None);
+            let visitor = request::visitor(&state, &uri, accept.as_ref(), None);
             let home = home(&visitor, &uri);
-            trouble::page(&visitor, Trouble::Unavailable, Some(home))
+            error_page::page(&visitor, ErrorPage::Unavailable, Some(home))
         }
     }
 }
 
 /// A route that also has a page for methods which no link or form of ours uses.
-fn page(route: MethodRouter<Desk>) -> MethodRouter<Desk> {
+fn page(route: MethodRouter<CheckoutState>) -> MethodRouter<CheckoutState> {
     route.fallback(wrong_method)
 }
 
-async fn missing(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = visit::visitor(&desk, &uri, headers.get(ACCEPT_LANGUAGE), None);
-    trouble::page(&visitor, Trouble::Missing, None)
+async fn missing(State(state): State<CheckoutState>, uri: Uri, headers: HeaderMap) -> Response {
+    let visitor = request::visitor(&state, &uri, headers.get(ACCEPT_LANGUAGE), None);
+    error_page::page(&visitor, ErrorPage::Missing, None)
 }
 
-async fn wrong_method(State(desk): State<Desk>, uri: Uri, headers: HeaderMap) -> Response {
-    let visitor = visit::visitor(&desk, &uri, headers.get(ACCEPT_LANGUAGE), None);
+async fn wrong_method(
+    State(state): State<CheckoutState>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let visitor = request::visitor(&state, &uri, headers.get(ACCEPT_LANGUAGE), None);
     let home = home(&visitor, &uri);
-    trouble::page(&visitor, Trouble::WrongMethod, Some(home))
+    error_page::page(&visitor, ErrorPage::WrongMethod, Some(home))
 }
 
 /// The payment's first page, whatever step the address names.

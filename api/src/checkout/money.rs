@@ -8,11 +8,11 @@ use switchyard_engine::transaction::{Attempt, Case, PayerAction, State, TakenBac
 
 use super::brand;
 use super::crypto;
+use super::page_context::{Order, PageContext, Row, initials};
 use super::result::is_taken_back;
-use super::scene::{Order, Row, Scene, initials};
 use super::wait::{asks_for_payment, shown_action};
 
-impl Scene {
+impl PageContext {
     /// Whether money was reported that settles nothing yet, or a person has to look at the open
     /// attempt. Nothing more is to be paid then, whatever the attempt asks for.
     pub fn is_in_question(&self) -> bool {

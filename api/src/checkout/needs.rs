@@ -12,8 +12,8 @@ use switchyard_engine::gateway::manifest::FieldOption;
 use switchyard_engine::transaction::{Customer, Restriction, Transaction};
 
 use super::language::Language;
-use super::menu::{Asked, PHONE, Way, country_name};
-use super::scene::Scene;
+use super::menu::{Asked, PHONE, PaymentOption, country_name};
+use super::page_context::PageContext;
 use super::wait::masked;
 
 /// Values by field name, as the payer typed them or as they will be used.
@@ -132,10 +132,10 @@ const CUSTOMER: [(&str, Input); 8] = [
 ];
 
 /// Fields to fill in, in the order of the form.
-pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
+pub fn needs(context: &PageContext, way: &PaymentOption, country: &'static Country) -> Vec<Need> {
     let mut needs = Vec::new();
     if way.is_tied_to_a_phone() {
-        needs.push(number(scene, way, country));
+        needs.push(number(context, way, country));
     }
     let own = way.method.fields.iter().map(|field| Asked {
         name: field.name.clone(),
@@ -150,9 +150,9 @@ pub fn needs(scene: &Scene, way: &Way, country: &'static Country) -> Vec<Need> {
         // The country is chosen before the method.
         if !done
             && asked.name != "country"
-            && of_customer(&scene.tx.customer, &asked.name).is_none()
+            && of_customer(&context.tx.customer, &asked.name).is_none()
         {
-            needs.push(text(scene.visitor.language, asked));
+            needs.push(text(context.visitor.language, asked));
         }
     }
     needs
@@ -175,35 +175,37 @@ pub fn of_customer<'a>(customer: &'a Customer, name: &str) -> Option<&'a str> {
     .filter(|value| !value.is_empty())
 }
 
-fn number(scene: &Scene, way: &Way, country: &'static Country) -> Need {
-    let fixed = restricted_number(&scene.tx);
+fn number(context: &PageContext, way: &PaymentOption, country: &'static Country) -> Need {
+    let fixed = restricted_number(&context.tx);
     let home = format!("+{}", country.dial_code);
     let fits = |number: &&str| match way.is_test {
         true => test_number(number).is_some(),
         false => number.starts_with(&home),
     };
-    let tried = scene.tx.current_attempt();
+    let tried = context.tx.current_attempt();
     let tried = tried.and_then(|attempt| attempt.phone.as_deref());
     let known = tried
         .filter(fits)
-        .or(scene.tx.customer.phone.as_deref())
+        .or(context.tx.customer.phone.as_deref())
         .filter(fits);
     // Not for everybody who has the link.
     let hidden = known.filter(|_| fixed.is_none());
     let hint = || match (fixed, hidden) {
-        (Some(_), _) => scene.say("field-msisdn-fixed"),
-        (None, Some(known)) => scene.say_with("field-msisdn-known", &[("number", &masked(known))]),
-        (None, None) => scene.say_with(
+        (Some(_), _) => context.say("field-msisdn-fixed"),
+        (None, Some(known)) => {
+            context.say_with("field-msisdn-known", &[("number", &masked(known))])
+        }
+        (None, None) => context.say_with(
             "field-msisdn-hint",
             &[
-                ("country", country_name(country, scene.visitor.language)),
+                ("country", country_name(country, context.visitor.language)),
                 ("dial", country.dial_code),
             ],
         ),
     };
     Need {
         name: PHONE.to_owned(),
-        label: scene.say(if way.is_test {
+        label: context.say(if way.is_test {
             "field-msisdn-test"
         } else {
             "field-msisdn"
@@ -272,8 +274,8 @@ fn labelled(language: Language, options: &[FieldOption]) -> Vec<(String, String)
 
 /// Validates the payer's values. Read-only values are unchanged.
 pub fn check(
-    scene: &Scene,
-    way: &Way,
+    context: &PageContext,
+    way: &PaymentOption,
     country: &'static Country,
     needs: &[Need],
     given: &Values,
@@ -289,18 +291,18 @@ pub fn check(
         };
         if value.is_empty() {
             if need.required {
-                let error = scene.say_with("error-required", &[("field", &need.label)]);
+                let error = context.say_with("error-required", &[("field", &need.label)]);
                 checked.errors.insert(need.name.clone(), error);
             }
             continue;
         }
         let result = if value.chars().count() > MOST_CHARACTERS {
             let most = MOST_CHARACTERS.to_string();
-            Err(scene.say_with("error-long", &[("most", &most)]))
+            Err(context.say_with("error-long", &[("most", &most)]))
         } else if need.name == PHONE && !need.fixed {
-            wallet_number(scene, way, country, value)
+            wallet_number(context, way, country, value)
         } else {
-            ordinary(scene, need, country, value)
+            ordinary(context, need, country, value)
         };
         match result {
             Ok(value) => checked.values.insert(need.name.clone(), value),
@@ -311,22 +313,22 @@ pub fn check(
 }
 
 fn ordinary(
-    scene: &Scene,
+    context: &PageContext,
     need: &Need,
     country: &'static Country,
     value: &str,
 ) -> Result<String, String> {
     let offered = |(option, _): &(String, String)| option == value;
     if !need.options.is_empty() && !need.options.iter().any(offered) {
-        return Err(scene.say("error-choice"));
+        return Err(context.say("error-choice"));
     }
     if FieldProblem::of(need.pattern.as_deref(), &[], value).is_some() {
-        return Err(scene.say("error-format"));
+        return Err(context.say("error-format"));
     }
     match need.input.kind {
-        "email" if !email::is_valid(value) => Err(scene.say("error-email")),
+        "email" if !email::is_valid(value) => Err(context.say("error-email")),
         "tel" if !need.fixed => {
-            phone::normalise(value, Some(country.alpha2)).ok_or_else(|| scene.say("error-phone"))
+            phone::normalise(value, Some(country.alpha2)).ok_or_else(|| context.say("error-phone"))
         }
         _ => Ok(value.to_owned()),
     }
@@ -334,8 +336,8 @@ fn ordinary(
 
 /// The number of a wallet: of the country that the payer chose. In sandbox providers have test numbers of their own that fit no plan.
 fn wallet_number(
-    scene: &Scene,
-    way: &Way,
+    context: &PageContext,
+    way: &PaymentOption,
     country: &'static Country,
     value: &str,
 ) -> Result<String, String> {
@@ -344,15 +346,15 @@ fn wallet_number(
     }
     let value = &phone::plain_digits(value);
     let normal = phone::normalise(value, Some(country.alpha2));
-    if scene.is_sandbox() {
+    if context.is_sandbox() {
         let digits = value.chars().filter(char::is_ascii_digit).count();
         let plausible = (5..=20).contains(&digits) && !value.chars().any(char::is_alphabetic);
         let number = normal.or_else(|| plausible.then(|| value.to_owned()));
-        return number.ok_or_else(|| scene.say("error-phone"));
+        return number.ok_or_else(|| context.say("error-phone"));
     }
     let number = normal.ok_or_else(|| {
         let is_old = country.alpha2 == "BJ" && phone::is_old_number_of_benin(value);
-        scene.say(if is_old {
+        context.say(if is_old {
             "error-phone-benin"
         } else {
             "error-phone"
@@ -362,10 +364,10 @@ fn wallet_number(
         return Ok(number);
     }
     let values = [
-        ("country", country_name(country, scene.visitor.language)),
+        ("country", country_name(country, context.visitor.language)),
         ("dial", country.dial_code),
     ];
-    Err(scene.say_with("error-phone-country", &values))
+    Err(context.say_with("error-phone-country", &values))
 }
 
 /// The numbers that decide a test (decisions 5), however they are written. They are American, whatever the country of the method.
@@ -390,18 +392,18 @@ mod tests {
     use switchyard_engine::directory::country;
     use switchyard_engine::environment::Environment;
 
-    fn live() -> Scene {
+    fn live() -> PageContext {
         let mut tx = samples::payment_in("XOF");
         tx.environment = Environment::Live;
-        samples::scene(tx, Language::English)
+        samples::context(tx, Language::English)
     }
 
-    fn number_of(scene: &Scene, is_test: bool, text: &str) -> Result<String, String> {
+    fn number_of(context: &PageContext, is_test: bool, text: &str) -> Result<String, String> {
         let way = samples::way("mtn_bj", is_test);
         let benin = country("BJ").unwrap();
-        let needs = needs(scene, &way, benin);
+        let needs = needs(context, &way, benin);
         let given = Values::from([(PHONE.to_owned(), text.to_owned())]);
-        let mut checked = check(scene, &way, benin, &needs, &given);
+        let mut checked = check(context, &way, benin, &needs, &given);
         match checked.errors.remove(PHONE) {
             Some(error) => Err(error),
             None => Ok(checked.values.remove(PHONE).unwrap()),
@@ -410,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_wallets_number_is_one_of_its_country() {
-        let scene = live();
+        let context = live();
         for text in [
             "0197000000",
             "01 97 00 00 00",
@@ -418,29 +420,29 @@ mod tests {
             "2290197000000",
         ] {
             assert_eq!(
-                number_of(&scene, false, text),
+                number_of(&context, false, text),
                 Ok("+2290197000000".to_owned()),
                 "{text}"
             );
         }
         assert!(
-            number_of(&scene, false, "+33612345678")
+            number_of(&context, false, "+33612345678")
                 .unwrap_err()
                 .contains("Benin")
         );
         assert!(
-            number_of(&scene, false, "12")
+            number_of(&context, false, "12")
                 .unwrap_err()
                 .contains("phone number")
         );
-        assert!(number_of(&scene, false, "<script>").is_err());
+        assert!(number_of(&context, false, "<script>").is_err());
         assert!(
-            number_of(&scene, false, "  ")
+            number_of(&context, false, "  ")
                 .unwrap_err()
                 .contains("fill this in")
         );
         assert!(
-            number_of(&scene, false, &"9".repeat(500))
+            number_of(&context, false, &"9".repeat(500))
                 .unwrap_err()
                 .contains("at most 200")
         );
@@ -448,17 +450,17 @@ mod tests {
 
     #[test]
     fn the_test_numbers_are_american_whatever_the_country() {
-        let scene = samples::scene(samples::payment_in("XOF"), Language::English);
+        let context = samples::context(samples::payment_in("XOF"), Language::English);
         for text in ["4149518161", "+1 (414) 951-8161", "1 414 951 8161"] {
             assert_eq!(
-                number_of(&scene, true, text),
+                number_of(&context, true, text),
                 Ok("+14149518161".to_owned()),
                 "{text}"
             );
         }
         // Another gateway's sandbox has test numbers that fit no plan.
         assert_eq!(
-            number_of(&scene, false, "46733123453999"),
+            number_of(&context, false, "46733123453999"),
             Ok("46733123453999".to_owned())
         );
     }
@@ -477,39 +479,43 @@ mod tests {
         way.asks = ["email", "first_name", "city", "country", "tax_number"]
             .map(asked)
             .to_vec();
-        let mut scene = live();
+        let mut context = live();
         let benin = country("BJ").unwrap();
-        let names = |scene: &Scene| {
-            needs(scene, &way, benin)
+        let names = |context: &PageContext| {
+            needs(context, &way, benin)
                 .into_iter()
                 .map(|need| need.name)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(names(&scene), ["city", "tax_number"]);
-        std::sync::Arc::make_mut(&mut scene.tx).customer.city = Some("Cotonou".into());
-        assert_eq!(names(&scene), ["tax_number"]);
+        assert_eq!(names(&context), ["city", "tax_number"]);
+        std::sync::Arc::make_mut(&mut context.tx).customer.city = Some("Cotonou".into());
+        assert_eq!(names(&context), ["tax_number"]);
         way.asks.clear();
-        assert!(needs(&scene, &way, benin).is_empty());
+        assert!(needs(&context, &way, benin).is_empty());
     }
 
     #[test]
     fn a_known_number_is_filled_in_only_where_it_can_be_a_wallet() {
-        let mut scene = live();
+        let mut context = live();
         let way = samples::way("mtn_bj", false);
-        let known = |scene: &Scene| needs(scene, &way, country("BJ").unwrap())[0].known.clone();
-        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+33612345678".into());
-        assert_eq!(known(&scene), None);
-        std::sync::Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".into());
-        assert_eq!(known(&scene).as_deref(), Some("+2290197000000"));
+        let known = |context: &PageContext| {
+            needs(context, &way, country("BJ").unwrap())[0]
+                .known
+                .clone()
+        };
+        std::sync::Arc::make_mut(&mut context.tx).customer.phone = Some("+33612345678".into());
+        assert_eq!(known(&context), None);
+        std::sync::Arc::make_mut(&mut context.tx).customer.phone = Some("+2290197000000".into());
+        assert_eq!(known(&context).as_deref(), Some("+2290197000000"));
     }
 
     #[test]
     fn a_known_number_is_not_shown_and_is_meant_by_an_empty_field() {
-        let mut scene = live();
-        let tx = std::sync::Arc::make_mut(&mut scene.tx);
+        let mut context = live();
+        let tx = std::sync::Arc::make_mut(&mut context.tx);
         tx.customer.phone = Some("+2290197000000".into());
         let way = samples::way("mtn_bj", false);
-        let need = &needs(&scene, &way, country("BJ").unwrap())[0];
+        let need = &needs(&context, &way, country("BJ").unwrap())[0];
         let hint = need.hint.as_deref().unwrap_or_default();
         assert!(
             hint.contains("•••• 0000") && !hint.contains("197000000"),
@@ -517,18 +523,18 @@ mod tests {
         );
         assert!(need.masked && !need.required);
         assert_eq!(
-            number_of(&scene, false, ""),
+            number_of(&context, false, ""),
             Ok("+2290197000000".to_owned())
         );
-        assert!(given_by_merchant(&scene.tx, "+2290197000000"));
-        assert!(!given_by_merchant(&scene.tx, "+2290196111111"));
+        assert!(given_by_merchant(&context.tx, "+2290197000000"));
+        assert!(!given_by_merchant(&context.tx, "+2290196111111"));
     }
 
     #[test]
     fn a_number_that_the_merchant_fixed_stays_whatever_the_form_says() {
-        let mut scene = live();
+        let mut context = live();
         if let switchyard_engine::transaction::Details::Payment(payment) =
-            &mut std::sync::Arc::make_mut(&mut scene.tx).details
+            &mut std::sync::Arc::make_mut(&mut context.tx).details
         {
             let number = "+2290197000000".to_owned();
             payment.restriction = Some(Restriction::Phone {
@@ -537,22 +543,22 @@ mod tests {
             });
         }
         assert_eq!(
-            number_of(&scene, false, "+2290196111111"),
+            number_of(&context, false, "+2290196111111"),
             Ok("+2290197000000".to_owned())
         );
     }
 
     #[test]
     fn a_field_with_options_takes_one_of_them_and_nothing_else() {
-        let scene = live();
+        let context = live();
         let mut way = samples::way("ussd_ngn", false);
         way.asks = vec![samples::bank()];
         let nigeria = country("NG").unwrap();
-        let needs = needs(&scene, &way, nigeria);
+        let needs = needs(&context, &way, nigeria);
         assert_eq!(needs[0].options[1], ("058".to_owned(), "GTBank".to_owned()));
         let error = |value: &str| {
             let given = Values::from([("account_bank".to_owned(), value.to_owned())]);
-            let mut checked = check(&scene, &way, nigeria, &needs, &given);
+            let mut checked = check(&context, &way, nigeria, &needs, &given);
             checked.errors.remove("account_bank")
         };
         assert_eq!(error("058"), None);

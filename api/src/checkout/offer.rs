@@ -7,10 +7,10 @@ use switchyard_engine::engine::{Engine, Prospect};
 use switchyard_engine::gateway::Direction;
 use switchyard_engine::transaction::Transaction;
 
-use super::menu::{Asked, Way};
+use super::menu::{Asked, PaymentOption};
 
 /// Every way that some gateway would take now, for this payment's app, environment and amount.
-pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
+pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<PaymentOption> {
     let methods = engine.directory.payment_methods().iter();
     methods
         .filter_map(|method| way(engine, tx, method))
@@ -18,9 +18,9 @@ pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<Way> {
 }
 
 /// The one way by `method`, if some gateway would take it now.
-pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<Way> {
+pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<PaymentOption> {
     let prospect = engine.prospect(tx, &method.code)?;
-    Some(Way {
+    Some(PaymentOption {
         method: method.clone(),
         asks: asks(&prospect, &method.code),
         is_test: prospect.is_test,
@@ -29,7 +29,11 @@ pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<Wa
 }
 
 /// Puts the lists that the gateway answers into the fields of a way. Waits for a moment at most.
-pub async fn with_options(engine: &Engine, tx: &Transaction, mut way: Way) -> Way {
+pub async fn with_options(
+    engine: &Engine,
+    tx: &Transaction,
+    mut way: PaymentOption,
+) -> PaymentOption {
     if let Some(prospect) = engine.prospect(tx, &way.method.code) {
         let mut lists = engine.field_options(tx, &prospect, &way.method.code).await;
         for asked in &mut way.asks {

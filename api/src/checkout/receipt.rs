@@ -4,10 +4,10 @@ use askama::Template;
 use axum::response::Response;
 use switchyard_engine::transaction::State;
 
+use super::page_context::{Frame, PageContext, Row};
+use super::request::CheckoutRequest;
 use super::result::{is_taken_back, open_cases, paid_with};
-use super::scene::{Frame, Row, Scene};
-use super::stand::stand;
-use super::visit::Visit;
+use super::step::current_step;
 
 #[derive(Template)]
 #[template(path = "checkout/receipt.html")]
@@ -19,27 +19,33 @@ struct Page {
 }
 
 /// `GET /checkout/{id}/receipt`: leads to where the payment stands when it did not succeed.
-pub async fn get(visit: Visit) -> Response {
-    match visit.scene.tx.state {
-        State::Succeeded => page(&visit.scene),
-        _ => visit.scene.go(stand(&visit.scene).step(), &[]),
+pub async fn get(request: CheckoutRequest) -> Response {
+    match request.context.tx.state {
+        State::Succeeded => page(&request.context),
+        _ => request
+            .context
+            .go(current_step(&request.context).path(), &[]),
     }
 }
 
-pub(super) fn page(scene: &Scene) -> Response {
-    let mut rows = scene.money_rows();
-    rows.push(scene.row("row-merchant", &scene.app.name));
-    rows.push(scene.row("row-for", &scene.tx.description));
-    rows.extend(paid_with(scene));
-    if let Some(at) = scene.tx.success_at {
-        let date = scene.visitor.language.written().date(at);
-        rows.push(scene.row("row-date", date));
+pub(super) fn page(context: &PageContext) -> Response {
+    let mut rows = context.money_rows();
+    rows.push(context.row("row-merchant", &context.app.name));
+    rows.push(context.row("row-for", &context.tx.description));
+    rows.extend(paid_with(context));
+    if let Some(at) = context.tx.success_at {
+        let date = context.visitor.language.written().date(at);
+        rows.push(context.row("row-date", date));
     }
-    rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
-    let review = Some(open_cases(scene)).filter(|text| !text.is_empty());
-    scene.show(&Page {
-        frame: scene.frame("receipt-title").with_notice(review),
-        note: (!is_taken_back(&scene.tx)).then(|| scene.say_merchant("receipt-note")),
+    rows.push(
+        context
+            .row("row-reference", context.tx.id.to_string())
+            .fine(),
+    );
+    let review = Some(open_cases(context)).filter(|text| !text.is_empty());
+    context.show(&Page {
+        frame: context.frame("receipt-title").with_notice(review),
+        note: (!is_taken_back(&context.tx)).then(|| context.say_merchant("receipt-note")),
         rows,
     })
 }

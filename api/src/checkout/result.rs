@@ -12,9 +12,9 @@ use switchyard_engine::transaction::{
 use super::again;
 use super::language::Language;
 use super::leave::way_back;
-use super::scene::{Frame, Row, Scene};
-use super::stand::{Stand, is_expired, stand};
-use super::visit::Visit;
+use super::page_context::{Frame, PageContext, Row};
+use super::request::CheckoutRequest;
+use super::step::{Step, current_step, is_expired};
 use super::wait::masked;
 
 #[derive(Template)]
@@ -27,10 +27,10 @@ struct Page {
     text: String,
     detail: Option<String>,
     rows: Vec<Row>,
-    exit: Option<Exit>,
+    exit: Option<ReturnLink>,
 }
 
-struct Exit {
+struct ReturnLink {
     url: String,
     label: String,
     explain: String,
@@ -52,81 +52,81 @@ const LEAVES_AFTER_S: u64 = 20;
 const EXPIRY_WAIT: Duration = Duration::from_millis(1_500);
 
 /// `GET /checkout/{id}/result`
-pub async fn get(mut visit: Visit) -> Response {
-    if visit.scene.tx.state == State::AwaitingCustomer && is_expired(&visit.scene) {
-        visit.wait_for_expiry(EXPIRY_WAIT).await;
+pub async fn get(mut request: CheckoutRequest) -> Response {
+    if request.context.tx.state == State::AwaitingCustomer && is_expired(&request.context) {
+        request.wait_for_expiry(EXPIRY_WAIT).await;
     }
-    match stand(&visit.scene) {
-        Stand::Ended => page(&visit.scene),
-        elsewhere => visit.scene.go(elsewhere.step(), &[]),
+    match current_step(&request.context) {
+        Step::Ended => page(&request.context),
+        elsewhere => request.context.go(elsewhere.path(), &[]),
     }
 }
 
-pub(super) fn page(scene: &Scene) -> Response {
-    let language = scene.visitor.language;
+pub(super) fn page(context: &PageContext) -> Response {
+    let language = context.visitor.language;
     let mut detail = None;
-    let (kind, text) = match &scene.tx.state {
-        State::Succeeded if is_taken_back(&scene.tx) => ("review", open_cases(scene)),
+    let (kind, text) = match &context.tx.state {
+        State::Succeeded if is_taken_back(&context.tx) => ("review", open_cases(context)),
         State::Succeeded => {
-            let text = scene.say_merchant("result-success-text");
-            ("success", format!("{text} {}", open_cases(scene)))
+            let text = context.say_merchant("result-success-text");
+            ("success", format!("{text} {}", open_cases(context)))
         }
         // A person closed every case. The received money is returned outside, unless the provider
         // took its report back.
-        _ if scene.tx.attention().is_none() && scene.tx.received().is_some() => {
-            let text = match scene.tx.taken_back() {
+        _ if context.tx.attention().is_none() && context.tx.received().is_some() => {
+            let text = match context.tx.taken_back() {
                 TakenBack::Nothing => "result-returned-text",
                 TakenBack::Part | TakenBack::All => "result-taken-back-text",
             };
-            ("returned", scene.say_merchant(text))
+            ("returned", context.say_merchant(text))
         }
         // Money came, or may have come: the provider's reason of the failure is no longer true.
-        State::Failed(_) if !scene.tx.surely_moved_no_money() => {
-            ("review", scene.say("result-expired-held"))
+        State::Failed(_) if !context.tx.surely_moved_no_money() => {
+            ("review", context.say("result-expired-held"))
         }
-        State::Failed(_) if scene.tx.current_attempt().is_some_and(again::is_given_up) => {
+        State::Failed(_) if context.tx.current_attempt().is_some_and(again::is_given_up) => {
             let [ended, advice] = ["result-ended-text", "result-expired-text"];
             (
                 "ended",
-                format!("{} {}", scene.say(ended), scene.say_merchant(advice)),
+                format!("{} {}", context.say(ended), context.say_merchant(advice)),
             )
         }
         State::Failed(failure) => {
             // In sandbox the reader is a developer: the provider's own words say what to change.
-            detail = scene
-                .is_sandbox()
-                .then(|| scene.say_with("result-provider-says", &[("message", &failure.message)]));
-            let advice = scene.say_merchant("result-expired-text");
+            detail = context.is_sandbox().then(|| {
+                context.say_with("result-provider-says", &[("message", &failure.message)])
+            });
+            let advice = context.say_merchant("result-expired-text");
             (
                 "failed",
                 format!("{} {advice}", fact(language, failure.reason)),
             )
         }
-        _ if is_expired(scene) => ("expired", expired(scene)),
-        _ => ("cancelled", scene.say("result-cancelled-text")),
+        _ if is_expired(context) => ("expired", expired(context)),
+        _ => ("cancelled", context.say("result-cancelled-text")),
     };
-    let text = match &scene.tx.state {
+    let text = match &context.tx.state {
         State::Succeeded => text.trim_end().to_owned(),
         _ if kind == "returned" => text,
-        _ => format!("{text} {}", scene.about_money()),
+        _ => format!("{text} {}", context.about_money()),
     };
-    let title = scene.say(&format!("result-{kind}-title"));
-    let leaves = kind == "success" && scene.tx.attention().is_none();
-    scene.show(&Page {
-        frame: scene.frame_titled(&title),
+    let title = context.say(&format!("result-{kind}-title"));
+    let leaves = kind == "success" && context.tx.attention().is_none();
+    context.show(&Page {
+        frame: context.frame_titled(&title),
         kind,
         role: if kind == "failed" { "alert" } else { "status" },
         title,
         text,
         detail,
-        rows: rows(scene),
-        exit: way_back(&scene.tx).map(|back| Exit {
-            label: scene.say_merchant("leave-button"),
-            explain: scene.say_with("leave-stays", &[("host", &back.host)]),
+        rows: rows(context),
+        exit: way_back(&context.tx).map(|back| ReturnLink {
+            label: context.say_merchant("leave-button"),
+            explain: context.say_with("leave-stays", &[("host", &back.host)]),
             leaves: leaves.then(|| Leaves {
                 after: LEAVES_AFTER_S,
                 // Script puts the seconds in.
-                text: scene.say_with("leave-explain", &[("host", &back.host), ("seconds", "%s")]),
+                text: context.say_with("leave-explain", &[("host", &back.host), ("seconds", "%s")]),
             }),
             url: back.url,
         }),
@@ -134,8 +134,8 @@ pub(super) fn page(scene: &Scene) -> Response {
 }
 
 /// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is open.
-pub(super) fn open_cases(scene: &Scene) -> String {
-    let tx = &scene.tx;
+pub(super) fn open_cases(context: &PageContext) -> String {
+    let tx = &context.tx;
     let open = tx.cases.iter().filter(|case| case.closed.is_none());
     // A later report may say the contrary: money that was taken back is not received.
     let facts: BTreeSet<_> = open
@@ -150,10 +150,10 @@ pub(super) fn open_cases(scene: &Scene) -> String {
         (Some((_, ask)), 1) => *ask,
         _ => "case-contradicted-ask",
     };
-    let facts = facts.into_iter().map(|(fact, _)| scene.say(fact));
+    let facts = facts.into_iter().map(|(fact, _)| context.say(fact));
     let mut sentences: Vec<_> = facts.collect();
-    sentences.push(scene.say("case-not-again"));
-    sentences.push(scene.say_merchant(ask));
+    sentences.push(context.say("case-not-again"));
+    sentences.push(context.say_merchant(ask));
     sentences.join(" ")
 }
 
@@ -204,11 +204,11 @@ fn is_of_success(tx: &Transaction, case: &Case) -> bool {
 }
 
 /// A new link is proposed only where nothing has been paid.
-fn expired(scene: &Scene) -> String {
-    if scene.tx.surely_moved_no_money() {
-        scene.say_merchant("result-expired-text")
+fn expired(context: &PageContext) -> String {
+    if context.tx.surely_moved_no_money() {
+        context.say_merchant("result-expired-text")
     } else {
-        scene.say("result-expired-held")
+        context.say("result-expired-held")
     }
 }
 
@@ -223,22 +223,26 @@ fn fact(language: Language, reason: DeclineReason) -> String {
     language.say(&format!("reason-{}", reason.as_str()))
 }
 
-fn rows(scene: &Scene) -> Vec<Row> {
-    let mut rows = scene.money_rows();
-    rows.push(scene.row("row-merchant", &scene.app.name));
-    rows.extend(paid_with(scene));
-    rows.push(scene.row("row-reference", scene.tx.id.to_string()).fine());
+fn rows(context: &PageContext) -> Vec<Row> {
+    let mut rows = context.money_rows();
+    rows.push(context.row("row-merchant", &context.app.name));
+    rows.extend(paid_with(context));
+    rows.push(
+        context
+            .row("row-reference", context.tx.id.to_string())
+            .fine(),
+    );
     rows
 }
 
 /// The method and the number of the attempt that counts.
-pub(super) fn paid_with(scene: &Scene) -> Vec<Row> {
-    let Some(attempt) = scene.tx.telling_attempt() else {
+pub(super) fn paid_with(context: &PageContext) -> Vec<Row> {
+    let Some(attempt) = context.tx.telling_attempt() else {
         return Vec::new();
     };
-    let mut rows = vec![scene.row("row-method", scene.method_name(&attempt.method))];
+    let mut rows = vec![context.row("row-method", context.method_name(&attempt.method))];
     if let Some(phone) = &attempt.phone {
-        rows.push(scene.row("row-number", masked(phone)));
+        rows.push(context.row("row-number", masked(phone)));
     }
     rows
 }

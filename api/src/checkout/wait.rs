@@ -10,11 +10,11 @@ use switchyard_engine::transaction::{PayerAction, State, TakenBack};
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
 use super::leave::way_back;
+use super::page_context::{Frame, PageContext, Row};
 use super::patience::{self, Patience};
+use super::request::CheckoutRequest;
 use super::result::paid_with;
-use super::scene::{Frame, Row, Scene};
-use super::stand::{Stand, mark, stand};
-use super::visit::Visit;
+use super::step::{Step, current_step, mark};
 
 #[derive(Template)]
 #[template(path = "checkout/wait.html")]
@@ -39,10 +39,10 @@ struct Page {
     /// Seconds until script loads the page again for its next words.
     changes_in: Option<u64>,
     rows: Vec<Row>,
-    exit: Option<Exit>,
+    exit: Option<ReturnLink>,
 }
 
-struct Exit {
+struct ReturnLink {
     url: String,
     label: String,
     explain: String,
@@ -55,106 +55,114 @@ const ASK_AT_MOST: Duration = Duration::from_millis(800);
 const UPDATES_EVERY_S: u64 = 20;
 
 /// `GET /checkout/{id}/wait`
-pub async fn get(mut visit: Visit) -> Response {
-    if stand(&visit.scene) == Stand::Waiting {
+pub async fn get(mut request: CheckoutRequest) -> Response {
+    if current_step(&request.context) == Step::Waiting {
         // Whoever looks wants to know: the provider is asked, as often as the engine allows.
-        visit.ask_provider(ASK_AT_MOST).await;
-        visit.look_back().await;
+        request.ask_provider(ASK_AT_MOST).await;
+        request.look_back().await;
     }
-    match stand(&visit.scene) {
-        Stand::Waiting => {
-            let wake = patience::wake(&visit);
-            page(&visit.scene, visit.query("notice"), wake)
+    match current_step(&request.context) {
+        Step::Waiting => {
+            let wake = patience::wake(&request);
+            page(&request.context, request.query("notice"), wake)
         }
-        elsewhere => visit.scene.go(elsewhere.step(), &[]),
+        elsewhere => request.context.go(elsewhere.path(), &[]),
     }
 }
 
 /// `wake`: the manifest's text on how to call the prompt up again.
-pub(super) fn page(scene: &Scene, notice: Option<&str>, wake: Option<String>) -> Response {
-    let called_off = patience::called_off(&scene.tx).is_some();
-    let action = shown_action(scene);
+pub(super) fn page(context: &PageContext, notice: Option<&str>, wake: Option<String>) -> Response {
+    let called_off = patience::called_off(&context.tx).is_some();
+    let action = shown_action(context);
     // The action names the amount of a transfer, which may contain a fee.
     let mut rows = match action {
-        Some(PayerAction::Transfer { .. }) if !scene.asks_for_rest() => {
-            scene.conversion_rows(&scene.charge())
+        Some(PayerAction::Transfer { .. }) if !context.asks_for_rest() => {
+            context.conversion_rows(&context.charge())
         }
-        _ => scene.money_rows(),
+        _ => context.money_rows(),
     };
-    rows.extend(paid_with(scene));
+    rows.extend(paid_with(context));
     let reference = match action {
         Some(PayerAction::Transfer { .. }) => "row-payment",
         _ => "row-reference",
     };
-    rows.push(scene.row(reference, scene.tx.id.to_string()).fine());
-    let takes_codes = !called_off && !scene.is_in_question();
-    let code = code::form(scene, notice).filter(|_| takes_codes);
-    let still = scene.visitor.query.iter().any(|(name, _)| name == "still");
-    let is_used_up = takes_codes && code::are_used_up(scene);
+    rows.push(context.row(reference, context.tx.id.to_string()).fine());
+    let takes_codes = !called_off && !context.is_in_question();
+    let code = code::form(context, notice).filter(|_| takes_codes);
+    let still = context
+        .visitor
+        .query
+        .iter()
+        .any(|(name, _)| name == "still");
+    let is_used_up = takes_codes && code::are_used_up(context);
     let (title, text) = match is_used_up {
-        true => (scene.say("wait-doubt-title"), scene.say("code-used-up")),
-        false => headline(scene, action),
+        true => (context.say("wait-doubt-title"), context.say("code-used-up")),
+        false => headline(context, action),
     };
-    let notice = (notice == Some("under-way")).then(|| scene.say("notice-under-way"));
+    let notice = (notice == Some("under-way")).then(|| context.say("notice-under-way"));
     let explain = match code {
         Some(_) => "code-leave",
-        None => what_goes_on(scene, action, called_off),
+        None => what_goes_on(context, action, called_off),
     };
-    let can_call_off = may_cancel(scene) && !scene.is_in_question() && !called_off;
+    let can_call_off = may_cancel(context) && !context.is_in_question() && !called_off;
     let updates = code.is_none() && !still;
-    let patience = patience::view(scene, wake);
+    let patience = patience::view(context, wake);
     let words_change = patience.as_ref().and_then(|patience| patience.changes_in);
-    let minutes_change = patience::minutes_change_in(scene);
-    let changes = [words_change, late_in(scene), minutes_change];
+    let minutes_change = patience::minutes_change_in(context);
+    let changes = [words_change, late_in(context), minutes_change];
     let changes_in = changes.into_iter().flatten().min();
-    scene.show(&Page {
-        frame: scene
+    context.show(&Page {
+        frame: context
             .frame_titled(&title)
             .with_notice(notice)
-            .with_cancel(can_call_off.then(|| scene.link("cancel", &[]))),
+            .with_cancel(can_call_off.then(|| context.link("cancel", &[]))),
         changes_in: changes_in.filter(|_| updates),
         patience,
-        stuck: patience::stuck(scene),
-        token: mark(&scene.tx),
-        events: scene.link("events", &[]),
-        status: scene.link("status", &[]),
-        refresh: scene.link("wait", &[]),
+        stuck: patience::stuck(context),
+        token: mark(&context.tx),
+        events: context.link("events", &[]),
+        status: context.link("status", &[]),
+        refresh: context.link("wait", &[]),
         updates,
         every: UPDATES_EVERY_S,
-        still: scene.link("wait", &[("still", "1")]),
+        still: context.link("wait", &[("still", "1")]),
         title,
         text,
-        action: action.map(|action| action::view(scene, action)),
+        action: action.map(|action| action::view(context, action)),
         code,
         rows,
-        exit: way_back(&scene.tx).map(|back| Exit {
+        exit: way_back(&context.tx).map(|back| ReturnLink {
             url: back.url,
-            label: scene.say_merchant("wait-leave"),
-            explain: scene.say(explain),
+            label: context.say_merchant("wait-leave"),
+            explain: context.say(explain),
         }),
     })
 }
 
 /// The payer's action as long as the page shows it.
-pub(super) fn shown_action(scene: &Scene) -> Option<&PayerAction> {
-    let is_open = scene.tx.state == State::AwaitingProvider && !scene.is_in_question();
-    let attempt = scene.tx.current_attempt().filter(|_| is_open)?;
-    let is_away = attempt.code_away_since.is_some() || patience::called_off(&scene.tx).is_some();
+pub(super) fn shown_action(context: &PageContext) -> Option<&PayerAction> {
+    let is_open = context.tx.state == State::AwaitingProvider && !context.is_in_question();
+    let attempt = context.tx.current_attempt().filter(|_| is_open)?;
+    let is_away = attempt.code_away_since.is_some() || patience::called_off(&context.tx).is_some();
     attempt.payer_action.as_ref().filter(|_| !is_away)
 }
 
 /// Whether the page offers to cancel the open attempt.
-pub(super) fn may_cancel(scene: &Scene) -> bool {
-    scene.tx.can_call_off() && !scene.has_seen_coins()
+pub(super) fn may_cancel(context: &PageContext) -> bool {
+    context.tx.can_call_off() && !context.has_seen_coins()
 }
 
 /// The sentence on what goes on when the payer leaves the page.
-fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -> &'static str {
+fn what_goes_on(
+    context: &PageContext,
+    action: Option<&PayerAction>,
+    called_off: bool,
+) -> &'static str {
     match action {
-        _ if scene.is_in_question() => "wait-leave-back",
+        _ if context.is_in_question() => "wait-leave-back",
         _ if called_off => "wait-leave-ending",
         // Nothing is left to do here.
-        None if patience::is_answer_lost(scene) => "wait-leave-back",
+        None if patience::is_answer_lost(context) => "wait-leave-back",
         None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
         Some(_) => "wait-leave-back",
     }
@@ -163,63 +171,71 @@ fn what_goes_on(scene: &Scene, action: Option<&PayerAction>, called_off: bool) -
 /// Whether the payer may still pay. Not so once all of it was seen, money holds the payment, the
 /// outcome is uncertain, the attempt was called off, the time to send is over or the payment has
 /// ended.
-pub(super) fn asks_for_payment(scene: &Scene) -> bool {
-    let attempt = scene.tx.current_attempt();
+pub(super) fn asks_for_payment(context: &PageContext) -> bool {
+    let attempt = context.tx.current_attempt();
     let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
-    let is_uncertain = scene.tx.state == State::InDoubt || patience::is_answer_lost(scene);
-    !scene.tx.state.is_final()
+    let is_uncertain = context.tx.state == State::InDoubt || patience::is_answer_lost(context);
+    !context.tx.state.is_final()
         && !is_uncertain
-        && !scene.is_in_question()
-        && patience::called_off(&scene.tx).is_none()
+        && !context.is_in_question()
+        && patience::called_off(&context.tx).is_none()
         && action != Some(&PayerAction::Wait)
-        && !action.is_some_and(|action| action::is_late(scene, action))
+        && !action.is_some_and(|action| action::is_late(context, action))
 }
 
 /// Seconds until the time to send is over, rounded up so that the page then shows that.
-fn late_in(scene: &Scene) -> Option<u64> {
-    let action = scene.tx.current_attempt()?.payer_action.as_ref()?;
-    let until = action::sends_until(action).filter(|until| *until > scene.now)?;
-    Some(until.since(scene.now).as_secs() + 1)
+fn late_in(context: &PageContext) -> Option<u64> {
+    let action = context.tx.current_attempt()?.payer_action.as_ref()?;
+    let until = action::sends_until(action).filter(|until| *until > context.now)?;
+    Some(until.since(context.now).as_secs() + 1)
 }
 
 /// Title and text by the state of the payment.
-fn headline(scene: &Scene, action: Option<&PayerAction>) -> (String, String) {
-    let attempt = scene.tx.current_attempt();
+fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, String) {
+    let attempt = context.tx.current_attempt();
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
-    let called_off = patience::called_off(&scene.tx).filter(|_| !scene.is_in_question());
+    let called_off = patience::called_off(&context.tx).filter(|_| !context.is_in_question());
     if let Some(then) = called_off {
-        return patience::ending(scene, then);
+        return patience::ending(context, then);
     }
-    match (&scene.tx.state, action) {
+    match (&context.tx.state, action) {
         // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
         // asks for.
-        _ if scene.is_in_question() => {
-            let is_there = scene.tx.taken_back() != TakenBack::All;
-            let title = match scene.tx.received().filter(|_| is_there) {
+        _ if context.is_in_question() => {
+            let is_there = context.tx.taken_back() != TakenBack::All;
+            let title = match context.tx.received().filter(|_| is_there) {
                 Some(_) => "wait-held-title",
                 None => "wait-doubt-title",
             };
-            (scene.say(title), scene.about_money())
+            (context.say(title), context.about_money())
         }
         (State::AwaitingProvider, _) if code_is_away => (
-            scene.say("wait-code-away-title"),
-            scene.say("wait-code-away-text"),
+            context.say("wait-code-away-title"),
+            context.say("wait-code-away-text"),
         ),
         (State::AwaitingGateway, _) => (
-            scene.say("wait-starting-title"),
-            scene.say("wait-starting-text"),
+            context.say("wait-starting-title"),
+            context.say("wait-starting-text"),
         ),
-        (State::InDoubt, _) => (scene.say("wait-doubt-title"), scene.say("wait-doubt-text")),
-        (_, Some(PayerAction::Wait)) => action::words(scene, &PayerAction::Wait),
-        (_, Some(action)) => after_part(scene, action::words(scene, action)),
-        (_, None) if patience::is_answer_lost(scene) => after_part(scene, patience::lost(scene)),
-        (_, None) => after_part(scene, (scene.say("wait-title"), scene.say("wait-text"))),
+        (State::InDoubt, _) => (
+            context.say("wait-doubt-title"),
+            context.say("wait-doubt-text"),
+        ),
+        (_, Some(PayerAction::Wait)) => action::words(context, &PayerAction::Wait),
+        (_, Some(action)) => after_part(context, action::words(context, action)),
+        (_, None) if patience::is_answer_lost(context) => {
+            after_part(context, patience::lost(context))
+        }
+        (_, None) => after_part(
+            context,
+            (context.say("wait-title"), context.say("wait-text")),
+        ),
     }
 }
 
 /// The text after the sentences about the part that came or was seen, if one was.
-fn after_part(scene: &Scene, (title, text): (String, String)) -> (String, String) {
-    let parts = [scene.part_so_far(), scene.seen_so_far()];
+fn after_part(context: &PageContext, (title, text): (String, String)) -> (String, String) {
+    let parts = [context.part_so_far(), context.seen_so_far()];
     let sentences: Vec<_> = parts.into_iter().flatten().chain([text]).collect();
     (title, sentences.join(" "))
 }

@@ -8,11 +8,11 @@ use super::output::Column;
 
 #[derive(Subcommand)]
 pub enum Accounts {
-    /// Show all accounts
+    /// List accounts
     List,
-    /// Make an account
+    /// Create an account
     Create { name: String },
-    /// Give an account another name
+    /// Rename an account
     Rename { account: String, name: String },
 }
 

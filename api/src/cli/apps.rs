@@ -60,7 +60,7 @@ pub enum Apps {
     },
 }
 
-/// An empty text takes a value away.
+/// Settings of an app. An empty text removes a value.
 #[derive(Args)]
 pub struct Change {
     /// URL of its icon in API responses [default: a drawn icon]
@@ -220,7 +220,7 @@ fn put(body: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     }
 }
 
-/// The picture in a file, as the settings of an app hold it. An empty path takes the logo away.
+/// Reads a picture file as the data URL in the settings of an app. An empty path removes the logo.
 fn data_url(path: PathBuf) -> anyhow::Result<Value> {
     if path.as_os_str().is_empty() {
         return Ok(Value::Null);

@@ -1,4 +1,4 @@
-//! The command line's other half: asking the operator API of a server that runs.
+//! Client of the operator API of a running server.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use switchyard_engine::secret::Secret;
 
 use super::output::Output;
 
-/// Which server, with which token.
+/// Address and token of the server.
 #[derive(Args)]
 pub struct Target {
     /// Address of the server's operator API (server.admin_listen) [default: of the development
@@ -21,7 +21,7 @@ pub struct Target {
     /// Operator token [default: of the development server]
     #[arg(long, global = true, env = "SWITCHYARD_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// What the development server wrote about itself
+    /// File in which the development server wrote its address and keys
     #[arg(
         long,
         global = true,
@@ -29,12 +29,12 @@ pub struct Target {
         default_value = "data/dev.json"
     )]
     dev_file: PathBuf,
-    /// Answer in JSON, for programs
+    /// Print JSON, for programs
     #[arg(long, global = true)]
     pub json: bool,
 }
 
-/// `dev.json`, as far as the command line needs it.
+/// Fields of `dev.json` that the command line needs.
 #[derive(Deserialize)]
 struct Development {
     base_url: String,
@@ -42,7 +42,7 @@ struct Development {
     operator_token: Secret<String>,
 }
 
-/// Asks one server.
+/// Client of one server.
 pub struct Client {
     http: reqwest::Client,
     base: String,
@@ -80,7 +80,7 @@ impl Client {
         })
     }
 
-    /// The app that was named, or the development server's own.
+    /// Returns the given app, or that of the development server.
     pub fn app<'a>(&'a self, named: Option<&'a str>) -> anyhow::Result<&'a str> {
         let app = named.or(self.app.as_deref());
         app.context("say which app with --app; `switchyard apps list` shows them")
@@ -94,7 +94,7 @@ impl Client {
         self.call(Method::POST, path, Some(body)).await
     }
 
-    /// A file as it is, with the time that it takes.
+    /// Uploads a file.
     pub async fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Value> {
         let url = format!("{}/operator/v1{path}", self.base);
         let request = self.http.post(&url).bearer_auth(self.token.expose());
@@ -114,7 +114,7 @@ impl Client {
         self.call(Method::DELETE, path, None).await
     }
 
-    /// A stream that goes on until one of the two ends it.
+    /// Opens a stream that lasts until one of the two sides closes it.
     pub async fn stream(&self, path: &str) -> anyhow::Result<Response> {
         let answer = self.send(Method::GET, path, None).await?;
         if answer.status().is_success() {
@@ -123,7 +123,8 @@ impl Client {
         Err(refusal(&answer.json().await.unwrap_or_default()))
     }
 
-    /// The whole envelope of a good answer; an error in words for any other.
+    /// Returns the whole envelope of a successful response, or an error with the messages of any
+    /// other.
     async fn call(
         &self,
         method: Method,
@@ -186,7 +187,7 @@ impl Client {
     }
 }
 
-/// A query string of what was given.
+/// Builds a query string from the arguments that were given.
 pub fn query(given: &[(&str, &Option<String>)]) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in given {
@@ -223,7 +224,7 @@ fn is_elsewhere(envelope: &Value) -> bool {
     envelope["errors"][0]["code"] == "route_not_found"
 }
 
-/// Every problem of a refusal with its hint.
+/// Formats every problem of an error response with its hint.
 fn refusal(envelope: &Value) -> anyhow::Error {
     let problems = envelope["errors"]
         .as_array()

@@ -62,7 +62,7 @@ pub enum Connections {
     Delete { connection: String },
 }
 
-/// With what, and for whom.
+/// Credentials, methods and limits of a connection.
 #[derive(Args)]
 pub struct Terms {
     /// Method code, repeatable [default: all methods of the gateway]
@@ -171,7 +171,7 @@ impl Connections {
 }
 
 impl Terms {
-    /// What was given, and nothing else.
+    /// Returns the body of the request, with only the options that were given.
     async fn body(&self, client: &Client, gateway: &str) -> anyhow::Result<Map<String, Value>> {
         let mut body = Map::new();
         if !self.methods.is_empty() {
@@ -239,7 +239,7 @@ const PROVIDER_IDS: &[Column] = &[
     ("began", "started_at"),
 ];
 
-/// A connection, with a note when its credentials were not checked.
+/// Prints a connection, with a note if its credentials were not checked.
 fn print_change(out: Output, answer: &Value) -> std::io::Result<()> {
     out.fields(answer)?;
     if let Some(note) = untested(&answer["data"]["check"]) {
@@ -248,7 +248,7 @@ fn print_change(out: Output, answer: &Value) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A note about credentials that were stored without a check.
+/// Returns a note about credentials that were stored without a check.
 fn untested(check: &Value) -> Option<&str> {
     let message = check["message"].as_str();
     let note = message.unwrap_or("The credentials are untested, as asked for.");
@@ -260,7 +260,7 @@ async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<V
     client.patch(&path, &json!({ "is_enabled": on })).await
 }
 
-/// Where nothing is left out, the table says so.
+/// Replaces an empty list by "all", for the table.
 fn say_all(connections: &mut Value) {
     for connection in connections.as_array_mut().into_iter().flatten() {
         for place in ["/methods", "/limits/countries"] {
@@ -273,7 +273,7 @@ fn say_all(connections: &mut Value) {
     }
 }
 
-/// What is wrong with it is said without it: it may hold a credential.
+/// Splits NAME=VALUE. The error does not contain the input, which may be a credential.
 fn pair<'g>(option: &str, given: &'g str) -> anyhow::Result<(&'g str, &'g str)> {
     match given.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
@@ -281,7 +281,8 @@ fn pair<'g>(option: &str, given: &'g str) -> anyhow::Result<(&'g str, &'g str)> 
     }
 }
 
-/// Texts as they are; a number or a yes where the form asks for one.
+/// Converts the value to a number or boolean if the form has such a field. Otherwise it stays a
+/// text.
 fn typed(form: &Value, name: &str, value: &str) -> Value {
     let fields = form["data"]["fields"].as_array();
     let field = fields
@@ -301,7 +302,7 @@ fn whole(config: &str) -> anyhow::Result<Value> {
         Some(file) => fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
         None => config.to_owned(),
     };
-    // What is wrong with it is said without it: it holds credentials.
+    // The error does not contain the input, which has credentials.
     let read: Option<Map<String, Value>> = serde_json::from_str(&text).ok();
     read.map(Value::Object)
         .context("--config is no JSON object: it looks like {\"api_key\": \"…\"}")

@@ -1,10 +1,10 @@
-//! Gateways as people read them.
+//! Gateways as text for the terminal.
 
 use serde_json::Value;
 
 use super::output::{Column, aligned, visible};
 
-/// All gateways, a line each.
+/// Formats all gateways, one per line.
 pub fn gateways(list: &Value) -> String {
     let rows: Vec<Value> = items(list).iter().map(line).collect();
     match rows.is_empty() {
@@ -13,7 +13,7 @@ pub fn gateways(list: &Value) -> String {
     }
 }
 
-/// What lies in the folder and is not simply taken.
+/// Formats the files of the folder that are incomplete, missing, refused or awaiting consent.
 pub fn files(list: &Value) -> String {
     let lines: Vec<String> = items(list).iter().filter_map(file).collect();
     match lines.is_empty() {
@@ -45,7 +45,7 @@ fn file(file: &Value) -> Option<String> {
     Some(format!("  {name}  {said}\n"))
 }
 
-/// One gateway: what it is, its versions, its history.
+/// Formats one gateway: its state, versions and history.
 pub fn gateway(gateway: &Value) -> String {
     let mut text = format!("{}: {}\n", word(gateway, "name"), word(gateway, "title"));
     let state = word(gateway, "state");
@@ -116,7 +116,7 @@ pub fn gateway(gateway: &Value) -> String {
     text
 }
 
-/// An upgrade that waits for a second operator, with its additional hosts and its source.
+/// Formats an upgrade that awaits a second operator, with its additional hosts and its source.
 fn awaiting(gateway: &Value) -> String {
     let waiting = &gateway["awaiting_approval"];
     if !waiting.is_object() {
@@ -138,7 +138,8 @@ fn awaiting(gateway: &Value) -> String {
     text
 }
 
-/// Hosts, source and isolation of an upgrade that differ from those of the version in use.
+/// Formats the hosts, source and isolation of an upgrade that differ from those of the current
+/// version.
 fn widened(widens: &Value, source: &str) -> String {
     let mut text = String::new();
     for environment in ["live", "sandbox"] {
@@ -159,7 +160,7 @@ fn widened(widens: &Value, source: &str) -> String {
     text
 }
 
-/// What a connection has to give it, as `--credential NAME=VALUE`.
+/// Formats the credentials that a connection needs, as `--credential NAME=VALUE`.
 fn credentials(schema: &Value) -> String {
     let Some(fields) = schema["properties"]
         .as_object()
@@ -181,7 +182,7 @@ fn credentials(schema: &Value) -> String {
     text
 }
 
-/// What still runs: `2 calls running, 14 attempts open`.
+/// Formats the running calls and open attempts: `2 calls running, 14 attempts open`.
 pub fn left(gateway: &Value) -> String {
     let open = &gateway["open_attempts"];
     let calls = gateway["running_calls"].as_u64().unwrap_or(0);
@@ -197,7 +198,7 @@ pub fn left(gateway: &Value) -> String {
     )
 }
 
-/// What a file says of itself, and what it would change.
+/// Formats the manifest of a file and the changes of its installation.
 pub fn proposal(proposal: &Value) -> String {
     let count = |name: &str| proposal[name].as_u64().unwrap_or(0);
     let mut methods = format!(
@@ -260,7 +261,7 @@ pub fn proposal(proposal: &Value) -> String {
     text
 }
 
-/// Where a file's code would run.
+/// Describes where the code of a file would run.
 pub fn place(proposal: &Value) -> &'static str {
     match proposal["isolation"].as_str() {
         Some("process") => "in a process of its own, without network and files",
@@ -310,7 +311,7 @@ fn counted(count: &Value) -> String {
     }
 }
 
-/// Enough of a hash to name a version by.
+/// First 12 digits of a hash, enough to identify a version.
 fn short(thing: &Value) -> String {
     word(thing, "sha256").chars().take(12).collect()
 }
@@ -322,7 +323,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// To the second.
+/// Time with a precision of seconds.
 fn moment(thing: &Value) -> String {
     word(thing, "at")
         .chars()
@@ -375,7 +376,7 @@ const VERSIONS: &[Column] = &[
     ("quarantine", "why"),
 ];
 
-/// Changes that are shown; `--json` has them all.
+/// Number of changes shown; `--json` prints all.
 const HISTORY: usize = 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `switchyard gateway-worker`: what the engine starts for a gateway that has a process of its own. Not for people.
+//! `switchyard gateway-worker`: the worker process of a gateway, started by the engine. Internal.
 
 use std::process::ExitCode;
 
@@ -7,12 +7,12 @@ use switchyard_engine::gateway;
 
 #[derive(Args)]
 pub struct GatewayWorker {
-    /// Which library the engine is to name: its hash
+    /// SHA-256 of the library to load
     sha256: String,
 }
 
 impl GatewayWorker {
-    /// Serves the engine at the other end of standard input and output until that ends.
+    /// Serves the engine over standard input and output until the input ends.
     pub fn run(&self) -> ExitCode {
         gateway::run_worker(&self.sha256)
     }

@@ -1,4 +1,4 @@
-//! `switchyard gateway`: the life of gateways, from a first look at a file to a removal.
+//! `switchyard gateway`: manages gateways, from the inspection of a file to a removal.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -201,7 +201,7 @@ impl Pins {
     }
 }
 
-/// What `add` was told besides the file.
+/// Options of `add` besides the file.
 struct Add {
     consent: Option<String>,
     yes: bool,
@@ -255,7 +255,7 @@ impl Add {
         live.into_iter().chain(sandbox).collect()
     }
 
-    /// Shows what is to be consented to and waits for a yes. Answers the hash that it was given for.
+    /// Shows the proposal and asks for consent. Returns the hash that was consented to.
     fn asked(&self, client: &Client, proposal: &Value) -> anyhow::Result<String> {
         let sha256 = proposal["sha256"].as_str().unwrap_or_default().to_owned();
         if self.yes {
@@ -278,14 +278,14 @@ impl Add {
     }
 }
 
-/// A file that was taken on and that is not used until a second operator approves it.
+/// The file was added, and is unused until a second operator approves it.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} is not changed yet: a second operator must approve the file")]
 pub struct AwaitsApproval {
     pub name: String,
 }
 
-/// An error when the added file awaits approval.
+/// Returns an error if the added file awaits approval.
 fn in_use(gateway: &Value, sha256: &str) -> anyhow::Result<()> {
     let waiting = gateway["awaiting_approval"]["sha256"].as_str();
     if waiting.is_some_and(|waiting| waiting.eq_ignore_ascii_case(sha256)) {
@@ -334,7 +334,7 @@ async fn drain(client: &Client, name: &str, wait: bool, why: Option<String>) -> 
     tell(client, &drained, text::gateway)
 }
 
-/// The answer in words, or as JSON.
+/// Prints the response as text, or as JSON.
 fn tell(
     client: &Client,
     envelope: &Value,
@@ -350,7 +350,7 @@ fn escaped(value: &str) -> String {
     url::form_urlencoded::byte_serialize(value.as_bytes()).collect()
 }
 
-/// How often a drain is looked at while somebody waits for it.
+/// Poll interval of `drain --wait`.
 const DRAIN_LOOK: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use switchyard_engine::environment::Environment;
 
 use super::client::Client;
 use super::output::Column;
-use crate::config::Span;
+use crate::config::DurationSetting;
 
 #[derive(Subcommand)]
 pub enum Keys {
@@ -39,7 +39,7 @@ pub enum Keys {
         key: String,
         /// Time until the old key expires, at most 30d [default: 24h]
         #[arg(long)]
-        grace: Option<Span>,
+        grace: Option<DurationSetting>,
         /// Revoke the old key at once
         #[arg(long, conflicts_with = "grace")]
         now: bool,
@@ -72,7 +72,7 @@ impl Keys {
             }
             Self::Roll { key, grace, now } => {
                 let grace = if now {
-                    Some(Span(Duration::ZERO))
+                    Some(DurationSetting(Duration::ZERO))
                 } else {
                     grace
                 };

@@ -1,4 +1,5 @@
-//! `switchyard listen`: an app's events as they happen, on the screen and, signed as webhooks are, at a URL of your own machine.
+//! `switchyard listen`: prints an app's events as they happen, and forwards them to a URL of your
+//! machine, signed like webhooks.
 
 use std::time::Duration;
 
@@ -29,14 +30,14 @@ pub struct Listen {
     /// Send each event there, signed, as a webhook would be
     #[arg(long, value_name = "URL")]
     forward_to: Option<Url>,
-    /// Signing secret [default: a generated one] and shown
+    /// Signing secret [default: a generated one, which is printed]
     #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
     secret: Option<String>,
 }
 
-/// One announcement, as the operator API streams it.
+/// One event in the stream of the operator API.
 #[derive(Deserialize)]
-struct Announced {
+struct StreamEvent {
     id: String,
     event: String,
     environment: Environment,
@@ -65,7 +66,7 @@ impl Listen {
             client
                 .output
                 .note(&format!("Forwarding to {}", forward.url));
-            // A secret that was chosen is known to who chose it, and stays off the screen.
+            // A secret given by the user stays off the screen.
             if !is_chosen {
                 let secret = forward.secret.expose();
                 client.output.note(&format!("Signing with {secret}"));
@@ -85,7 +86,7 @@ impl Listen {
     }
 }
 
-/// Shows and forwards what comes until the stream ends.
+/// Prints and forwards events until the stream ends.
 async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> anyhow::Result<()> {
     let mut parts = stream.bytes_stream();
     let mut events = Events::default();
@@ -94,7 +95,7 @@ async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> 
         while let Some((name, data)) = events.next() {
             match name.as_str() {
                 "announcement" => {
-                    let announced: Announced = serde_json::from_str(&data).context(
+                    let announced: StreamEvent = serde_json::from_str(&data).context(
                         "the server's stream is not readable: is it of another version?",
                     )?;
                     tell(&announced, forward, output, &data).await?;
@@ -108,7 +109,7 @@ async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> 
 }
 
 async fn tell(
-    announced: &Announced,
+    announced: &StreamEvent,
     forward: Option<&Forward>,
     output: Output,
     data: &str,
@@ -120,7 +121,7 @@ async fn tell(
     let line = if output.json {
         format!("{data}\n")
     } else {
-        let Announced {
+        let StreamEvent {
             at,
             event,
             transaction,
@@ -132,7 +133,7 @@ async fn tell(
     Ok(print(&line)?)
 }
 
-/// Where events go, and what signs them.
+/// Destination of forwarded events, and the signing secret.
 struct Forward {
     http: reqwest::Client,
     url: Url,
@@ -162,8 +163,8 @@ impl Forward {
         })
     }
 
-    /// Sends one event, once, and says what came back.
-    async fn send(&self, announced: &Announced) -> String {
+    /// Sends one event, once, and returns a description of the response.
+    async fn send(&self, announced: &StreamEvent) -> String {
         let now = self.clock.now();
         let body = announced.body.clone();
         let secret = self.secret.expose();
@@ -195,14 +196,14 @@ impl Forward {
     }
 }
 
-/// Server-sent events, as they come in parts.
+/// Parser of server-sent events that arrive in parts.
 #[derive(Default)]
 struct Events {
     buffer: Vec<u8>,
 }
 
 impl Events {
-    /// The next whole event: its name and its data.
+    /// Returns the name and data of the next complete event.
     fn next(&mut self) -> Option<(String, String)> {
         let end = self.buffer.windows(2).position(|two| two == b"\n\n")?;
         let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
@@ -219,7 +220,7 @@ impl Events {
     }
 }
 
-/// Before connecting again.
+/// Delay before reconnecting.
 const AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What needs no server: making keys that lie outside the store.
+//! Commands that need no server: creating keys that are outside the store.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use switchyard_engine::ids::Ids;
 
 #[derive(Args)]
 pub struct NewMasterKey {
-    /// File to make; it must not exist
+    /// New file for the key; it must not exist
     file: PathBuf,
 }
 

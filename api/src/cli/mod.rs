@@ -1,7 +1,7 @@
-//! The command line: `switchyard serve`, and the operator's commands for a server that runs.
+//! The command line: `switchyard serve`, and the operator's commands for a running server.
 //!
-//! Exit codes: 0 done; 1 it did not work; 2 wrong usage, or settings that are refused; 3 the change
-//! is stored and awaits the approval of a second operator.
+//! Exit codes: 0 success; 1 failure; 2 wrong usage, or invalid settings; 3 the change is stored and
+//! awaits the approval of a second operator.
 
 mod accounts;
 mod apps;
@@ -64,7 +64,7 @@ enum Command {
     Remote(Box<Remote>),
 }
 
-/// What a running server is asked.
+/// Commands to a running server.
 #[derive(Subcommand)]
 enum Remote {
     /// Manage accounts: merchants' organisations
@@ -111,16 +111,17 @@ enum Remote {
     Trigger(trigger::Trigger),
 }
 
-/// The program.
+/// Entry point of the program.
 pub fn main() -> ExitCode {
     let line = Line::parse();
-    // Before there is a second thread, which would be in the way of its walls.
+    // Run before the runtime starts: the worker's sandbox requires a single-threaded process.
     if let Command::GatewayWorker(worker) = line.command {
         return worker.run();
     }
-    // One provider of cryptography for every TLS client in the process. That there is one already can only mean that it is this one.
+    // Cryptography provider of every TLS client in the process. An error means that it is already
+    // installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // Two at least: half of them are lent to gateways, which may keep them.
+    // At least two: gateway steps may occupy half of the threads and may not return.
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -129,7 +130,7 @@ pub fn main() -> ExitCode {
     match runtime {
         Ok(runtime) => {
             let code = runtime.block_on(run(line));
-            // All that has to be kept is kept by now. A gateway that never comes back does not hold up the end.
+            // All state is durable by now. Do not wait for a hung gateway call.
             runtime.shutdown_timeout(LAST_GRACE);
             code
         }
@@ -139,7 +140,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What a stopping server waits for threads that were lent to gateways.
+/// Time that a stopping server waits for threads occupied by gateways.
 const LAST_GRACE: Duration = Duration::from_secs(5);
 
 async fn run(line: Line) -> ExitCode {

@@ -1,10 +1,10 @@
-//! Answers as people read them, aligned tables and fields, or as JSON.
+//! Formats responses as aligned tables and fields, or as JSON.
 
 use std::io::{self, Write as _};
 
 use serde_json::Value;
 
-/// How to answer.
+/// Output format.
 #[derive(Clone, Copy)]
 pub struct Output {
     pub json: bool,
@@ -14,7 +14,7 @@ pub struct Output {
 pub type Column = (&'static str, &'static str);
 
 impl Output {
-    /// A list as a table, or its envelope as JSON.
+    /// Prints a list as a table, or its envelope as JSON.
     pub fn table(self, envelope: &Value, columns: &[Column]) -> io::Result<()> {
         if self.json {
             return print(&pretty(envelope));
@@ -29,7 +29,8 @@ impl Output {
         print(&aligned(rows, columns))
     }
 
-    /// A page of a list that goes on: its rows stand under `name`, and `more` says from where, to be given with `option`.
+    /// Prints a page of a list. The rows are in the field `name`; `more` is the cursor of the next
+    /// page, to be passed with `option`.
     pub fn page(
         self,
         envelope: &Value,
@@ -47,7 +48,7 @@ impl Output {
         Ok(())
     }
 
-    /// One thing, a line for each field, or its envelope as JSON.
+    /// Prints one object with a line for each field, or its envelope as JSON.
     pub fn fields(self, envelope: &Value) -> io::Result<()> {
         if self.json {
             return print(&pretty(envelope));
@@ -55,7 +56,7 @@ impl Output {
         print(&listed(&envelope["data"]))
     }
 
-    /// Only that it was done.
+    /// Prints only the message of the response.
     pub fn done(self, envelope: &Value) -> io::Result<()> {
         if self.json {
             return print(&pretty(envelope));
@@ -66,7 +67,7 @@ impl Output {
         ))
     }
 
-    /// A note for people, beside the answer.
+    /// Prints a note for people to standard error.
     pub fn note(self, text: &str) {
         if !self.json {
             eprintln!("{text}");
@@ -74,7 +75,7 @@ impl Output {
     }
 }
 
-/// A table with a heading, columns as wide as their widest value.
+/// Formats a table with a heading. Columns are as wide as their widest value.
 pub fn aligned(rows: &[Value], columns: &[(&str, &str)]) -> String {
     let heading: Vec<String> = columns
         .iter()
@@ -108,7 +109,7 @@ pub fn aligned(rows: &[Value], columns: &[(&str, &str)]) -> String {
     table
 }
 
-/// A line for each field; what is nested follows, indented.
+/// Formats one line per field. Nested fields follow, indented.
 pub fn listed(value: &Value) -> String {
     let mut lines = String::new();
     list(value, 0, &mut lines);
@@ -166,7 +167,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// What merchants and providers wrote cannot steer the reader's terminal.
+/// Replaces control characters, so that texts of merchants and providers cannot control the
+/// terminal.
 pub fn visible(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
@@ -177,7 +179,7 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Writes to standard output. A reader that has had enough (`| head`) is no failure.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -179,7 +179,7 @@ impl Simulate {
     }
 }
 
-/// `rules` and `fees` of a file. What `show --json` prints may be given as it is.
+/// Reads `rules` and `fees` from a file. Accepts the output of `show --json`.
 fn from_file(file: &str) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     let read: Value = serde_json::from_str(&text)
@@ -254,7 +254,7 @@ fn rules(data: &Value) -> String {
     text
 }
 
-/// What a rule matches, in one line.
+/// Formats the conditions of a rule in one line.
 fn when(matching: &Value) -> String {
     let Some(fields) = matching.as_object().filter(|fields| !fields.is_empty()) else {
         return "always".to_owned();

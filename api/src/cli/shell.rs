@@ -87,7 +87,7 @@ fn shown(answer: &QueryAnswer, json: bool) -> String {
     if answer.rows.is_empty() {
         return "none\n".to_owned();
     }
-    // Columns may share a name: their places name the fields.
+    // Columns may share a name, so the fields are named by position.
     let places: Vec<String> = (0..answer.columns.len()).map(|at| at.to_string()).collect();
     let rows = answer.rows.iter().map(|row| {
         let cells = places.iter().cloned().zip(row.iter().map(value));

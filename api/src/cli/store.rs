@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_engine::store::{self, BackupSource, CheckReport, Progress, RestoreTarget, Views};
+use switchyard_engine::store::{
+    self, BackupSource, CheckReport, Progress, RestoreTarget, Unit, Views,
+};
 
 use super::output::{Output, aligned, print, visible};
 use super::shell::Shell;
@@ -26,7 +28,7 @@ pub enum Store {
     Shell(Shell),
 }
 
-/// The installation whose store is meant.
+/// Location of the installation.
 #[derive(Args)]
 pub struct Installation {
     /// Settings file of the server
@@ -69,7 +71,7 @@ pub struct Restore {
 }
 
 impl Store {
-    /// Runs the command. It blocks: nothing else runs in the process.
+    /// Runs the command. Blocks: nothing else runs in the process.
     pub fn run(self, json: bool) -> anyhow::Result<()> {
         match self {
             Self::Check(check) => check.run(json),
@@ -255,12 +257,12 @@ fn as_text(report: &CheckReport) -> String {
     text
 }
 
-/// A key as text that no terminal obeys.
+/// Escapes a key, so that it cannot control the terminal.
 fn shown(key: &[u8]) -> String {
     key.escape_ascii().to_string()
 }
 
-/// One line on the terminal that is written over and over. Without a terminal there is none.
+/// Progress line that is overwritten on the terminal. Not shown without a terminal.
 struct ProgressLine {
     is_shown: bool,
     last: Option<(&'static str, u64)>,
@@ -295,17 +297,26 @@ impl ProgressLine {
 }
 
 fn line(progress: Progress) -> String {
-    let Progress { stage, done, total } = progress;
+    let Progress {
+        stage,
+        done,
+        total,
+        unit,
+    } = progress;
+    let (size, unit) = match unit {
+        Unit::Bytes => (MIB, "MiB"),
+        Unit::Rows => (1, "rows"),
+        Unit::Logs => (1, "logs"),
+    };
     let Some(total) = total else {
         return match done {
             0 => format!("checking {stage} …"),
-            rows => format!("checking {stage}: {rows} rows"),
+            done => format!("checking {stage}: {} {unit}", done / size),
         };
     };
     let part = (done * BAR_CELLS / total.max(1)).min(BAR_CELLS);
     let bar = "█".repeat(part as usize) + &"░".repeat((BAR_CELLS - part) as usize);
-    let [done, total] = [done, total].map(|bytes| bytes / MIB);
-    format!("{stage} {bar} {done} of {total} MiB")
+    format!("{stage} {bar} {} of {} {unit}", done / size, total / size)
 }
 
 const BAR_CELLS: u64 = 30;
@@ -507,21 +518,59 @@ mod tests {
         assert!(gateway.exists());
     }
 
+    #[tokio::test]
+    async fn a_backup_takes_as_long_as_its_speed_in_mebibytes_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let data = root.join("data");
+        fs::create_dir_all(&data).unwrap();
+        let file = format!("[data]\ndir = '{}'\n", data.display());
+        fs::write(root.join("switchyard.toml"), file).unwrap();
+        let settings = installation(root).settings().unwrap();
+        let store = store::Store::open(&store_settings(&settings)).unwrap();
+        let mut batch = store::Batch::new();
+        batch.put(Table::Event, "a", vec![1; 2 << 20]);
+        store.commit(batch).await.unwrap();
+        assert!(store.close().await);
+        for (speed, seconds) in [(1, 1.5), (0, 0.0)] {
+            let backup = Backup {
+                folder: root.join(format!("backup{speed}")),
+                installation: installation(root),
+                speed,
+            };
+            let begun = tokio::time::Instant::now();
+            backup.run(true).unwrap();
+            let took = begun.elapsed().as_secs_f64();
+            assert!(
+                (seconds..seconds + 30.0).contains(&took),
+                "{speed}: {took} s"
+            );
+        }
+    }
+
     #[test]
     fn progress_is_a_bar_where_the_end_is_known() {
-        let progress = |done, total| Progress {
-            stage: "copy",
+        let progress = |(stage, unit), done, total| Progress {
+            stage,
             done,
             total,
+            unit,
         };
-        let half = line(progress(5 * MIB, Some(10 * MIB)));
+        let copy = ("copy", Unit::Bytes);
+        let half = line(progress(copy, 5 * MIB, Some(10 * MIB)));
         assert_eq!(
             half,
             format!("copy {}{} 5 of 10 MiB", "█".repeat(15), "░".repeat(15))
         );
-        assert_eq!(line(progress(9, None)), "checking copy: 9 rows");
+        let rows = ("history", Unit::Rows);
+        let read = line(progress(rows, 9, None));
+        assert_eq!(read, "checking history: 9 rows");
+        let replay = ("replay", Unit::Logs);
+        let third = line(progress(replay, 1, Some(3)));
+        let bar = "█".repeat(10) + &"░".repeat(20);
+        assert_eq!(third, format!("replay {bar} 1 of 3 logs"));
         assert_eq!(
-            line(progress(0, Some(0))),
+            line(progress(copy, 0, Some(0))),
             format!("copy {} 0 of 0 MiB", "░".repeat(30))
         );
     }

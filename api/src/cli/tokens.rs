@@ -8,15 +8,15 @@ use super::output::Column;
 
 #[derive(Subcommand)]
 pub enum Tokens {
-    /// Show the operator tokens that the server keeps (those of the settings file are not among them)
+    /// List the operator tokens in the store, without those of the settings file
     List,
-    /// Make a token; it is shown once
+    /// Create a token and show it, this once
     Create { name: String },
     /// Delete a token
     Delete { id: String },
     /// Delete all tokens that a token created, and those that were created with them
     Revoke {
-        /// Name of the token that created them, which need not exist any more
+        /// Name of the token that created them; it may be deleted
         #[arg(long, value_name = "NAME")]
         made_by: String,
     },

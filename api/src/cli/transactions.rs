@@ -17,7 +17,7 @@ pub enum Transactions {
     Check { transaction: String },
     /// Resolve an attempt manually, by the provider's records
     Resolve(Resolve),
-    /// Cancel a payment, or a payout that is not sent yet; the provider decides about an open attempt
+    /// Cancel a payment, or a payout before it is sent; the provider decides about an open attempt
     Cancel {
         transaction: String,
         #[arg(long)]
@@ -116,7 +116,7 @@ impl Transactions {
     }
 }
 
-/// What was done, and where the transaction stands now.
+/// Prints the message of a change, and the state of the transaction after it.
 fn state(out: Output, answer: &Value) -> std::io::Result<()> {
     if out.json {
         return out.fields(answer);
@@ -161,7 +161,7 @@ impl List {
     }
 }
 
-/// Everything but the timeline as fields, then the timeline as a table: when, what, and what it said.
+/// Formats all fields, then the timeline as a table: time, event and details.
 pub fn story(data: &Value) -> String {
     let mut rest = data.clone();
     let timeline = rest
@@ -227,7 +227,7 @@ fn told(recorded: &Value) -> Value {
     serde_json::json!({ "at": recorded["at"], "what": event["type"], "more": more.join(", ") })
 }
 
-/// Why an attempt went where it went, and who else was looked at.
+/// Formats the reason for the chosen connection, and the other candidates.
 fn decided(decision: &Value) -> Vec<String> {
     let list = |name: &str| decision[name].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -256,7 +256,7 @@ fn decided(decision: &Value) -> Vec<String> {
     told
 }
 
-/// The connections that were passed over, and why.
+/// Formats the connections that were skipped, with the reasons.
 fn skipped(by: &Value) -> Vec<String> {
     let list = by["skipped"].as_array().into_iter().flatten();
     list.map(|one| {

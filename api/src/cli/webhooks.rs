@@ -99,7 +99,7 @@ pub struct Replay {
     after: Option<String>,
 }
 
-/// How a webhook is served. What is not given stays as it is.
+/// Delivery options of a webhook. Omitted ones stay unchanged.
 #[derive(Args)]
 pub struct Options {
     /// Events to send: payment.success,payout.* or * for all

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::proxy::TrustedProxies;
 use super::settings::{Settings, StoreBackend};
-use super::units::Span;
+use super::units::DurationSetting;
 
 /// Returns the faults of these settings, a sentence each.
 pub fn check(settings: &Settings) -> Vec<String> {
@@ -327,10 +327,10 @@ fn backups(settings: &Settings, refusals: &mut Refusals) {
 }
 
 fn times(settings: &Settings, refusals: &mut Refusals) {
-    let mut within = |name: &str, value: Span, least: u64, most: u64| {
+    let mut within = |name: &str, value: DurationSetting, least: u64, most: u64| {
         let (least, most) = (
-            Span(Duration::from_secs(least)),
-            Span(Duration::from_secs(most)),
+            DurationSetting(Duration::from_secs(least)),
+            DurationSetting(Duration::from_secs(most)),
         );
         if value < least || value > most {
             refusals.push(format!(
@@ -371,7 +371,8 @@ fn times(settings: &Settings, refusals: &mut Refusals) {
         60,
         30 * DAY,
     );
-    within("store.copy_every", settings.store.copy_every, 1, 10);
+    // A round and its flush come on top: together at most ten seconds are lost.
+    within("store.copy_every", settings.store.copy_every, 1, 5);
     within(
         "store.check_every",
         settings.store.check_every,

@@ -137,7 +137,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("[store]\ncopy_to = ''", "store.copy_to is empty"),
     ("[store]\nbackup_to = ''", "store.backup_to is empty"),
     ("[store]\ncopy_every = '500ms'", "store.copy_every"),
-    ("[store]\ncopy_every = '11s'", "store.copy_every"),
+    ("[store]\ncopy_every = '6s'", "store.copy_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",

@@ -14,4 +14,4 @@ pub use load::{LoadError, Overrides, load};
 pub use proxy::TrustedProxies;
 pub use redact::without_master_key;
 pub use settings::{Isolation, LogFormat, Settings, StoreBackend};
-pub use units::{Bytes, Span};
+pub use units::{Bytes, DurationSetting};

@@ -14,7 +14,7 @@ use switchyard_engine::quota::{LimitSettings, PayoutLimits};
 use switchyard_engine::secret::Secret;
 use url::Url;
 
-use super::units::{Bytes, Span};
+use super::units::{Bytes, DurationSetting};
 
 macro_rules! sections {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty = $default:expr,)* })*) => {$(
@@ -61,7 +61,8 @@ sections! {
         code: String = "switchyard".to_owned(),
         /// Name on pages and in mails.
         name: String = "Switchyard".to_owned(),
-        /// Folder with icons of methods, such as `mtn_bj.svg`, or `mtn.png` for all codes that begin with `mtn_`. Without it: drawn ones.
+        /// Folder with icons of methods: `mtn_bj.svg` of that method, and of a brand under the codes
+        /// without their last part: `mtn.png`. Without it: drawn ones.
         icons: Option<PathBuf> = None,
     }
 
@@ -92,11 +93,11 @@ sections! {
         /// MaxMind DB file (`.mmdb`) in which the payer's country is looked up by address when no header names it.
         geoip_file: Option<PathBuf> = None,
         /// A request that takes longer is answered 503.
-        request_timeout: Span = seconds(30),
+        request_timeout: DurationSetting = seconds(30),
         /// Time that the server still accepts connections after a stop signal, while `/readyz` is 503.
-        shutdown_delay: Span = seconds(1),
+        shutdown_delay: DurationSetting = seconds(1),
         /// Timeout of open requests after a stop signal.
-        shutdown_timeout: Span = seconds(30),
+        shutdown_timeout: DurationSetting = seconds(30),
     }
 
     /// Data folder.
@@ -118,17 +119,17 @@ sections! {
         /// The same for requests with a public key.
         public_key_reserve: Bytes = Bytes(1 << 30),
         /// Time between two checks of the whole store, with backend `sqlite`.
-        check_every: Span = Span(Duration::from_secs(24 * 60 * 60)),
+        check_every: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// Folder for scheduled backups. Without it there are none.
         backup_to: Option<PathBuf> = None,
         /// Time between two backups.
-        backup_every: Span = Span(Duration::from_secs(24 * 60 * 60)),
+        backup_every: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// Number of scheduled backups that are kept.
         backup_keep: u32 = 7,
         /// Folder for a continuous copy. Without it there is none.
         copy_to: Option<PathBuf> = None,
-        /// Time between two rounds of the continuous copy.
-        copy_every: Span = seconds(5),
+        /// Time between two rounds of the continuous copy, at most 5 seconds.
+        copy_every: DurationSetting = seconds(5),
     }
 
     /// Encryption of credentials at rest.
@@ -149,8 +150,9 @@ sections! {
     /// Payments.
     Payment {
         /// A payment without an attempt in progress is cancelled after this time.
-        expires_after: Span = seconds(30 * 60),
-        /// Countries (ISO 3166-1 alpha-2) that the checkout page does not offer.
+        expires_after: DurationSetting = seconds(30 * 60),
+        /// Countries (ISO 3166-1 alpha-2) that the checkout page does not offer, and to which no
+        /// payment can be restricted.
         excluded_countries: Vec<String> = Vec::new(),
     }
 
@@ -192,7 +194,7 @@ sections! {
         /// Further attempts after the first.
         retries: u32 = 3,
         /// At least this long between two attempts.
-        retry_after: Span = seconds(10 * 60),
+        retry_after: DurationSetting = seconds(10 * 60),
         /// Whether webhooks may point to private and loopback addresses. Without it: in development mode only.
         allow_private: Option<bool> = None,
         /// Addresses and networks that webhooks may reach although they are private: `10.1.0.0/16`.
@@ -225,7 +227,7 @@ sections! {
     /// Actors of live transactions.
     Actors {
         /// Time after which an idle transaction is removed from memory until it is needed.
-        idle_after: Span = seconds(60),
+        idle_after: DurationSetting = seconds(60),
     }
 
     /// Gateways.
@@ -251,9 +253,9 @@ sections! {
         /// URL of a rate feed: JSON such as `{"base": "EUR", "rates": {"USD": 1.08}}`.
         url: Option<Url> = None,
         /// How often.
-        every: Span = Span(Duration::from_secs(60 * 60)),
+        every: DurationSetting = DurationSetting(Duration::from_secs(60 * 60)),
         /// Age after which a fetched rate is not used.
-        valid_for: Span = Span(Duration::from_secs(24 * 60 * 60)),
+        valid_for: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// The URL may be at a private address: a service of your own.
         private: bool = false,
         /// A fetched rate that differs from the last accepted one by more than this is held for an operator. Percent, 1 to 1000.
@@ -404,8 +406,8 @@ fn daily_amounts() -> Vec<String> {
     amounts.into_iter().map(line).collect()
 }
 
-const fn seconds(count: u64) -> Span {
-    Span(Duration::from_secs(count))
+const fn seconds(count: u64) -> DurationSetting {
+    DurationSetting(Duration::from_secs(count))
 }
 
 /// Serializes a secret as a mask: only its presence is visible.

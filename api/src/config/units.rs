@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A length of time in a settings file: a whole number and `ms`, `s`, `min`, `h` or `d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(pub Duration);
+pub struct DurationSetting(pub Duration);
 
 /// A number of bytes in a settings file: a whole number and `B`, `KiB`, `MiB` or `GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub struct ParseUnitError {
     units: &'static str,
 }
 
-impl FromStr for Span {
+impl FromStr for DurationSetting {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         measure(text, &TIME)
@@ -46,7 +46,7 @@ impl FromStr for Bytes {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for DurationSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
         f.write_str(&in_the_largest_unit(millis, &TIME))
@@ -76,7 +76,7 @@ macro_rules! as_text {
         }
     };
 }
-as_text!(Span);
+as_text!(DurationSetting);
 as_text!(Bytes);
 
 fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -123,15 +123,18 @@ mod tests {
             ("2h", 7_200),
             ("90d", 7_776_000),
         ] {
-            let span: Span = text.parse().unwrap();
+            let span: DurationSetting = text.parse().unwrap();
             assert_eq!(span.0.as_secs(), seconds);
             assert_eq!(span.to_string(), text);
         }
         assert_eq!(
-            "250ms".parse::<Span>().unwrap().0,
+            "250ms".parse::<DurationSetting>().unwrap().0,
             Duration::from_millis(250)
         );
-        assert_eq!(" 5 min ".parse::<Span>().unwrap().to_string(), "5min");
+        assert_eq!(
+            " 5 min ".parse::<DurationSetting>().unwrap().to_string(),
+            "5min"
+        );
     }
 
     #[test]
@@ -146,9 +149,9 @@ mod tests {
             "99999999999999999999s",
             "18446744073709551615d",
         ] {
-            assert!(bad.parse::<Span>().is_err(), "{bad}");
+            assert!(bad.parse::<DurationSetting>().is_err(), "{bad}");
         }
-        let refusal = "10".parse::<Span>().unwrap_err().to_string();
+        let refusal = "10".parse::<DurationSetting>().unwrap_err().to_string();
         assert_eq!(
             refusal,
             "`10` is not a whole number followed by one of ms, s, min, h, d"

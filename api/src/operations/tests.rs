@@ -12,7 +12,7 @@ use switchyard_engine::access::{
 };
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
-use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
@@ -22,6 +22,7 @@ use switchyard_engine::store::Store;
 use tower::ServiceExt as _;
 
 use super::{DiskReserve, Draining, Operations, Surroundings};
+use crate::state::{ApiState, HttpSettings};
 
 async fn engine() -> Engine {
     engine_with(Options::default()).await
@@ -39,7 +40,7 @@ async fn engine_with(options: Options) -> Engine {
     let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
         .await
         .unwrap();
-    Engine::start(Equipment {
+    Engine::start(Dependencies {
         store,
         access,
         gateways: Gateways::default(),
@@ -217,4 +218,33 @@ async fn a_store_whose_damage_was_found_is_not_ready() {
     assert!(said.contains("switchyard store check"), "{said}");
     assert_eq!(engine.store.damage().unwrap().as_str(), "a row is damaged");
     assert_eq!(ask(&router, "/healthz", "").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn damage_of_the_store_is_a_metric_and_stands_below_the_cases() {
+    let (engine, draining) = (engine().await, Draining::default());
+    let token = engine.access.create_operator_token("ada", None);
+    let token = token.await.unwrap().secret;
+    let state = ApiState::new(engine.clone(), HttpSettings::default());
+    let cases = crate::operator::routes(state.clone(), draining.clone()).with_state(state);
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let metrics = Operations::new(
+        engine.clone(),
+        Some(recorder.handle()),
+        true,
+        draining,
+        Surroundings::default(),
+    )
+    .router();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    for (gauge, damage) in [("0", "null"), ("1", "\"a row is damaged\"")] {
+        let (_, page) = ask(&metrics, "/metrics", "").await;
+        let value = format!("switchyard_store_damaged {gauge}\n");
+        assert!(page.contains(&value), "no {value}: {page}");
+        let (status, listed) = ask(&cases, "/cases", token.expose()).await;
+        assert_eq!(status, StatusCode::OK, "{listed}");
+        let field = format!("\"store_damage\":{damage}");
+        assert!(listed.contains(&field), "no {field}: {listed}");
+        engine.store.report_damage("a row is damaged");
+    }
 }

@@ -11,7 +11,7 @@ use switchyard_engine::ids::{AppId, KeyId};
 use super::error::Answer;
 use super::input::{Body, Id, created, done, ok};
 use super::view::KeyView;
-use crate::config::Span;
+use crate::config::DurationSetting;
 use crate::state::ApiState;
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ pub struct New {
 #[serde(deny_unknown_fields)]
 pub struct Roll {
     /// How long the old key stays valid: `1h`; `0s`: not at all. Without it: 24 h.
-    grace: Option<Span>,
+    grace: Option<DurationSetting>,
 }
 
 pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {

@@ -3,6 +3,7 @@
 mod webhooks;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body as HttpBody;
@@ -12,12 +13,13 @@ use serde_json::{Value, json};
 use switchyard_engine::access::{Access, DevelopmentKeys, MasterKey, Options, Vault};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::directory::Directory;
-use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
+use switchyard_engine::testing::START;
 use tower::ServiceExt as _;
 
 use super::routes;
@@ -38,7 +40,11 @@ impl World {
 
     /// A world whose exchange rates are fetched from `url`.
     pub(super) async fn with_feed(url: Option<url::Url>) -> Self {
-        let (clock, ids) = (Clock::wall(), Ids::seeded(21));
+        Self::with(url, Clock::wall()).await
+    }
+
+    async fn with(url: Option<url::Url>, clock: Clock) -> Self {
+        let ids = Ids::seeded(21);
         let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
         let store = Store::memory();
         let access = Access::load(
@@ -61,7 +67,7 @@ impl World {
         let exchange = Exchange::load(store.clone(), clock.clone(), feed, true)
             .await
             .unwrap();
-        let engine = Engine::start(Equipment {
+        let engine = Engine::start(Dependencies {
             store,
             access,
             gateways: Gateways::default(),
@@ -208,17 +214,26 @@ async fn a_key_is_made_shown_once_rolled_and_deleted() {
 
 #[tokio::test]
 async fn a_rolled_key_stays_valid_for_a_day_unless_it_is_ended_at_once() {
-    let world = World::new().await;
+    let clock = Clock::manual(START);
+    let world = World::with(None, clock.clone()).await;
     let path = format!("/apps/{}/keys", world.app());
     let new = json!({ "environment": "sandbox", "kind": "secret" });
-    for (roll, is_valid) in [(json!({}), true), (json!({ "grace": "0s" }), false)] {
+    let roll = async |how: Value| {
         let made = world.done("POST", &path, new.clone()).await;
         let roll_path = format!("/keys/{}/roll", id(&made));
-        world.done("POST", &roll_path, roll.clone()).await;
-        let key = made["key"].as_str().unwrap();
-        let opens = world.engine.access.authenticate(key).is_ok();
-        assert_eq!(opens, is_valid, "{roll}");
-    }
+        world.done("POST", &roll_path, how).await;
+        made["key"].as_str().unwrap().to_owned()
+    };
+    let opens = |key: &str| world.engine.access.authenticate(key).is_ok();
+    let ended = roll(json!({ "grace": "0s" })).await;
+    assert!(!opens(&ended));
+    let rolled = roll(json!({})).await;
+    assert!(opens(&rolled));
+    let second = Duration::from_secs(1);
+    clock.advance(24 * 3_600 * second - second);
+    assert!(opens(&rolled), "a second before the day is over");
+    clock.advance(second);
+    assert!(!opens(&rolled), "a day after it was rolled");
 }
 
 #[tokio::test]

@@ -223,6 +223,8 @@ const BYTES_PER_SECOND: u64 = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use switchyard_engine::store::{Backend, Batch, Table};
 
     use super::*;
@@ -407,6 +409,77 @@ mod tests {
             installation.wait_for(&[before, &newest, future]).await;
         }
         running.abort();
+    }
+
+    /// All bytes of the files below a folder.
+    fn bytes_in(folder: &Path, bytes: &mut Vec<u8>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => bytes_in(&path, bytes),
+                false => bytes.extend(fs::read(&path).unwrap()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn scheduled_backups_and_the_copy_follow_the_settings_and_hold_no_master_key() {
+        let Installation { folder, store, .. } = Installation::new().await;
+        let root = folder.path();
+        let key = "5eed".repeat(16);
+        let file = root.join("switchyard.toml");
+        let text = format!(
+            "[data]\ndir = '{0}'\n[store]\nbackup_to = '{0}/daily'\nbackup_every = '2h'\n\
+             backup_keep = 3\ncopy_to = '{0}/copy'\n[secrets]\nmaster_key = '{key}'\n",
+            root.display()
+        );
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let settings = config::load(Some(&file), &config::Overrides::default()).unwrap();
+        let contents = BackupContents::of(&settings, Some(file));
+        let copy = crate::serve::copy::start(&store, &settings, contents.clone()).unwrap();
+        let schedule = Schedule::of(&settings, contents, &store).unwrap();
+        assert_eq!(schedule.to, root.join("daily"));
+        let clock = Clock::manual(noon());
+        let running = tokio::spawn(schedule.clone().run(clock.clone()));
+        let shown = Installation {
+            folder,
+            store,
+            schedule,
+        };
+        let hours = ["12", "14", "16", "18", "20"];
+        let names = hours.map(|hour| format!("2026-11-25T{hour}-00-00Z"));
+        let names = names.each_ref().map(String::as_str);
+        for made in 1..=names.len() {
+            shown.wait_for(&names[made.saturating_sub(3)..made]).await;
+            clock.advance(HOUR);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            if made < names.len() {
+                clock.advance(HOUR);
+            }
+        }
+        running.abort();
+        let root = shown.folder.path();
+        let base = root.join("copy/generation-0000000001/base-0000000001");
+        for _ in 0..3_000 {
+            if base.exists() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for backup in [root.join("daily").join(names[4]), base] {
+            let text = fs::read_to_string(backup.join("switchyard.toml")).unwrap();
+            assert!(text.contains("master_key = "), "{text}");
+            let mut bytes = Vec::new();
+            bytes_in(&backup, &mut bytes);
+            let raw = [0x5e, 0xed].repeat(16);
+            for secret in [key.as_bytes(), &raw] {
+                let is_there = bytes.windows(secret.len()).any(|part| part == secret);
+                assert!(!is_there, "{} holds the key", backup.display());
+            }
+        }
+        assert!(shown.store.close().await);
+        copy.unwrap().ended().await;
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::io;
 use anyhow::Context as _;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::gateway::{
-    FolderWatch, GatewaySettings, Gateways, Isolation, Notice, WALLS, WorkerSettings,
+    FileStatus, FolderWatch, GatewaySettings, Gateways, Isolation, WALLS, WorkerSettings,
 };
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
@@ -52,7 +52,7 @@ pub async fn load(
         )
     })?;
     if gateways.list().is_empty() {
-        let waits = |notice: &Notice| matches!(notice, Notice::AwaitsConsent(_));
+        let waits = |status: &FileStatus| matches!(status, FileStatus::AwaitsConsent(_));
         let files = gateways.folder_files();
         let waiting = files.iter().filter(|file| waits(&file.notice)).count();
         tracing::warn!(

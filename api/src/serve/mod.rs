@@ -8,10 +8,10 @@ mod backups;
 mod checks;
 mod copy;
 mod development;
-mod doors;
 pub mod folders;
 mod gateways;
 mod http;
+mod listener;
 mod quiet;
 mod reload;
 pub(crate) mod routes;
@@ -31,7 +31,7 @@ use switchyard_engine::clock::Clock;
 use switchyard_engine::descriptors;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::dumps;
-use switchyard_engine::engine::{Engine, EngineSettings, Equipment};
+use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::format::ensure_format;
@@ -239,18 +239,24 @@ async fn open_doors(
     totals: Totals,
     settings: Settings,
 ) {
-    let lull = settings.server.shutdown_delay.0;
+    let drain_delay = settings.server.shutdown_delay.0;
     let of_address = settings.server.max_connections_per_address;
     let proxies = parts.trust.proxies.clone();
     let public = Admission::new("public", totals.connections, of_address, proxies.clone());
     let draining = parts.draining.clone();
     let Some(admin) = admin else {
-        return doors::serve(listener, public, parts.all(), draining, lull).await;
+        return listener::serve(listener, public, parts.all(), draining, drain_delay).await;
     };
     let operators = Admission::new("admin", ADMIN_CONNECTIONS, 0, proxies);
     tokio::join!(
-        doors::serve(listener, public, parts.public(), draining.clone(), lull),
-        doors::serve(admin, operators, parts.admin(), draining, lull),
+        listener::serve(
+            listener,
+            public,
+            parts.public(),
+            draining.clone(),
+            drain_delay
+        ),
+        listener::serve(admin, operators, parts.admin(), draining, drain_delay),
     );
 }
 
@@ -353,7 +359,7 @@ async fn start_engine(
     };
     let (gateways, folder) = gateways::load(settings, &store, &clock, &ids).await?;
     let exchange = exchange(settings, &store, &clock).await?;
-    let engine = Engine::start(Equipment {
+    let engine = Engine::start(Dependencies {
         store,
         access,
         gateways,

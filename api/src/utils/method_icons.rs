@@ -1,6 +1,7 @@
 //! Icons of methods that the operator supplies, in place of the drawn ones: files of one folder, read when the server starts.
 //!
-//! `mtn_bj.svg` is the icon of that method; `mtn.png` that of every method whose code begins with `mtn_`.
+//! `mtn_bj.svg` is the icon of that method. A name that lacks the last part of a code is that of a
+//! brand: `mtn.png` of `mtn_bj` and `mtn_ci`, `mobi_cash.png` of `mobi_cash_ml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,11 +95,18 @@ mod tests {
             |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
         put("mtn.png", b"\x89PNG\r\n\x1a\n");
         put("mtn_gh.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>");
+        put("mobi_cash.png", b"\x89PNG\r\n\x1a\n");
+        put("e.png", b"\x89PNG\r\n\x1a\n");
         put("readme.txt", b"not an icon");
         let icons = MethodIcons::read(folder.path()).unwrap();
         assert_eq!(icons.of("mtn_bj").unwrap().media_type, "image/png");
         assert_eq!(icons.of("mtn_gh").unwrap().media_type, "image/svg+xml");
         assert!(icons.of("moov_bj").is_none() && icons.of("readme").is_none());
+        assert!(icons.of("mobi_cash_ml").is_some());
+        assert!(
+            icons.of("e_money_sn").is_none(),
+            "only its last part is left out"
+        );
         put("moov.png", b"<html>");
         let said = format!("{:#}", MethodIcons::read(folder.path()).unwrap_err());
         assert!(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
-use super::{Access, Gate, text};
+use super::{Access, WriteGuard, text};
 use crate::clock::Timestamp;
 use crate::ids::AccountId;
 use crate::store::Batch;
@@ -64,7 +64,11 @@ impl Access {
     }
 }
 
-async fn put(gate: Gate, batch: Batch, account: Arc<Account>) -> Result<Arc<Account>, AccessError> {
+async fn put(
+    gate: WriteGuard,
+    batch: Batch,
+    account: Arc<Account>,
+) -> Result<Arc<Account>, AccessError> {
     let row = account.clone();
     gate.commit(batch, move |set| {
         set.accounts.insert(row.id, row);

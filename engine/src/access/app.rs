@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
-use super::{Access, Gate, branding, text};
+use super::{Access, WriteGuard, branding, text};
 use crate::clock::Timestamp;
 use crate::ids::{AccountId, AppId};
 use crate::money::Correction;
@@ -243,7 +243,7 @@ impl Access {
     }
 }
 
-async fn put(gate: Gate, app: App) -> Result<Arc<App>, AccessError> {
+async fn put(gate: WriteGuard, app: App) -> Result<Arc<App>, AccessError> {
     let mut batch = Batch::new();
     rows::put(&mut batch, Kind::App, app.id, &app)?;
     let app = Arc::new(app);

@@ -9,7 +9,7 @@ use super::error::AccessError;
 use super::limits::ConnectionLimits;
 use super::rows::{self, Kind};
 use super::vault::{Sealed, VaultError};
-use super::{Access, Gate, text};
+use super::{Access, WriteGuard, text};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AccountId, AppId, ConnectionId};
@@ -237,7 +237,7 @@ impl Access {
 
 /// A connection that is being deleted.
 pub struct Deletion {
-    gate: Gate,
+    gate: WriteGuard,
     connection: Arc<Connection>,
     closed: Closed,
 }
@@ -273,7 +273,7 @@ impl Deletion {
     }
 }
 
-async fn put(gate: Gate, connection: Connection) -> Result<Arc<Connection>, AccessError> {
+async fn put(gate: WriteGuard, connection: Connection) -> Result<Arc<Connection>, AccessError> {
     let mut batch = Batch::new();
     rows::put(&mut batch, Kind::Connection, connection.id, &connection)?;
     let connection = Arc::new(connection);

@@ -274,8 +274,8 @@ impl Access {
         self.0.set.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn gate(&self) -> Gate {
-        Gate {
+    async fn gate(&self) -> WriteGuard {
+        WriteGuard {
             access: self.clone(),
             _held: self.0.gate.clone().lock_owned().await,
         }
@@ -283,12 +283,12 @@ impl Access {
 }
 
 /// Exclusive right to change the data. Values that were read through it stay valid while it is held.
-struct Gate {
+struct WriteGuard {
     access: Access,
     _held: OwnedMutexGuard<()>,
 }
 
-impl Gate {
+impl WriteGuard {
     /// Commits `batch`, then makes the same change in memory. Runs in a task of its own: a caller that goes away (a client that
     /// hangs up) cannot leave the store and the memory apart.
     async fn commit(

@@ -65,7 +65,7 @@ mod tests {
     use crate::access::{Access, Options, Sealed};
     use crate::clock::Clock;
     use crate::ids::AccountId;
-    use crate::store::{Death, MemoryDisk, Mortal};
+    use crate::store::{CrashingKv, Death, MemoryDisk};
     use crate::testing::START;
 
     async fn open(store: &Store, key: &MasterKey, ids: &Ids) -> Result<Access, AccessError> {
@@ -98,7 +98,7 @@ mod tests {
     /// A disk with several accounts and a secret of each.
     async fn filled(key: &MasterKey, ids: &Ids) -> (MemoryDisk, Vec<(AccountId, Sealed)>) {
         let disk = MemoryDisk::default();
-        let store = Mortal::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, Death::Never).store();
         let access = open(&store, key, ids).await.unwrap();
         let mut sealed = Vec::new();
         for number in 0..5 {
@@ -120,11 +120,11 @@ mod tests {
         let (disk, sealed) = filled(&old, &ids).await;
         for death in [Death::Before(1), Death::After(1)] {
             let disk = disk.copy();
-            let killed = Mortal::new(&disk, death).store();
+            let killed = CrashingKv::new(&disk, death).store();
             let cut_short = reseal(&killed, &old, &new, &ids).await;
             assert!(cut_short.is_err(), "{death:?}");
 
-            let store = Mortal::new(&disk, Death::Never).store();
+            let store = CrashingKv::new(&disk, Death::Never).store();
             let opens = [
                 open(&store, &old, &ids).await.is_ok(),
                 open(&store, &new, &ids).await.is_ok(),
@@ -147,11 +147,11 @@ mod tests {
         let ids = Ids::seeded(8);
         let (old, new) = (MasterKey::random(&ids), MasterKey::random(&ids));
         let (disk, _) = filled(&old, &ids).await;
-        let mortal = Mortal::new(&disk, Death::Never);
+        let mortal = CrashingKv::new(&disk, Death::Never);
         let store = mortal.store();
         mortal.kill();
         assert!(reseal(&store, &old, &new, &ids).await.is_err());
-        let store = Mortal::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, Death::Never).store();
         assert!(open(&store, &old, &ids).await.is_ok());
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
-use super::{Access, Environment, Gate};
+use super::{Access, Environment, WriteGuard};
 use crate::clock::Timestamp;
 use crate::ids::AppId;
 use crate::limits::ROUTING_VERSIONS;
@@ -107,7 +107,7 @@ impl Access {
 }
 
 async fn put(
-    gate: Gate,
+    gate: WriteGuard,
     rules: RoutingRules,
     too_old: &[Arc<RoutingRules>],
 ) -> Result<Arc<RoutingRules>, AccessError> {

@@ -102,14 +102,14 @@ impl TokenForm {
 }
 
 /// A token that was just made: prefix, the whole of it, and its last four characters.
-pub(super) struct Made {
+pub(super) struct NewToken {
     pub prefix: String,
     pub token: Secret<String>,
     pub last_four: String,
     pub hash: Fingerprint,
 }
 
-pub(super) fn make(form: TokenForm, service_code: &str, ids: &Ids) -> Made {
+pub(super) fn make(form: TokenForm, service_code: &str, ids: &Ids) -> NewToken {
     let prefix = form.prefix(service_code);
     let mut token = prefix.clone();
     // The whole length at once: growing would leave copies of a half-made key in memory.
@@ -117,7 +117,7 @@ pub(super) fn make(form: TokenForm, service_code: &str, ids: &Ids) -> Made {
     push_random(&mut token, RANDOM_CHARACTERS, ids);
     let checksum = checksum(&token);
     token.extend(checksum.map(char::from));
-    Made {
+    NewToken {
         prefix,
         last_four: token[token.len() - 4..].to_owned(),
         hash: Fingerprint::of(&token),

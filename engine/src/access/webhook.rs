@@ -14,7 +14,7 @@ use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::vault::Sealed;
 use super::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
-use super::{Access, Gate, text};
+use super::{Access, WriteGuard, text};
 use crate::clock::Timestamp;
 use crate::ids::{AppId, Ids, WebhookId};
 use crate::limits::WEBHOOKS_PER_APP;
@@ -231,7 +231,7 @@ impl Access {
     }
 }
 
-async fn put(gate: Gate, webhook: Webhook) -> Result<Arc<Webhook>, AccessError> {
+async fn put(gate: WriteGuard, webhook: Webhook) -> Result<Arc<Webhook>, AccessError> {
     let mut batch = Batch::new();
     rows::put(&mut batch, Kind::Webhook, webhook.id, &webhook)?;
     let webhook = Arc::new(webhook);

@@ -1,6 +1,6 @@
-//! Callbacks by a provider id that several attempts have, or by the reference of an attempt that has
-//! not succeeded and the id of another one. They settle nothing: each attempt is queried by our
-//! reference, and a case is opened.
+//! Callbacks with a provider id that several attempts have, or with the reference of an attempt
+//! that has not succeeded and the id of another one. They change no attempt: each attempt is
+//! queried by our reference, and a case is opened.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub(super) async fn query(
             continue;
         };
         match hint(engine, callback, &tx, attempt, Hint::of(WHY)).await? {
-            // Its own call is in flight, or it was queried a moment ago: the callback comes back for it.
+            // Our own call is in flight, or a query was sent a moment ago: try the callback again
+            // later.
             None => {
                 return Ok(Verdict::Later {
                     at: engine.clock.now().plus(SOON),
@@ -56,5 +57,5 @@ async fn report(
     }
 }
 
-/// How soon a callback is dealt with again that met a call in flight.
+/// Delay before a callback is processed again after our own call was in flight.
 const SOON: std::time::Duration = std::time::Duration::from_secs(1);

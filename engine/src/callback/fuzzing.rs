@@ -1,4 +1,4 @@
-//! A door for fuzzing. Behind the feature `fuzzing`.
+//! Entry points for fuzzing, behind the feature `fuzzing`.
 
 use super::row;
 

@@ -1,4 +1,4 @@
-//! To whom a callback's address belongs.
+//! Owner of a callback address.
 
 use serde_json::Value;
 
@@ -6,7 +6,8 @@ use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
 use crate::ids::{AccountId, AppId, ConnectionId};
 
-/// A connection, or the one to the test gateway that every app has in sandbox without a row of its own.
+/// Connection: a stored one, or the one to the test gateway, which every app has in sandbox without
+/// a stored row.
 pub(super) struct Home {
     pub app: AppId,
     pub account: AccountId,
@@ -14,9 +15,9 @@ pub(super) struct Home {
     pub gateway: String,
 }
 
-/// `None`: there is no such connection. A disabled connection still receives callbacks about
-/// its attempts. The address of an app's test connection is public. Without a test gateway there is
-/// no such connection, since its callbacks would wait for a reader.
+/// Finds the connection of a callback address. `None`: it does not exist. A disabled connection
+/// still receives callbacks about its attempts. The address of an app's test connection is public.
+/// It does not exist without a test gateway, since no gateway would read its callbacks.
 pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
     let access = &engine.access;
     if let Some(connection) = access.connection(id) {
@@ -38,7 +39,7 @@ pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
     })
 }
 
-/// The connection's credentials; the test gateway's own have none.
+/// Credentials of the connection; empty for the connection to the test gateway.
 pub(super) fn config(engine: &Engine, id: ConnectionId) -> Result<Value, EngineError> {
     match engine.access.connection(id) {
         Some(connection) => Ok(engine.access.connection_config(&connection)?),

@@ -1,18 +1,18 @@
-//! What was received, for people: lists, one callback, and another try.
+//! Operator access to callbacks: lists, one callback, retry.
 
-use super::appear::{change, have_another_look};
-use super::row::{self, Callback, CallbackState, Which};
+use super::match_pending::{change, have_another_look};
+use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
 use crate::ids::{CallbackId, ConnectionId, TransactionId};
 use crate::limits::CALLBACKS_PER_TRANSACTION;
 use crate::store::{Direction, Table, prefix_end};
 
-/// Which callbacks of a connection, newest first.
+/// Query for callbacks of a connection, newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct CallbackQuery {
     pub connection: ConnectionId,
     pub state: Option<CallbackState>,
-    /// Older ones than this.
+    /// Exclusive upper bound: only older callbacks.
     pub before: Option<CallbackId>,
     pub limit: usize,
 }
@@ -51,7 +51,7 @@ impl Engine {
         Ok(callbacks)
     }
 
-    /// One of them.
+    /// One callback of a connection.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -60,14 +60,14 @@ impl Engine {
         connection: ConnectionId,
         callback: CallbackId,
     ) -> Result<Option<Callback>, EngineError> {
-        let which = Which {
+        let which = CallbackKey {
             connection,
             callback,
         };
         row::load(&self.store, which).await
     }
 
-    /// Has it dealt with once more. One that waits for that anyway stays as it is.
+    /// Requeues a callback. No effect if it is queued already.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -76,7 +76,7 @@ impl Engine {
         connection: ConnectionId,
         callback: CallbackId,
     ) -> Result<Option<Callback>, EngineError> {
-        let which = Which {
+        let which = CallbackKey {
             connection,
             callback,
         };
@@ -90,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// What came about a transaction, oldest first.
+    /// Callbacks of a transaction, oldest first.
     ///
     /// # Errors
     /// When the store cannot be read.

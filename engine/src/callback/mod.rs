@@ -1,40 +1,43 @@
-//! What providers send us, from the door to the timeline.
+//! Provider callbacks: storage, verification, matching with an attempt, effect on the transaction.
 //!
-//! What it promises:
-//! - A callback is durable before anything else is done with it, and before it is answered. What was stored and not dealt with when the
-//!   process died is dealt with after the next start.
-//! - Only a result that the gateway verified changes a transaction, through its actor, by the rules that an answer to a query has.
-//!   Anything less is a *hint*: the provider is asked now, of an attempt that ended without success as well, and what came counts for
-//!   nothing.
-//! - Duplicates and disorder are harmless: the actor takes one at a time, and a final state does not move.
-//! - One that belongs to nothing yet is kept, and given another look when a transaction of its name appears, whichever of the two commits
-//!   comes first.
-//! - What a version of a gateway stumbles over at each try is put down, and read once more by each version that comes after it.
-//! - Nobody fills the disk: what arrives, what waits and what is kept is bounded for each connection, and a connection that does not
-//!   exist has nothing stored for it.
+//! Promises:
+//! - A callback is durable before anything else is done with it and before the response is sent. A
+//!   stored callback that was not processed before a crash is processed after the next start.
+//! - Only a result that the gateway verified changes a transaction. It goes through the
+//!   transaction's actor, under the rules for a query result. Anything less is a *hint*: the engine
+//!   queries the provider at once, also about an attempt that ended without success, and the
+//!   content of the callback does not count.
+//! - Duplicates and reordering are harmless: the actor applies one callback at a time, and a final
+//!   state does not change.
+//! - A callback without a known attempt is kept. It is processed again when a transaction with its
+//!   name appears, whichever of the two commits comes first.
+//! - A callback that a gateway version fails to read at every try is dead-lettered. Each later
+//!   version of the gateway reads it once more.
+//! - The disk cannot fill up: the arrival rate, the waiting bytes and the number of kept callbacks
+//!   are limited for each connection. Nothing is stored for an unknown connection.
 //!
-//! What it leaves out: asking the provider by schedule, which goes on as if there were no callbacks.
+//! Leaves out: scheduled status queries. They run as if there were no callbacks.
 
 mod ambiguous;
-mod appear;
-mod deal;
-mod desk;
-mod ended;
+mod apply;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod home;
+mod late_hints;
 mod log;
+mod match_pending;
 mod receive;
-mod reread;
+mod reprocess;
 mod row;
 mod sweep;
+mod tracker;
 mod verdict;
 mod worker;
 
-pub(crate) use self::appear::appeared;
-pub(crate) use self::desk::Callbacks;
 pub use self::log::CallbackQuery;
-pub use self::receive::{CallbackRequest, NotReceived};
+pub(crate) use self::match_pending::appeared;
+pub use self::receive::{CallbackRequest, ReceiveError};
 pub use self::row::{Callback, CallbackState};
 pub(crate) use self::sweep::sweep;
+pub(crate) use self::tracker::CallbackTracker;
 pub(crate) use self::worker::start;

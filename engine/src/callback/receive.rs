@@ -1,4 +1,5 @@
-//! The door: a provider's request is stored, and then answered as its gateway's manifest says.
+//! Receives callbacks: stores a provider's request, then answers as the gateway's manifest
+//! specifies.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES, CALLBACK_ROW_BYTES
 use crate::planted::{Fault, is_planted};
 use crate::store::Batch;
 
-/// A request as it came.
+/// Request as received.
 pub struct CallbackRequest {
     pub method: String,
     pub path: String,
@@ -27,10 +28,10 @@ pub struct CallbackRequest {
     pub from: Option<String>,
 }
 
-/// Why nothing was stored.
+/// Reason why a callback was not stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotReceived {
+pub enum ReceiveError {
     #[error("There is no such connection, or its gateway takes no callbacks.")]
     NoSuchConnection,
     #[error(
@@ -44,39 +45,45 @@ pub enum NotReceived {
 }
 
 impl Engine {
-    /// Stores what a provider sent, and says how to answer it. It is dealt with in the background.
+    /// Stores a provider's request for processing in the background, and returns the response.
     ///
     /// # Errors
-    /// When nothing was stored. The answer must make the provider send again, unless the connection does not exist.
+    /// When nothing was stored. The response must make the provider send again, unless the
+    /// connection does not exist.
     pub async fn receive_callback(
         &self,
         connection: ConnectionId,
         request: CallbackRequest,
-    ) -> Result<CallbackAnswer, NotReceived> {
+    ) -> Result<CallbackAnswer, ReceiveError> {
         let (home, version) = self
             .home_of(connection)
-            .ok_or(NotReceived::NoSuchConnection)?;
+            .ok_or(ReceiveError::NoSuchConnection)?;
         let answer = version
             .and_then(|version| Some(version.manifest.callback.as_ref()?.answer.clone()))
             .unwrap_or_default();
         let stored = self.store_callback(connection, &home, request).await;
         let result = match &stored {
             Ok(()) => "stored",
-            Err(NotReceived::TooMany) => "limited",
-            Err(NotReceived::TooLarge) => "too_large",
+            Err(ReceiveError::TooMany) => "limited",
+            Err(ReceiveError::TooLarge) => "too_large",
             Err(_) => "not_stored",
         };
-        metrics::counter!("switchyard_callbacks_received_total", "gateway" => home.gateway, "result" => result)
-            .increment(1);
+        metrics::counter!(
+            "switchyard_callbacks_received_total",
+            "gateway" => home.gateway,
+            "result" => result
+        )
+        .increment(1);
         stored.map(|()| answer)
     }
 
-    /// Whether there is such a connection, and its gateway takes callbacks.
+    /// Whether the connection exists and its gateway supports callbacks.
     pub fn takes_callbacks(&self, connection: ConnectionId) -> bool {
         self.home_of(connection).is_some()
     }
 
-    /// A callback whose gateway is not loaded just now waits for it.
+    /// Connection and gateway version. Without a loaded version, the callback waits until one is
+    /// loaded.
     fn home_of(&self, connection: ConnectionId) -> Option<(home::Home, Option<Arc<Version>>)> {
         let home = home::find(self, connection)?;
         let version = self.gateways.reader(&home.gateway);
@@ -92,7 +99,7 @@ impl Engine {
         connection: ConnectionId,
         home: &home::Home,
         request: CallbackRequest,
-    ) -> Result<(), NotReceived> {
+    ) -> Result<(), ReceiveError> {
         let head: usize = request
             .headers
             .iter()
@@ -100,25 +107,25 @@ impl Engine {
             .sum();
         let head = head + request.path.len() + request.query.len();
         if head > CALLBACK_HEAD_BYTES || request.body.len() > CALLBACK_BODY_BYTES {
-            return Err(NotReceived::TooLarge);
+            return Err(ReceiveError::TooLarge);
         }
         let bytes = CALLBACK_ROW_BYTES + head + request.body.len();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let now = self.clock.now();
-        let full = |_| NotReceived::TooMany;
+        let full = |_| ReceiveError::TooMany;
         self.callbacks.enter(connection, bytes, now).map_err(full)?;
         let from = request.from;
         let raw = RawRequest {
             method: request.method,
             path: request.path,
             query: request.query,
-            // Made of what is set when the gateway sees it.
+            // Set from the settings when the gateway reads the request.
             url: None,
             headers: request.headers,
             body: Body::of(request.body),
         };
         let stored = async {
-            // Texts and nothing else: it can always be written as JSON.
+            // A struct of strings always serializes.
             let raw = serde_json::to_vec(&raw).unwrap_or_default();
             let sealed = self.access.seal_callback(home.account, &raw)?;
             let callback = Callback {
@@ -140,8 +147,8 @@ impl Engine {
             }
             Err(error) => {
                 self.callbacks.out(connection, bytes);
-                tracing::error!(connection.id = %connection, %error, "A provider's callback could not be stored.");
-                Err(NotReceived::NotStored(error))
+                tracing::error!(connection.id = %connection, %error, "failed to store a callback");
+                Err(ReceiveError::NotStored(error))
             }
         }
     }

@@ -1,17 +1,17 @@
-//! How callbacks lie in the store, all in [`Table::Callback`]. The first byte says what a row is:
+//! Rows of callbacks in [`Table::Callback`]. The first byte of a key is the kind of the row:
 //!
-//! | key | what |
+//! | key | row |
 //! |---|---|
 //! | `n<connection><callback>` | the callback, with a version |
 //! | `b<connection><callback>` | the sealed request; written once |
-//! | `k<connection><state><callback>` | the list of one state |
-//! | `q<connection><moment><callback>` | what has to be dealt with, and when; the value is its size |
-//! | `p<name of an attempt>\0<callback>` | what waits for a transaction of that name |
-//! | `s<connection><callback>` | what its gateway put down because it stumbled; the value is the version that did |
-//! | `t<transaction>/<callback>` | what belongs to a transaction; the value is the connection |
+//! | `k<connection><state><callback>` | list of one state |
+//! | `q<connection><due time><callback>` | queue; the value is the size in bytes |
+//! | `p<name of an attempt>\0<callback>` | callback parked for a transaction of that name |
+//! | `s<connection><callback>` | dead letter; the value is the gateway version that failed |
+//! | `t<transaction>/<callback>` | callback of a transaction; the value is the connection |
 //!
-//! All rows but these two follow from the first: [`write()`] derives them before and after a change,
-//! and writes the difference in one batch.
+//! All rows but the first two are derived from the first: [`write()`] computes them before and
+//! after a change and writes the difference in one batch.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use crate::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
 use crate::records::Name;
 use crate::store::{Batch, Store, Table, prefix_end};
 
-/// One request that a provider sent, and what became of it.
+/// Request from a provider, with the result of its processing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Callback {
     pub id: CallbackId,
@@ -36,50 +36,50 @@ pub struct Callback {
     pub environment: Environment,
     pub gateway: String,
     pub received_at: Timestamp,
-    /// The address that it came from.
+    /// Address of the sender.
     pub from: Option<String>,
     pub bytes: u32,
-    /// The request as it came, sealed. It lies in a row of its own, which is written once.
+    /// Request as received, sealed. Stored in a row of its own, which is written once.
     #[serde(skip)]
     pub(super) raw: Sealed,
     pub state: CallbackState,
-    /// How often the gateway stumbled over it.
+    /// Number of tries at which the gateway failed.
     pub tries: u32,
     pub next_try_at: Option<Timestamp>,
     pub dealt_with_at: Option<Timestamp>,
-    /// Whether the gateway vouches for it; `None` as long as it has not said.
+    /// Whether the gateway verified the callback; `None` until it has answered.
     pub trusted: Option<bool>,
     pub reference: Option<String>,
     pub provider_id: Option<String>,
     pub transaction: Option<TransactionId>,
     pub attempt: Option<AttemptId>,
-    /// What was done with it, or why nothing was.
+    /// Result of the processing, or the reason why it had no effect.
     pub note: Option<String>,
-    /// The request without its secrets, once the gateway has seen it.
+    /// Request without its secrets, once the gateway has read it.
     pub request: Option<ShownRequest>,
-    /// The version of its gateway, by its SHA-256, that stumbled over it at the last try.
+    /// SHA-256 of the gateway version that failed at the last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stumbled: Option<String>,
-    /// Whether it waits for a transaction of its name.
+    /// Whether the callback is parked until a transaction with its name appears.
     pub awaits: bool,
-    /// How often the row was written.
+    /// Version of the row: number of writes.
     #[serde(skip)]
     pub(super) version: u64,
 }
 
-/// Where a callback stands.
+/// State of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallbackState {
-    /// To be dealt with.
+    /// Queued.
     Waiting,
-    /// It is about a transaction, and was dealt with.
+    /// Processed, with a known transaction.
     Matched,
-    /// It names nothing that is known.
+    /// Processed, without a known attempt.
     Unmatched,
-    /// The gateway will have none of it.
+    /// Rejected by the gateway, or dead-lettered after the last try.
     Refused,
-    /// From the provider, and about nothing that the engine has to know.
+    /// Sent by the provider, but irrelevant to the engine.
     Ignored,
 }
 
@@ -106,7 +106,7 @@ impl CallbackState {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
-    /// On disk: never changes.
+    /// Byte of the state on disk. Never changes.
     const fn letter(self) -> u8 {
         match self {
             Self::Waiting => b'w',
@@ -122,16 +122,16 @@ impl CallbackState {
     }
 }
 
-/// Which callback: its key.
+/// Key of a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Which {
+pub(super) struct CallbackKey {
     pub connection: ConnectionId,
     pub callback: CallbackId,
 }
 
 impl Callback {
-    pub(super) fn which(&self) -> Which {
-        Which {
+    pub(super) fn which(&self) -> CallbackKey {
+        CallbackKey {
             connection: self.connection,
             callback: self.id,
         }
@@ -141,23 +141,23 @@ impl Callback {
         self.state == CallbackState::Refused
     }
 
-    /// The names by which its attempt can be found.
+    /// Names that identify the attempt.
     pub(super) fn names(&self) -> Vec<Name> {
         let names = [self.reference_name(), self.id_name()];
         names.into_iter().flatten().collect()
     }
 
-    /// Our reference, as the callback has it.
+    /// Our reference, as given in the callback.
     pub(super) fn reference_name(&self) -> Option<Name> {
         Name::reference(self.connection, self.reference.as_deref()?)
     }
 
-    /// The provider's id, as the callback has it.
+    /// The provider's id, as given in the callback.
     pub(super) fn id_name(&self) -> Option<Name> {
         Name::provider_id(self.connection, self.provider_id.as_deref()?)
     }
 
-    /// The rows that follow from it.
+    /// Rows derived from the callback.
     fn derived(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let id = self.id.ulid().to_bytes();
         let mut rows = BTreeMap::new();
@@ -186,7 +186,8 @@ impl Callback {
     }
 }
 
-/// Adds the change from `before` to `after` to `batch`, which conflicts when the stored row is not `before`.
+/// Adds the change from `before` to `after` to `batch`, which conflicts when the stored row is not
+/// `before`.
 pub(super) fn write(batch: &mut Batch, before: Option<&Callback>, after: &Callback) {
     let key = main_key(after.which());
     let version = match before {
@@ -203,7 +204,7 @@ pub(super) fn write(batch: &mut Batch, before: Option<&Callback>, after: &Callba
         let raw = serde_json::to_vec(&after.raw).unwrap_or_default();
         batch.put(Table::Callback, raw_key(after.which()), raw);
     }
-    // A structure of plain fields: it can always be written as JSON.
+    // A struct of plain fields always serializes.
     let row = serde_json::to_vec(after).unwrap_or_default();
     batch.put_versioned(Table::Callback, &key, version, row);
     let mut old = before.map(Callback::derived).unwrap_or_default();
@@ -228,7 +229,10 @@ pub(super) fn delete(batch: &mut Batch, callback: &Callback) {
     }
 }
 
-pub(super) async fn load(store: &Store, which: Which) -> Result<Option<Callback>, EngineError> {
+pub(super) async fn load(
+    store: &Store,
+    which: CallbackKey,
+) -> Result<Option<Callback>, EngineError> {
     let Some((version, row)) = store
         .get_versioned(Table::Callback, &main_key(which))
         .await?
@@ -251,31 +255,31 @@ pub(super) fn damaged(id: CallbackId) -> EngineError {
     })
 }
 
-fn main_key(which: Which) -> Vec<u8> {
+fn main_key(which: CallbackKey) -> Vec<u8> {
     let mut key = main_prefix(which.connection);
     key.extend_from_slice(&which.callback.ulid().to_bytes());
     key
 }
 
-fn raw_key(which: Which) -> Vec<u8> {
+fn raw_key(which: CallbackKey) -> Vec<u8> {
     let mut key = of_connection(RAW, which.connection);
     key.extend_from_slice(&which.callback.ulid().to_bytes());
     key
 }
 
-/// Of all callbacks of a connection, in the order in which they came.
+/// Prefix of all callbacks of a connection, in order of arrival.
 pub(super) fn main_prefix(connection: ConnectionId) -> Vec<u8> {
     of_connection(MAIN, connection)
 }
 
-/// Of a connection's callbacks in one state, in the order in which they came.
+/// Prefix of a connection's callbacks in one state, in order of arrival.
 pub(super) fn state_prefix(connection: ConnectionId, state: CallbackState) -> Vec<u8> {
     let mut key = of_connection(STATE, connection);
     key.push(state.letter());
     key
 }
 
-/// Of what waits for an attempt of this name.
+/// Prefix of the callbacks that are parked for an attempt of this name.
 pub(super) fn name_prefix(name: &Name) -> Vec<u8> {
     [&[AWAITED][..], &name.key(), &[0]].concat()
 }
@@ -284,26 +288,26 @@ pub(super) fn transaction_prefix(transaction: TransactionId) -> Vec<u8> {
     [&[TRANSACTION][..], transaction.to_string().as_bytes(), b"/"].concat()
 }
 
-fn queue_key(which: Which, at: Timestamp) -> Vec<u8> {
+fn queue_key(which: CallbackKey, at: Timestamp) -> Vec<u8> {
     let mut key = of_connection(QUEUE, which.connection);
     key.extend_from_slice(&moment(at));
     key.extend_from_slice(&which.callback.ulid().to_bytes());
     key
 }
 
-/// Of a connection's callbacks that are due at `at` or later: from, to.
+/// Key range of a connection's callbacks that are due at `at` or later.
 pub(super) fn queue(connection: ConnectionId, at: Timestamp) -> (Vec<u8>, Vec<u8>) {
     let queue = of_connection(QUEUE, connection);
     ([&queue[..], &moment(at)].concat(), prefix_end(&queue))
 }
 
-/// When what lies under a key of the kind `q` is due.
+/// Due time in a key of kind `q`.
 pub(super) fn due_in(key: &[u8]) -> Option<Timestamp> {
     let micros = u64::from_be_bytes(*key.get(17..)?.first_chunk()?);
     i64::try_from(micros).ok().map(Timestamp::from_micros)
 }
 
-/// All rows of one kind from a connection on: from, to.
+/// Key range of all rows of one kind after those of `connection`, or of all connections.
 pub(super) fn from_connection(kind: u8, connection: Option<ConnectionId>) -> (Vec<u8>, Vec<u8>) {
     let from = match connection {
         Some(connection) => prefix_end(&of_connection(kind, connection)),
@@ -312,24 +316,24 @@ pub(super) fn from_connection(kind: u8, connection: Option<ConnectionId>) -> (Ve
     (from, prefix_end(&[kind]))
 }
 
-/// The connection in a key of the kinds `n`, `k`, `q` and `s`.
+/// Connection in a key of kind `n`, `k`, `q` or `s`.
 pub(super) fn connection_in(key: &[u8]) -> Option<ConnectionId> {
     let ulid = key.get(1..17)?.try_into().ok()?;
     Some(ConnectionId::new(Ulid::from_bytes(ulid)))
 }
 
-/// The state in a key of the kind `k`.
+/// State in a key of kind `k`.
 pub(super) fn state_in(key: &[u8]) -> Option<CallbackState> {
     key.get(17).copied().and_then(CallbackState::of_letter)
 }
 
-/// The callback at the end of a key of any kind.
+/// Callback at the end of a key of any kind.
 pub(super) fn callback_in(key: &[u8]) -> Option<CallbackId> {
     key.last_chunk()
         .map(|ulid| CallbackId::new(Ulid::from_bytes(*ulid)))
 }
 
-/// A connection as the value of a row.
+/// Connection in the value of a row.
 pub(super) fn connection_of(value: &[u8]) -> Option<ConnectionId> {
     let ulid = value.try_into().ok()?;
     Some(ConnectionId::new(Ulid::from_bytes(ulid)))
@@ -393,7 +397,7 @@ mod tests {
             state: CallbackState::Matched,
             ..before.clone()
         };
-        // Were it written again it would be there again.
+        // A second write would create the row again.
         let mut batch = Batch::new();
         batch.delete(Table::Callback, raw_key(which));
         store.commit(batch).await.unwrap();

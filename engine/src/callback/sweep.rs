@@ -1,8 +1,8 @@
-//! Housekeeping, once an hour: what has been kept long enough goes.
+//! Hourly retention sweep of callbacks.
 
-use super::appear::{came_before, look_again};
 use super::home;
-use super::row::{self, CallbackState, STATE, Which};
+use super::match_pending::{came_before, look_again};
+use super::row::{self, CallbackKey, CallbackState, STATE};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
@@ -10,12 +10,13 @@ use crate::ids::ConnectionId;
 use crate::limits::{CALLBACK_LOOSE_RETENTION, CALLBACK_RETENTION};
 use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
 
-/// Looks again at what was put aside, and deletes what is old. Says how many went.
+/// Rescans parked callbacks and deletes those past their retention. Returns the number of deleted
+/// callbacks.
 pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
     look_again(engine).await?;
     let (mut from, to) = row::from_connection(STATE, None);
     let mut gone = 0;
-    // From one connection's list of one state to the next.
+    // One pass for each list: the callbacks of a connection in one state.
     loop {
         let first = engine
             .store
@@ -35,7 +36,7 @@ pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
     }
 }
 
-/// What came before this moment goes; `None`: nothing does.
+/// Start of the retention period: older callbacks are deleted. `None`: none are.
 fn kept_since(
     engine: &Engine,
     connection: ConnectionId,
@@ -45,7 +46,7 @@ fn kept_since(
     let is_sandbox = home.is_none_or(|home| home.environment == Environment::Sandbox);
     let retention = match state {
         CallbackState::Waiting => return None,
-        // A sandbox transaction goes after so long, and this with it.
+        // Sandbox transactions have the same retention.
         CallbackState::Matched if is_sandbox => engine.settings.sandbox_retention,
         CallbackState::Matched => CALLBACK_RETENTION,
         CallbackState::Unmatched | CallbackState::Refused | CallbackState::Ignored => {
@@ -76,7 +77,7 @@ async fn delete_older(
         let (mut batch, mut count) = (Batch::new(), 0);
         let mut is_over = rows.len() < CHUNK;
         for callback in rows.iter().filter_map(|(key, _)| row::callback_in(key)) {
-            let which = Which {
+            let which = CallbackKey {
                 connection,
                 callback,
             };
@@ -90,13 +91,15 @@ async fn delete_older(
             }
         }
         match engine.store.commit(batch).await {
-            Ok(()) => gone += count,
-            // One of them moved in this very moment: they go with the next sweep.
+            Ok(()) => {
+                gone += count;
+                for _ in 0..count {
+                    engine.callbacks.keep(connection, state, false);
+                }
+            }
+            // Conflict: one of them changed since the read. The next sweep deletes them.
             Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into()),
-        }
-        for _ in 0..count {
-            engine.callbacks.keep(connection, state, false);
         }
         if is_over {
             return Ok(gone);
@@ -104,5 +107,5 @@ async fn delete_older(
     }
 }
 
-/// Callbacks deleted with one commit.
+/// Callbacks per commit.
 const CHUNK: usize = 100;

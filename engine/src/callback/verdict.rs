@@ -1,4 +1,5 @@
-//! What is to become of a callback: its gateway verifies and translates it, then it meets the attempt that it names.
+//! Decides about a callback: its gateway verifies and parses it, then the result is applied to the
+//! attempt that it names.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use switchyard_gateway::Callback as RawRequest;
 
 use super::home::{self, Home};
 use super::row::{self, Callback, CallbackState, damaged};
-use super::{ambiguous, ended};
+use super::{ambiguous, late_hints};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::manifest::CallbackPer;
@@ -22,29 +23,29 @@ use crate::transaction::{
     identify, is_unmistakable,
 };
 
-/// What was decided.
+/// Decision about a callback.
 pub(super) enum Verdict {
-    /// It was dealt with, and is kept in `state`.
+    /// Processed, and kept in `state`.
     End {
         state: CallbackState,
         note: String,
     },
-    /// It was dealt with, and there are enough of its kind about its transaction.
+    /// Processed, and deleted: its transaction has as many callbacks as are kept.
     Forget,
     Later {
         at: Timestamp,
         note: String,
     },
-    /// The gateway stumbled over it.
+    /// The gateway failed to read the callback.
     Again {
         at: Timestamp,
         note: String,
     },
-    /// It waits for the end of our own call about the attempt.
+    /// Waits for the end of our own call about the attempt.
     AfterOurCall(Box<Heard>),
 }
 
-/// What its gateway said of a callback, and whom it is about.
+/// Gateway's reading of a callback, and the attempt that it is about.
 pub(super) struct Heard {
     said: CallbackSaid,
     found: Found,
@@ -56,7 +57,7 @@ impl Heard {
     }
 }
 
-/// Deals with `callback`, and writes into it what became known.
+/// Processes `callback` and updates its fields.
 pub(super) async fn reach(
     engine: &Engine,
     callback: &mut Callback,
@@ -87,7 +88,8 @@ pub(super) async fn reach(
         }
         Identity::Proven(one) => (one, true),
         Identity::Disagree(one) if !said.is_trusted() => (one, false),
-        // Another charge under the reference of one that has succeeded: it is paid already.
+        // Another charge with the reference of an attempt that has succeeded: the order is paid
+        // already.
         Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
         Identity::Disagree(one) => {
             (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
@@ -108,7 +110,7 @@ pub(super) async fn reach(
     meet(engine, callback, Heard { said, found }, &exchanges).await
 }
 
-/// Which attempt the callback's names prove.
+/// Attempt that the names in the callback identify.
 async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, EngineError> {
     let by_reference = match callback.reference_name() {
         Some(name) => attempt_named(&engine.store, &name).await?,
@@ -121,7 +123,7 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
     Ok(identify(by_reference, &by_id))
 }
 
-/// The attempt that a callback's reference names, and those that have its provider id.
+/// The attempt with the callback's reference, and the attempts with its provider id.
 async fn named_by_both(
     engine: &Engine,
     callback: &Callback,
@@ -143,7 +145,7 @@ async fn has_succeeded(
     Ok(attempt.is_some_and(|attempt| attempt.state == AttemptState::Succeeded))
 }
 
-/// Goes on with a callback whose gateway was asked before, after our own call has come back.
+/// Continues with a callback that its gateway has read, after our own call has returned.
 pub(super) async fn after_our_call(
     engine: &Engine,
     callback: &mut Callback,
@@ -152,7 +154,7 @@ pub(super) async fn after_our_call(
     meet(engine, callback, heard, &[]).await
 }
 
-/// The attempt that a callback is about.
+/// Attempt that a callback is about.
 #[derive(Clone, Copy)]
 struct Found {
     transaction: TransactionId,
@@ -162,7 +164,7 @@ struct Found {
 
 type Said = Result<CallbackSaid, String>;
 
-/// `None`: the gateway is not loaded now.
+/// Asks the gateway to read the callback. `None`: the gateway is not loaded.
 async fn ask_gateway(
     engine: &Engine,
     callback: &mut Callback,
@@ -189,7 +191,8 @@ async fn ask_gateway(
     Ok(Some((end.said, end.exchanges)))
 }
 
-/// The address that the provider was given: what a proxy made of the host, and what the sender claims, does not count.
+/// The callback URL that the provider was given. It does not depend on the host of a proxy or on
+/// the sender's headers.
 fn given_url(
     engine: &Engine,
     callback: &Callback,
@@ -219,7 +222,7 @@ fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
     }
 }
 
-/// What the gateway stumbled over may be its provider being away, so it is tried again, a few times.
+/// Retries a few times after a gateway failure: its provider may be unavailable.
 pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verdict {
     if callback.tries + 1 >= CALLBACK_TRIES {
         return end(CallbackState::Refused, why);
@@ -233,7 +236,7 @@ pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verd
     }
 }
 
-/// A verified outcome that names no attempt is lost: a fault of the gateway.
+/// Rejects a verified outcome without an attempt, which is lost: a fault of the gateway.
 fn nameless(callback: &Callback) -> Verdict {
     let gateway = &callback.gateway;
     metrics::counter!("switchyard_gateway_faults_total", "gateway" => gateway.clone()).increment(1);
@@ -248,7 +251,7 @@ fn nameless(callback: &Callback) -> Verdict {
     end(CallbackState::Refused, why)
 }
 
-/// It names no attempt that is known.
+/// Verdict on a callback without a known attempt.
 fn nobody(callback: &Callback) -> Verdict {
     let is_named = !callback.names().is_empty();
     match (is_named, callback.trusted) {
@@ -267,7 +270,7 @@ fn nobody(callback: &Callback) -> Verdict {
     }
 }
 
-/// Writes what the gateway exchanged with the provider about the callback.
+/// Stores the gateway's HTTP exchanges with the provider about the callback.
 async fn journal(
     engine: &Engine,
     callback: &Callback,
@@ -279,7 +282,7 @@ async fn journal(
         transaction: found.transaction,
         attempt: found.attempt,
     };
-    // The end of its id is chance.
+    // The low bits of the id are random.
     let call = callback.id.ulid().random() as u32;
     Ok(journal.add(call, exchanges).await?)
 }
@@ -315,8 +318,8 @@ async fn meet(
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
     let verdict = match said.outcome(found.transaction, attempt.amount) {
-        // An unreadable report, or one about another charge than ours, is a reason to query and no
-        // more. Money of another charge counts: it came under our reference.
+        // An unreadable report, or one about another charge than ours, only leads to a query. Money
+        // of another charge counts: it has our reference.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
@@ -346,17 +349,19 @@ async fn meet(
     })
 }
 
-/// Hands a verified outcome to the transaction, as if the provider had been asked. `None`: not before our own call has ended.
+/// Sends a verified outcome to the transaction, like the result of a query. `None`: not before our
+/// own call has ended.
 pub(super) async fn apply(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
     outcome: Outcome,
 ) -> Result<Option<Verdict>, EngineError> {
-    // The next candidate starts after a decline: not before our own call has ended. Nor does the attempt count as being at its
-    // provider before that, or a query might hear of the decline while our call goes on.
+    // Any other outcome than a success waits until our own call has ended. A decline starts the
+    // next candidate. A pending attempt may be queried, and the query could return the decline
+    // while our call is still in flight.
     let may_wait = !matches!(outcome, Outcome::Succeeded { .. });
-    if may_wait && engine.running.contains(attempt.id) {
+    if may_wait && engine.submissions.contains(attempt.id) {
         return Ok(None);
     }
     let word = word(&outcome, attempt);
@@ -386,7 +391,7 @@ pub(super) async fn apply(
     )))
 }
 
-/// An outcome in words, with the amount where that is not the one asked for.
+/// Outcome as text, with the amount if it differs from the attempt's.
 fn word(outcome: &Outcome, attempt: &Attempt) -> String {
     match outcome {
         Outcome::Succeeded { amount, .. } => match amount {
@@ -403,11 +408,11 @@ fn word(outcome: &Outcome, attempt: &Attempt) -> String {
     }
 }
 
-/// Why a callback has the provider asked, and no more.
+/// Reason to query the provider after a callback that proves nothing.
 #[derive(Clone, Copy)]
 pub(super) struct Hint<'c> {
     pub why: &'c str,
-    /// The provider itself says that nothing was paid.
+    /// Whether the provider itself reports that nothing was paid.
     pub takes_back: bool,
 }
 
@@ -420,7 +425,8 @@ impl<'c> Hint<'c> {
     }
 }
 
-/// The provider is asked, unless it was since the callback came. `None`: not before our own call has ended.
+/// Queries the provider, unless it was queried since the callback arrived. `None`: not before our
+/// own call has ended.
 pub(super) async fn hint(
     engine: &Engine,
     callback: &Callback,
@@ -429,11 +435,11 @@ pub(super) async fn hint(
     hint: Hint<'_>,
 ) -> Result<Option<Verdict>, EngineError> {
     if has_ended(tx, attempt) {
-        return ended::ask(engine, callback, tx, attempt, hint).await;
+        return late_hints::ask(engine, callback, tx, attempt, hint).await;
     }
     let why = hint.why;
     let ended = |what: &str| Some(matched(format!("{why} {what}")));
-    if engine.running.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
+    if engine.submissions.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
         return Ok(None);
     }
     let asked_since = |attempt: &Attempt| {
@@ -451,7 +457,7 @@ pub(super) async fn hint(
     if is_asked || after.state.is_final() {
         return Ok(ended("The provider is asked."));
     }
-    // It was asked, or the attempt began, a moment ago.
+    // The last query, or the start of the attempt, is too recent.
     let last = attempt.last_query_at.unwrap_or(attempt.started_at);
     let soon = engine.clock.now().plus(SOON);
     Ok(Some(Verdict::Later {
@@ -460,12 +466,12 @@ pub(super) async fn hint(
     }))
 }
 
-/// Nothing moves the attempt any more.
+/// Whether the attempt can no longer change.
 fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
     tx.state.is_final() || !attempt.state.is_open()
 }
 
-/// Whether as many callbacks about a transaction are kept as may be.
+/// Whether the number of kept callbacks of the transaction is at its limit.
 async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
     let prefix = row::transaction_prefix(transaction);
     let rows = engine
@@ -481,7 +487,7 @@ async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool,
     Ok(rows.len() >= CALLBACKS_PER_TRANSACTION)
 }
 
-/// It was about an attempt that is known, and nothing more is to be done.
+/// Processed: the attempt is known, and nothing remains to be done.
 pub(super) fn matched(note: String) -> Verdict {
     end(CallbackState::Matched, note)
 }
@@ -493,9 +499,9 @@ fn end(state: CallbackState, note: impl Into<String>) -> Verdict {
     }
 }
 
-/// How soon a callback whose gateway is not loaded is looked at again.
+/// Retry interval while the gateway is not loaded.
 const GATEWAY_MISSING: Duration = Duration::from_secs(10);
-/// How soon a hint is looked at again whose provider cannot be asked now.
+/// Minimum delay of a hint whose provider cannot be queried yet.
 const SOON: Duration = Duration::from_secs(1);
-/// The first pause after a gateway stumbled; each later one is six times as long: 5 s, 30 s, 3 min.
+/// Delay after the first gateway failure. Each later one is six times as long: 5 s, 30 s, 3 min.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);

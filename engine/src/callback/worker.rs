@@ -1,73 +1,84 @@
-//! Hands out the callbacks that are due, a few of each connection at a time, so that a slow gateway holds up only its own.
+//! Starts due callbacks, a few of each connection at a time, so that a slow gateway delays only its
+//! own callbacks.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::row::{self, Callback, CallbackState, QUEUE, Which};
+use super::row::{self, Callback, CallbackKey, CallbackState, QUEUE};
 use super::verdict::Heard;
-use super::{appear, deal, reread};
+use super::{apply, match_pending, reprocess};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
 use crate::limits::{CALLBACKS_IN_FLIGHT, STORE_SCAN_INLINE};
 use crate::store::{Batch, CommitError, Direction, Table};
 
-/// How often is looked for what is due, when nothing new comes.
+/// Poll interval without a wake-up.
 const TICK: Duration = Duration::from_millis(200);
-/// How often all queues are looked at from their beginning.
+/// Interval between scans of all queues from their beginning.
 const FULL_LOOK: Duration = Duration::from_secs(60);
-/// How long after the store failed, or a defect of ours, a callback is taken up again.
+/// Delay before the next try after a store error or an engine bug.
 const AFTER_A_FAILURE: Duration = Duration::from_secs(5);
-/// Rows read at once at the start.
+/// Rows per scan at startup.
 const PAGE: usize = 250;
-/// Rows read at once when all queues are looked at: too many to be read on the thread that others wait for.
+/// Rows per scan of all queues: so many that the scan runs on a blocking thread and does not delay
+/// other tasks on this one.
 const CHUNK: usize = STORE_SCAN_INLINE + 1;
 
-/// Starts dealing with what is stored, first with what an earlier process left.
+/// Starts processing the stored callbacks, beginning with those of an earlier process.
 pub(crate) fn start(engine: &Engine) {
     let handed = engine.clone();
-    let is_up = engine.house.arbiter().spawn(async move {
+    let is_up = engine.threads.arbiter().spawn(async move {
         run(handed).await;
     });
     if !is_up {
-        tracing::error!("Callbacks are stored and not dealt with: their thread has ended.");
+        tracing::error!("failed to start the callback worker");
     }
 }
 
 async fn run(engine: Engine) {
+    let began = engine.clock.now();
     let mut is_counted = false;
     let mut next_full_look = Timestamp::default();
-    let mut readers = reread::Readers::default();
+    let mut readers = reprocess::ReprocessState::default();
     while !engine.is_stopping() {
         let next = engine.clock.now().plus(TICK);
         if !is_counted {
-            match look_back(&engine).await {
+            match look_back(&engine, began).await {
                 Ok(()) => is_counted = true,
                 Err(error) => {
-                    tracing::error!(%error, "The callbacks of before could not be read; trying again.");
+                    tracing::error!(%error, "failed to read the callbacks queued before the start");
                 }
             }
         }
-        // What is read again is counted as waiting, so not before what waits was counted.
+        // A reprocessed callback is counted when it is queued again. Before the initial count, it
+        // would be counted twice.
         if is_counted && let Err(error) = readers.look(&engine).await {
-            tracing::error!(%error, "What gateways stumbled over could not be read; trying again.");
+            tracing::error!(%error, "failed to scan dead-lettered callbacks");
         }
         if let Err(error) = look_through(&engine, &mut next_full_look).await {
-            tracing::error!(%error, "The callbacks that are due could not be read; trying again.");
+            tracing::error!(%error, "failed to scan due callbacks");
         }
         tokio::select! {
-            biased; // no chance: a seed has to give one history
+            biased; // deterministic: one seed, one history
             () = engine.clock.sleep_until(next) => {}
             () = engine.callbacks.nudge.notified() => {}
         }
     }
 }
 
-/// What an earlier process left: how much waits, and whether something that was put aside has a transaction by now.
-async fn look_back(engine: &Engine) -> Result<(), EngineError> {
-    let began = engine.clock.now();
+/// Recovers the state of an earlier process: counts the queued bytes, and queues parked callbacks
+/// whose transaction has appeared.
+///
+/// `began`: when this process began to receive callbacks, which are counted on receipt.
+///
+/// # Errors
+/// When the store cannot be read. Nothing was counted then, so that a repetition counts once.
+async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError> {
+    let mut queued = BTreeMap::<ConnectionId, u64>::new();
     let (mut from, to) = row::from_connection(QUEUE, None);
     loop {
         let rows = engine
@@ -81,7 +92,7 @@ async fn look_back(engine: &Engine) -> Result<(), EngineError> {
                 continue;
             };
             let size = size.as_slice().try_into().map_or(0, u32::from_be_bytes);
-            let which = Which {
+            let which = CallbackKey {
                 connection,
                 callback,
             };
@@ -90,9 +101,8 @@ async fn look_back(engine: &Engine) -> Result<(), EngineError> {
             if lies_ahead {
                 bring_forward(engine, which).await?;
             }
-            // What came since was counted at the door.
             if came < began.as_millis() || lies_ahead {
-                engine.callbacks.wait(connection, size);
+                *queued.entry(connection).or_default() += u64::from(size);
             }
         }
         match rows.last() {
@@ -100,14 +110,18 @@ async fn look_back(engine: &Engine) -> Result<(), EngineError> {
             _ => break,
         }
     }
-    if !appear::look_again(engine).await? {
+    if !match_pending::look_again(engine).await? {
         engine.callbacks.none_was_aside();
+    }
+    for (connection, bytes) in queued {
+        engine.callbacks.wait(connection, bytes);
     }
     Ok(())
 }
 
-/// Makes a callback due that came by a clock which was set back since: what a provider has told does not wait for the clock to get there.
-async fn bring_forward(engine: &Engine, which: Which) -> Result<(), EngineError> {
+/// Makes a callback due that was received before the clock was set back: its processing does not
+/// wait until the clock reaches its due time.
+async fn bring_forward(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
     let Some(before) = row::load(&engine.store, which).await? else {
         return Ok(());
     };
@@ -121,7 +135,7 @@ async fn bring_forward(engine: &Engine, which: Which) -> Result<(), EngineError>
         row::write(&mut batch, Some(&before), &after);
         match engine.store.commit(batch).await {
             Ok(()) => engine.callbacks.queued(which.connection, now),
-            // It is being dealt with.
+            // Conflict: the callback is being processed.
             Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into()),
         }
@@ -129,7 +143,7 @@ async fn bring_forward(engine: &Engine, which: Which) -> Result<(), EngineError>
     Ok(())
 }
 
-/// Takes up what is due; once in a while what nobody told of, too.
+/// Starts due callbacks. Each [`FULL_LOOK`] it also finds rows whose wake-up was lost.
 async fn look_through(engine: &Engine, next_full_look: &mut Timestamp) -> Result<(), EngineError> {
     if engine.clock.now() >= *next_full_look {
         find_all(engine).await?;
@@ -138,7 +152,7 @@ async fn look_through(engine: &Engine, next_full_look: &mut Timestamp) -> Result
     look(engine).await
 }
 
-/// Takes up what is due, connection by connection.
+/// Starts due callbacks, connection by connection.
 async fn look(engine: &Engine) -> Result<(), EngineError> {
     let now = engine.clock.now();
     let mut looked = Ok(());
@@ -151,14 +165,15 @@ async fn look(engine: &Engine) -> Result<(), EngineError> {
     looked
 }
 
-/// Takes up what is due of one connection's, as far as there are places, and notes from when on something is left.
+/// Starts due callbacks of one connection while slots are free, and records the due time of the
+/// first row that it leaves.
 async fn look_at(
     engine: &Engine,
     connection: ConnectionId,
     from: Timestamp,
     now: Timestamp,
 ) -> Result<(), EngineError> {
-    // Those that are under way are still in the queue.
+    // Rows in flight are still in the queue.
     let limit = 2 * CALLBACKS_IN_FLIGHT;
     let (from, to) = row::queue(connection, from);
     let rows = engine
@@ -172,7 +187,7 @@ async fn look_at(
         let (Some(callback), Some(at)) = (row::callback_in(key), row::due_in(key)) else {
             continue;
         };
-        let which = Which {
+        let which = CallbackKey {
             connection,
             callback,
         };
@@ -191,7 +206,7 @@ async fn look_at(
     Ok(())
 }
 
-/// Notes every connection in whose queue there is something, whoever put it there and told nobody.
+/// Records all connections with queued rows, also those whose wake-up was lost.
 async fn find_all(engine: &Engine) -> Result<(), EngineError> {
     let mut last = None;
     loop {
@@ -212,26 +227,27 @@ async fn find_all(engine: &Engine) -> Result<(), EngineError> {
     }
 }
 
-/// Deals with one. What has to wait for the end of our own call leaves its place to others meanwhile.
-async fn take(engine: Engine, which: Which, at: Timestamp) {
-    let mut heard = deal_with(&engine, which, at, deal::with(&engine, which)).await;
+/// Processes one callback. Its slot is free while it waits for the end of our own call.
+async fn take(engine: Engine, which: CallbackKey, at: Timestamp) {
+    let mut heard = deal_with(&engine, which, at, apply::with(&engine, which)).await;
     while let Some(waits) = heard.take() {
-        // Beyond the limit it is read again a little later.
+        // No permit: the callback is read again at its due time.
         let Ok(_place) = engine.callbacks.patience.try_acquire() else {
             return;
         };
-        engine.running.back(waits.attempt()).await;
+        engine.submissions.ended(waits.attempt()).await;
         if engine.callbacks.take_up(which) {
-            let dealt = deal::after_our_call(&engine, which, waits);
+            let dealt = apply::after_our_call(&engine, which, waits);
             heard = deal_with(&engine, which, at, dealt).await;
         }
     }
 }
 
-/// Follows one that was taken up, and lays it down. What goes wrong inside is met by another try.
+/// Awaits the processing of a callback and frees its slot. An error or a panic leads to another
+/// try.
 async fn deal_with(
     engine: &Engine,
-    which: Which,
+    which: CallbackKey,
     at: Timestamp,
     dealing: impl Future<Output = Result<Option<Heard>, EngineError>>,
 ) -> Option<Heard> {
@@ -244,13 +260,13 @@ async fn deal_with(
         }
         Ok(Err(EngineError::Stopping)) => return None,
         Ok(Err(error)) => {
-            tracing::error!(callback.id = %which.callback, %error, "A callback could not be dealt with; trying again.");
+            tracing::error!(callback.id = %which.callback, %error, "failed to process a callback");
             true
         }
         Err(_) => {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "callback").increment(1);
-            tracing::error!(callback.id = %which.callback, "Dealing with a callback panicked; trying again.");
-            deal::stumbled(engine, which).await.is_err()
+            tracing::error!(callback.id = %which.callback, "callback processing panicked");
+            apply::stumbled(engine, which).await.is_err()
         }
     };
     if went_wrong {

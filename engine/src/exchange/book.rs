@@ -173,7 +173,7 @@ impl Book {
         let found = legs.try_fold(first, |so_far, leg| {
             let as_of = [so_far.as_of, leg.as_of].into_iter().flatten().min();
             let rate = so_far.rate.then(leg.rate).ok()?;
-            Some(Leg { rate, as_of })
+            Some(ConversionHop { rate, as_of })
         })?;
         Some(Quote {
             rate: found.rate,
@@ -214,7 +214,7 @@ impl Book {
     }
 
     /// One step: by the best source; of one source its rate for this direction before the inverse of the other's.
-    fn leg(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Leg> {
+    fn leg(&self, from: Currency, to: Currency, now: Timestamp) -> Option<ConversionHop> {
         let straight = |entry: &Entry| entry.from == from && entry.to == to;
         let backward = |entry: &Entry| entry.from == to && entry.to == from;
         let best = self
@@ -226,7 +226,7 @@ impl Book {
             false => best.rate.inverse().ok()?,
         };
         let as_of = (best.source != Source::Peg).then_some(best.at);
-        Some(Leg { rate, as_of })
+        Some(ConversionHop { rate, as_of })
     }
 
     fn valid(&self, now: Timestamp) -> impl Iterator<Item = &Entry> {
@@ -236,7 +236,7 @@ impl Book {
     }
 }
 
-struct Leg {
+struct ConversionHop {
     rate: Rate,
     as_of: Option<Timestamp>,
 }

@@ -41,9 +41,9 @@ pub(super) fn transfer(
     (rest.checked_add(on_top)? == amount).then_some((amount, fee))
 }
 
-/// Amount that an order to send coins settles: the `rest` that is still to be paid, or less.
-/// `None`: the order names no such amount, no number of coins, or another number in the link that
-/// wallets open.
+/// Amount that an order to send coins pays: the `rest` that is still to be paid, or less. `None`:
+/// the order names no such amount, no number of coins, or another number in the link that wallets
+/// open.
 pub(super) fn crypto(
     worth: Option<&WireAmount>,
     coins: &str,

@@ -1,7 +1,8 @@
-//! What gateways remember between calls: access tokens. In memory, per connection, with an expiry. It may forget at any time.
+//! In-memory cache of gateways between calls, for access tokens: per connection, with an expiry. It
+//! may drop any entry at any time.
 //!
-//! A connection is known here by a digest of its gateway, environment and configuration, so that new credentials never meet a
-//! token of the old ones, and no connection meets another's.
+//! A connection is identified by a digest of its gateway, environment and configuration. So new
+//! credentials never use a token of the old ones, and no connection uses a token of another.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +33,8 @@ impl Cache {
         (now < entry.expires).then(|| entry.value.expose().clone())
     }
 
-    /// Too long a value is not kept. When there is no room, what has expired goes, and if that is nothing, all of it.
+    /// Stores a value, unless it is too long. A full cache drops its expired entries or, if there
+    /// are none, all entries.
     pub(super) fn put(
         &self,
         connection: &str,

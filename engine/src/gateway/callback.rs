@@ -1,8 +1,8 @@
-//! A provider's callback, given to its gateway: verified and translated there, byte for byte as it came.
+//! Callback of a provider, passed to its gateway byte for byte, which verifies and translates it.
 //!
-//! A callback belongs to no attempt until the gateway has named one. So there is no journal to write to, and requests that can move money
-//! are refused; what the gateway asked its provider is handed back, for the journal of the attempt that the callback turns out to be
-//! about.
+//! A callback has no attempt until the gateway has named one. So there is no journal to write to,
+//! and requests that can move money are refused. The exchanges of the gateway with its provider are
+//! returned, for the journal of the attempt that the callback is matched to.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use switchyard_gateway::wire::Ready;
 use switchyard_gateway::{Callback as RawRequest, CallbackResult};
 
-use super::drive::{self, Drive, NoOutcome};
-use super::journal::{Exchange, Scribe};
+use super::drive::{self, CallFailure, Drive};
+use super::journal::{Exchange, JournalWriter};
 use super::redact::Redactor;
 use super::watch::{self, Ward};
 use super::{Gateways, Operation, Version, outcome};
@@ -22,17 +22,17 @@ use crate::ids::TransactionId;
 use crate::money::Amount;
 use crate::transaction::Outcome;
 
-/// One callback for one connection's gateway.
+/// One callback for the gateway of one connection.
 pub struct CallbackCall {
     pub gateway: Arc<Version>,
     pub environment: Environment,
-    /// When it came: a signature that was good then is not too old later.
+    /// Time of receipt. A signature that was valid then does not expire before a later retry.
     pub received_at: Timestamp,
     pub config: Value,
     pub request: RawRequest,
 }
 
-/// The same, as its task has it.
+/// Input of the task that reads a callback.
 struct Reading {
     gateway: Arc<Version>,
     environment: Environment,
@@ -42,17 +42,17 @@ struct Reading {
     redactor: Redactor,
 }
 
-/// What came of it.
+/// Result of a callback.
 pub struct CallbackEnd {
-    /// `Err`: the gateway came to nothing, and why.
+    /// `Err`: the gateway failed; the reason.
     pub said: Result<CallbackSaid, String>,
-    /// What the gateway asked its provider meanwhile.
+    /// Exchanges of the gateway with its provider during the call.
     pub exchanges: Vec<Exchange>,
-    /// The request as people may see it.
+    /// Request with its secrets redacted.
     pub shown: ShownRequest,
 }
 
-/// What the gateway made of it.
+/// The gateway's interpretation of a callback.
 pub struct CallbackSaid {
     result: CallbackResult,
     gateway: Arc<Version>,
@@ -60,7 +60,7 @@ pub struct CallbackSaid {
     redactor: Redactor,
 }
 
-/// A request of a provider without its secrets.
+/// Request of a provider with its secrets redacted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownRequest {
     pub method: String,
@@ -71,7 +71,7 @@ pub struct ShownRequest {
 }
 
 impl Gateways {
-    /// Has a gateway look at what its provider sent.
+    /// Passes a callback to its gateway.
     pub async fn callback(&self, call: CallbackCall) -> CallbackEnd {
         let since = tokio::time::Instant::now();
         let (gateway, environment) = (Arc::clone(&call.gateway), call.environment);
@@ -90,7 +90,7 @@ impl Gateways {
         let made = watch::guard(&self.0.watcher, &gateway, |ward| gateways.read(read, ward));
         let (said, exchanges) = made.await.unwrap_or_else(|| {
             let why = drive::given_up(&gateway, Operation::Callback);
-            (Err(NoOutcome(why)), Vec::new())
+            (Err(CallFailure(why)), Vec::new())
         });
         super::measure(&gateway, Operation::Callback, since.elapsed());
         drop(running);
@@ -104,7 +104,7 @@ impl Gateways {
                     environment,
                     redactor,
                 }),
-                Err(NoOutcome(why)) => Err(why),
+                Err(CallFailure(why)) => Err(why),
             },
             exchanges,
             shown,
@@ -115,12 +115,12 @@ impl Gateways {
         self,
         read: Reading,
         ward: Option<Ward>,
-    ) -> (Result<CallbackResult, NoOutcome>, Vec<Exchange>) {
+    ) -> (Result<CallbackResult, CallFailure>, Vec<Exchange>) {
         let operation = Operation::Callback;
         let Reading {
             gateway, redactor, ..
         } = &read;
-        let scribe = Scribe::new(None, redactor, gateway.name(), operation.as_str());
+        let scribe = JournalWriter::new(None, redactor, gateway.name(), operation.as_str());
         let input = serde_json::to_value(&*read.request).unwrap_or(Value::Null);
         let drive = Drive {
             inner: &self.0,
@@ -146,7 +146,7 @@ impl Gateways {
 }
 
 impl CallbackSaid {
-    /// Why the gateway will have none of it.
+    /// Reason for which the gateway rejected the callback, if it did.
     pub fn refused(&self) -> Option<String> {
         let why = self.result.refused.as_deref()?;
         Some(self.redactor.sentence(why))
@@ -156,7 +156,7 @@ impl CallbackSaid {
         self.result.trusted
     }
 
-    /// Does it name an outcome?
+    /// Whether it names an outcome.
     pub fn has_outcome(&self) -> bool {
         self.result.outcome.is_some()
     }
@@ -167,7 +167,7 @@ impl CallbackSaid {
         Some(self.redactor.sentence(reference))
     }
 
-    /// The provider's id, as attempts have it.
+    /// The provider's id, in the form that attempts store.
     pub fn provider_id(&self) -> Option<String> {
         use switchyard_gateway::Outcome::{Declined, Pending, Succeeded};
         let of_outcome = match &self.result.outcome {
@@ -182,8 +182,8 @@ impl CallbackSaid {
         Some(self.redactor.id(id))
     }
 
-    /// The outcome that it names, by the same money rule as that of a query. `None`: it names none.
-    /// `asked`: the amount of the attempt that it is about.
+    /// Outcome that it names, by the same money rule as that of a query. `None`: it names none.
+    /// `asked`: amount of the attempt that it is about.
     pub fn outcome(&self, transaction: TransactionId, asked: Amount) -> Option<Outcome> {
         let said = self.result.outcome.clone()?;
         let subject = outcome::Subject {
@@ -211,5 +211,5 @@ fn shown(request: &RawRequest, redactor: &Redactor) -> ShownRequest {
     }
 }
 
-/// Makes a URL of a path for the redactor, and is taken off again.
+/// Base that turns a path into a URL for the redactor, and is removed afterwards.
 const NOWHERE: &str = "http://callback.invalid";

@@ -1,5 +1,6 @@
-//! Numbers that gateways take in turn: durable before they are given, never given twice in one environment. A crypto gateway derives a
-//! fresh address from each. Sandbox and live count each for itself.
+//! Sequences of numbers for gateways. A number is durable before it is returned, and is returned
+//! once per environment. A crypto gateway derives a new address from each. Sandbox and live have
+//! separate sequences.
 
 use crate::environment::Environment;
 use crate::limits::GATEWAY_SERIES_BYTES;
@@ -8,7 +9,7 @@ use crate::store::{Batch, CommitError, Store, StoreError, Table};
 const LIVE: &str = "counter/";
 const SANDBOX: &str = "counter_sandbox/";
 
-/// Why no number could be given. Nothing was taken, or a number was lost; none is given twice.
+/// Error of a sequence. No number is returned twice; one may be skipped.
 #[derive(Debug, thiserror::Error)]
 pub enum SequenceError {
     #[error("a series is named with 1 to {GATEWAY_SERIES_BYTES} bytes")]
@@ -23,7 +24,7 @@ pub enum SequenceError {
     Commit(#[from] CommitError),
 }
 
-/// The next number of a gateway's series in `environment`, `from` at least.
+/// Returns the next number of a gateway's series in `environment`, at least `from`.
 pub(super) async fn next(
     store: &Store,
     environment: Environment,
@@ -59,7 +60,7 @@ pub(super) async fn next(
         batch.put(Table::Meta, &key, following.to_be_bytes());
         match store.commit(batch).await {
             Ok(()) => return Ok(number),
-            // Another call took it: one of them always goes on.
+            // Lost the race: retry. One contender always succeeds.
             Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into()),
         }

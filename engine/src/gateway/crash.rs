@@ -1,4 +1,4 @@
-//! Deaths of the engine's process in code of a gateway that runs inside it.
+//! Crashes of the engine's process in code of a gateway that runs inside it.
 //!
 //! While a thread is in such code it names the version's line. A signal that ends the process
 //! because of this thread's own fault, and an `exit` by it, append the line to a file. So a step
@@ -18,7 +18,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Line that is written when the process dies in code of one version.
+/// Line that is written when the process crashes in code of one version.
 pub(super) struct CrashMark {
     /// The file that is written to.
     path: CString,
@@ -53,7 +53,7 @@ impl Drop for Inside {
     }
 }
 
-/// The deaths since they were last forgotten, by the version's hash.
+/// Returns the crashes since they were last cleared, by the version's hash.
 pub(super) fn deaths(dir: &Path) -> io::Result<BTreeMap<String, usize>> {
     let text = match fs::read_to_string(path(dir)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -66,7 +66,7 @@ pub(super) fn deaths(dir: &Path) -> io::Result<BTreeMap<String, usize>> {
     Ok(deaths)
 }
 
-/// Forgets the deaths, which are recorded elsewhere by now.
+/// Clears the crashes, which are recorded elsewhere by now.
 pub(super) fn forget(dir: &Path) -> io::Result<()> {
     fs::remove_file(path(dir))
 }
@@ -75,7 +75,7 @@ fn path(dir: &Path) -> PathBuf {
     dir.join("crashes")
 }
 
-/// Notes the death of the process if this thread is in code of a version. Async-signal-safe.
+/// Records the crash of the process if this thread is in code of a version. Async-signal-safe.
 fn note() {
     let mark = CURRENT.get();
     if mark.is_null() || IS_NOTED.swap(true, Ordering::SeqCst) {
@@ -123,7 +123,7 @@ extern "C" fn at_exit() {
     note();
 }
 
-/// Notes the death, then calls the previous handler.
+/// Records the crash, then calls the previous handler.
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     note();
     let place = SIGNALS.iter().position(|known| *known == signal);
@@ -155,7 +155,7 @@ const SIGNALS: [c_int; 7] = [
 ];
 /// Previous handlers of these signals.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
-/// A process dies once, although one death may raise several signals.
+/// Whether the crash is recorded. One crash may raise several signals.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {

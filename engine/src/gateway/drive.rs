@@ -1,6 +1,6 @@
-//! Drives one call of a gateway from its first step to its last, performing the effects it asks for.
+//! Drives one call of a gateway from its first step to its last, and performs its effects.
 //!
-//! Where a step runs is the business of the version's [`Home`](super::home::Home).
+//! The version's [`Home`](super::home::Home) decides where a step runs.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -22,17 +22,17 @@ use super::Inner;
 use super::counter;
 use super::egress;
 use super::home::Gone;
-use super::journal::Scribe;
+use super::journal::JournalWriter;
 use super::library::Step;
-use super::pieces::sha256;
 use super::redact::Redactor;
+use super::throttled_io::sha256;
 use super::version::Version;
 use super::watch::{HELD, Ward};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
 
-/// What a call needs, whichever operation it is.
+/// Context of one call, of any operation.
 pub(super) struct Drive<'c> {
     pub inner: &'c Inner,
     pub version: &'c Arc<Version>,
@@ -42,20 +42,20 @@ pub(super) struct Drive<'c> {
     pub config: &'c Value,
     pub input: &'c Value,
     pub redactor: &'c Redactor,
-    pub scribe: &'c Scribe<'c>,
-    /// The digest under which this connection has its cache, once it was needed.
+    pub scribe: &'c JournalWriter<'c>,
+    /// Cache key of this connection, computed on first use.
     pub connection: OnceLock<String>,
     pub until: Instant,
-    /// Who watches over its steps.
+    /// Guard of its steps.
     pub ward: Option<Ward>,
 }
 
-/// Why a call came to no outcome; a sentence without secrets.
-pub(super) struct NoOutcome(pub String);
+/// Reason why a call has no outcome; a sentence without secrets.
+pub(super) struct CallFailure(pub String);
 
-type Performing<'c> = Pin<Box<dyn Future<Output = Resume> + Send + 'c>>;
+type PendingEffect<'c> = Pin<Box<dyn Future<Output = Resume> + Send + 'c>>;
 
-/// How long a call of this operation may take: what its manifest says, within the limit.
+/// Deadline of a call of this operation: the timeout of its manifest, within the limit.
 pub(super) fn deadline(version: &Version, operation: Operation) -> Instant {
     let asked = version.manifest.deadline_ms.get(&operation);
     let limit = asked.map_or(GATEWAY_CALL, |ms| {
@@ -64,14 +64,15 @@ pub(super) fn deadline(version: &Version, operation: Operation) -> Instant {
     Instant::now() + limit
 }
 
-/// A connection is known here by what it is made of.
+/// Digest that identifies a connection by its gateway, environment and configuration.
 pub(super) fn connection(version: &Version, environment: Environment, config: &Value) -> String {
     sha256(format!("{} {environment} {config}", version.name()).as_bytes())
 }
 
 impl Drive<'_> {
-    /// Runs the call; the message of its READY step, or why there is none. `state` follows what the gateway keeps.
-    pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, NoOutcome> {
+    /// Runs the call. Returns the message of its READY step, or the failure. `state` receives the
+    /// state that the gateway saves.
+    pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, CallFailure> {
         if let Some(quarantine) = self.version.refuses(self.operation) {
             return Err(self.no_outcome(&format!("it is in quarantine: {}", quarantine.reason)));
         }
@@ -81,16 +82,16 @@ impl Drive<'_> {
         let message = self.begin_message(state)?;
         let home = &self.version.home;
         let begun = home.begin(self.version, self.ward.as_ref(), self.redactor, message);
-        // A worker that does not start, and a queue of calls that wait for it, take no longer than a call may.
+        // The deadline includes the start of a worker and the queue of calls that wait for it.
         let Ok(begun) = tokio::time::timeout_at(self.until, begun).await else {
             return Err(self.no_outcome("the time for this call is over"));
         };
         let (mut step, mut running) = begun.map_err(|gone| self.gone(&gone))?;
-        let mut effects: FuturesUnordered<Performing<'_>> = FuturesUnordered::new();
+        let mut effects: FuturesUnordered<PendingEffect<'_>> = FuturesUnordered::new();
         let mut count = 0;
         loop {
             let message = match step {
-                // Its outcome cannot know what comes of a request that is still out.
+                // The outcome cannot include the result of a request in flight.
                 Step::Ready(_) if self.scribe.is_out() => {
                     return Err(self.no_outcome("it ended before its requests did"));
                 }
@@ -133,7 +134,7 @@ impl Drive<'_> {
         }
     }
 
-    /// What the gateway logged and kept on its last step.
+    /// Logs the lines of the last step, and takes over its state.
     pub(super) fn last(&self, kept: Option<Value>, log: &[LogLine], state: &mut Value) {
         self.log(log);
         if let Some(kept) = kept {
@@ -144,17 +145,17 @@ impl Drive<'_> {
     pub(super) fn read<T: serde::de::DeserializeOwned>(
         &self,
         message: &[u8],
-    ) -> Result<T, NoOutcome> {
+    ) -> Result<T, CallFailure> {
         serde_json::from_slice(message)
             .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
     }
 
-    fn write(&self, message: &impl serde::Serialize) -> Result<Vec<u8>, NoOutcome> {
+    fn write(&self, message: &impl serde::Serialize) -> Result<Vec<u8>, CallFailure> {
         serde_json::to_vec(message)
             .map_err(|error| self.no_outcome(&format!("it cannot be given its message: {error}")))
     }
 
-    fn begin_message(&self, state: &Value) -> Result<Vec<u8>, NoOutcome> {
+    fn begin_message(&self, state: &Value) -> Result<Vec<u8>, CallFailure> {
         let mut random = [0; 48];
         self.inner.ids.fill(&mut random);
         let (call, seed) = random.split_at(16);
@@ -177,8 +178,8 @@ impl Drive<'_> {
             Effect::Http(request) => {
                 let result = self.http(&request).await;
                 if self.ward.is_some() {
-                    // What the answer has woken on this thread is not to wait behind the step that follows: another thread could not
-                    // take it over.
+                    // Yield, so that tasks that the response has woken on this thread do not wait
+                    // for the next step: no other thread could take them over.
                     tokio::task::yield_now().await;
                 }
                 match result {
@@ -230,7 +231,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Check, write down, send, write down.
+    /// Checks a request, journals it, sends it and journals the response.
     async fn http(&self, request: &HttpRequest) -> Result<HttpResponse, EffectError> {
         let granted = self.version.hosts();
         let hosts = egress::granted(granted.of(wire_environment(self.environment)), self.config);
@@ -255,7 +256,7 @@ impl Drive<'_> {
             .get_or_init(|| connection(self.version, self.environment, self.config))
     }
 
-    fn fault(&self, message: &[u8], state: &mut Value) -> NoOutcome {
+    fn fault(&self, message: &[u8], state: &mut Value) -> CallFailure {
         let failed: Failed = match self.read(message) {
             Ok(failed) => failed,
             Err(no_outcome) => return no_outcome,
@@ -269,13 +270,13 @@ impl Drive<'_> {
         self.no_outcome(&failed.fault.message)
     }
 
-    fn gone(&self, Gone(why): &Gone) -> NoOutcome {
+    fn gone(&self, Gone(why): &Gone) -> CallFailure {
         self.no_outcome(why)
     }
 
-    fn no_outcome(&self, why: &str) -> NoOutcome {
+    fn no_outcome(&self, why: &str) -> CallFailure {
         let sentence = sentence(self.version, self.operation, why);
-        NoOutcome(self.redactor.sentence(&sentence))
+        CallFailure(self.redactor.sentence(&sentence))
     }
 
     fn log(&self, lines: &[LogLine]) {
@@ -291,7 +292,7 @@ impl Drive<'_> {
     }
 }
 
-/// Why a call has no outcome of which a step was given up.
+/// Reason why a call with an abandoned step has no outcome.
 pub(super) fn given_up(version: &Version, operation: Operation) -> String {
     sentence(version, operation, HELD)
 }
@@ -315,5 +316,5 @@ fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Lines of one step that reach the log.
+/// Maximum number of log lines of one step.
 const LOG_LINES: usize = 20;

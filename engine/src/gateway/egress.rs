@@ -1,11 +1,13 @@
-//! Sends a gateway's requests: only to the hosts that its manifest lists, only over https, only to public addresses, without
-//! following redirects, and with a cap on the answer.
+//! Sends a gateway's requests: only to the hosts that its manifest lists, only over https, only to
+//! public addresses, without following redirects, and with a limit on the size of the response.
 //!
-//! A manifest may list `{config.field}`: the host of a URL that the operator gave the connection, such as their own node. Hosts
-//! that the operator's settings call private are reached at private addresses and without https. Development mode lifts https,
-//! ports and the ban on private addresses, and allows this machine, where simulators of providers run.
+//! A manifest may list `{config.field}`: the host of a URL that the operator configured for the
+//! connection, such as their own node. Hosts that the operator's settings mark as private are
+//! reached at private addresses and without https. Development mode allows http, all ports and
+//! private addresses, and this machine, where simulators of providers run.
 //!
-//! The one thing that must be right here is [`Sent`]: `No` is said only when not one byte of the request can have left.
+//! [`Sent`] is safety-critical: `No` is returned only when not one byte of the request can have
+//! been sent.
 
 #[cfg(test)]
 mod tests;
@@ -29,18 +31,18 @@ use super::journal::rules::Failure;
 use crate::egress::{Names, is_public};
 use crate::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
 
-/// The engine's way to the providers.
+/// The engine's HTTP clients for providers.
 #[derive(Clone)]
 pub(super) struct Egress {
     client: Client,
-    /// For those hosts, and at those ports only, that may be private.
+    /// Client for the hosts, with their ports, that may be private.
     private_client: Client,
     development: bool,
     private: Arc<[String]>,
 }
 
-/// The hosts of a manifest, with `{config.field}` replaced by host and port of the URL in that field. A field without one grants
-/// nothing.
+/// Returns the hosts of a manifest, with `{config.field}` replaced by host and port of the URL in
+/// that field. A field without a URL grants nothing.
 pub(super) fn granted<'h>(hosts: &'h [String], config: &Value) -> Vec<Cow<'h, str>> {
     let of_config = |field: &str| {
         let url = Url::parse(config.get(field)?.as_str()?).ok()?;
@@ -54,14 +56,15 @@ pub(super) fn granted<'h>(hosts: &'h [String], config: &Value) -> Vec<Cow<'h, st
     granted.flatten().collect()
 }
 
-/// A request that passed the rules and can be sent.
+/// Request that passed the checks and can be sent.
 pub(super) struct Checked {
     request: reqwest::Request,
     may_be_private: bool,
 }
 
 impl Egress {
-    /// `private`: hosts with their ports that may be private and without https.
+    /// Creates the clients. `private`: hosts with their ports that may be private and without
+    /// https.
     pub(super) fn new(development: bool, private: &[String]) -> Result<Self, reqwest::Error> {
         #[cfg(feature = "simulation")]
         if crate::simulation::is_on() {
@@ -83,7 +86,7 @@ impl Egress {
         })
     }
 
-    /// Holds a request against the rules. Nothing leaves.
+    /// Checks a request against the rules. Sends nothing.
     pub(super) fn check(
         &self,
         request: &HttpRequest,
@@ -123,7 +126,8 @@ impl Egress {
         })
     }
 
-    /// Sends it. Whatever the provider answers is an answer; an error is an answer that never came whole.
+    /// Sends a request. A response of any status is `Ok`; an error means that no complete response
+    /// arrived.
     pub(super) async fn send(&self, checked: Checked) -> Result<HttpResponse, EffectError> {
         let Checked {
             request,
@@ -152,7 +156,7 @@ impl Egress {
             .collect();
         let mut body = Vec::new();
         while let Some(part) = response.chunk().await.map_err(|error| EffectError {
-            // The provider had the request, or it would not answer.
+            // The provider has started to respond, so it has the request.
             sent: Sent::Maybe,
             ..failure(&error, &host)
         })? {
@@ -179,7 +183,7 @@ impl Egress {
         }
     }
 
-    /// Says whether the host may be at a private address at this port.
+    /// Checks a URL. Returns whether the host may be at a private address at this port.
     fn check_url(&self, url: &Url, hosts: &[Cow<'_, str>]) -> Result<bool, EffectError> {
         let host = url
             .host_str()
@@ -207,7 +211,7 @@ impl Egress {
                 "{host}:{port} is not among the hosts that the gateway's manifest lists for this environment"
             )));
         }
-        // The resolver is not asked about addresses that are written out.
+        // The resolver does not see literal addresses.
         let address = host.trim_start_matches('[').trim_end_matches(']');
         match address.parse::<IpAddr>() {
             Ok(address) if !self.development && !is_private && !is_public(address) => {
@@ -229,12 +233,13 @@ impl Egress {
     }
 }
 
-/// Nothing is sent by these clients, so one pair serves all worlds: making one takes longer than a history.
+/// Creates an egress for the simulation. These clients send nothing, so all simulated worlds share
+/// one: building a client takes longer than a simulated history.
 #[cfg(feature = "simulation")]
 fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::Error> {
     static CLIENTS: std::sync::OnceLock<Client> = std::sync::OnceLock::new();
     if CLIENTS.get().is_none() {
-        let _ = CLIENTS.set(client(false, &Names::system())?); // another thread may have been faster
+        let _ = CLIENTS.set(client(false, &Names::system())?); // another thread may have set it
     }
     let client = CLIENTS.get().cloned().unwrap_or_default();
     Ok(Egress {
@@ -245,7 +250,7 @@ fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::E
     })
 }
 
-/// Sends over a simulated line, with the time that the request may take.
+/// Sends over the simulated network, within the timeout of the request.
 #[cfg(feature = "simulation")]
 async fn over(
     line: &crate::simulation::Line,
@@ -284,7 +289,7 @@ async fn over(
     }
 }
 
-/// A listed host and its port; 443 when it has none, `None` when it is no number.
+/// Splits a listed host and its port; 443 when it has none, `None` when it is not a number.
 fn names(listed: &str) -> (&str, Option<u16>) {
     match listed.rsplit_once(':') {
         // An IPv6 address is written in brackets.
@@ -306,9 +311,9 @@ fn client(may_be_private: bool, names: &Names) -> Result<Client, reqwest::Error>
     let names = names.clone();
     Client::builder()
         .redirect(redirect::Policy::none())
-        // A gateway decides what is sent twice.
+        // The gateway decides about retries.
         .retry(retry::never())
-        // A proxy would resolve names by itself, past the guard.
+        // A proxy would resolve names itself and bypass the guard.
         .no_proxy()
         .connect_timeout(GATEWAY_CONNECT)
         .dns_resolver(Guard {
@@ -319,8 +324,9 @@ fn client(may_be_private: bool, names: &Names) -> Result<Client, reqwest::Error>
         .build()
 }
 
-/// Answers names with addresses that a gateway may talk to. The connection goes to what was checked here, so a name that changes
-/// its mind gains nothing. A resolver is not told the port, so hosts that may be private have a client of their own.
+/// Resolver that returns only addresses that a gateway may reach. The connection uses the checked
+/// address, so DNS rebinding has no effect. A resolver does not receive the port, so hosts that may
+/// be private have a separate client.
 struct Guard {
     may_be_private: bool,
     names: Names,
@@ -331,7 +337,7 @@ impl Resolve for Guard {
         let (may_be_private, names) = (self.may_be_private, self.names.clone());
         Box::pin(async move {
             let found = names.all(name.as_str()).await?.into_iter();
-            // The connector puts in the port.
+            // The connector sets the port.
             let allowed: Vec<SocketAddr> = found
                 .filter(|address| may_be_private || is_public(*address))
                 .map(|address| SocketAddr::new(address, 0))
@@ -357,8 +363,8 @@ fn headers(given: &[(String, String)]) -> Result<HeaderMap, EffectError> {
     Ok(headers)
 }
 
-/// What an error of the client proves. Only a failure to connect (name, route, TLS) proves that
-/// nothing left.
+/// Translates an error of the client. Only a failure to connect (name, route, TLS) proves that
+/// nothing was sent.
 fn failure(error: &reqwest::Error, host: &str) -> EffectError {
     let (failure, kind, message) = if error.is_connect() {
         let message = format!("{host} cannot be reached: {}", reason(error));
@@ -405,7 +411,7 @@ fn refused(message: String) -> EffectError {
     }
 }
 
-/// TLS by ring for every client of the process. The first to come sets it; a second attempt is refused and harmless.
+/// Sets ring as the TLS provider of the process. Later calls have no effect.
 fn use_ring() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,5 @@
-//! Doors for fuzzing: what reads foreign bytes in this room, without a running engine around it. Behind the feature `fuzzing`.
+//! Entry points for fuzzing the parsers of this module without a running engine. Requires the
+//! feature `fuzzing`.
 
 use std::path::Path;
 
@@ -15,23 +16,23 @@ use crate::ids::TransactionId;
 use crate::money::{Amount, Currency};
 use crate::transaction::Outcome;
 
-/// Looks at a gateway's file: its manifest and its imports, or the sentence of the refusal.
+/// Inspects a gateway's file. Returns its manifest and its imports.
 ///
 /// # Errors
-/// What an operator would read.
+/// Returns the message of the refusal for the operator.
 pub fn file(bytes: &[u8]) -> Result<(Manifest, Vec<String>), String> {
     inspect::look(Path::new("gateway.so"), bytes).map_err(|refused| refused.to_string())
 }
 
-/// Reads a manifest as it stands in a file's section.
+/// Parses a manifest, as in a file's section.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns an error when the manifest is not valid.
 pub fn manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
     Manifest::parse(bytes)
 }
 
-/// The engine's outcome of what a gateway said about an attempt.
+/// Translates a gateway's outcome of an attempt into the engine's outcome.
 pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
     let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
     let subject = outcome::Subject {
@@ -44,7 +45,8 @@ pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
     outcome::translate(said, &subject)
 }
 
-/// All that the redactor makes of one text, with `secret` as the one secret of the configuration.
+/// Returns the results of all redactor functions for one text, with `secret` as the only secret of
+/// the configuration.
 pub fn redacted(secret: &str, text: &str) -> Vec<String> {
     let redactor = Redactor::default();
     redactor.learn(secret);

@@ -1,10 +1,11 @@
-//! Where a version's code runs, and the one way to have it take a step.
+//! Host of a version's code: this process or a worker process. The only way to run a step.
 //!
-//! In a process of its own a step costs two hops between processes, and whatever it does, the engine lives: see
+//! In a worker process a step costs two hops between processes, and cannot crash the engine: see
 //! [`worker`].
 //!
-//! In process a step costs microseconds, and code that crashes ends the engine. One that never returns cannot be stopped there: its
-//! thread is lost until the next start, its call is not, and nobody else's is. See [`watch`].
+//! In this process a step costs microseconds, and a crash ends the engine. A step that never
+//! returns cannot be stopped: its thread is lost until the next start. Its call ends, and other
+//! calls continue: see [`watch`].
 
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -14,34 +15,34 @@ use super::GatewaySettings;
 use super::crash::CrashMark;
 use super::inspect::{Inspection, Refused};
 use super::library::{self, Library, Step};
-use super::pieces::Pace;
 use super::redact::Redactor;
+use super::throttled_io::Throttle;
 use super::version::Version;
 use super::watch::{self, Ward};
 use super::worker::{self, Death, Worker};
 
-/// Where a version runs.
+/// Host of a version's code.
 pub(super) enum Home {
-    /// In this process: trusted code.
+    /// This process: the code is trusted.
     InProcess(Library),
-    /// In a process of its own.
+    /// A worker process.
     Worker(Box<Worker>),
 }
 
-/// Which gateways get a process of their own.
+/// Selects the gateways that run in a worker process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// Those that did not come with this release.
+    /// Gateways that are not bundled with this release.
     Auto,
-    /// All of them.
+    /// All gateways.
     Process,
-    /// None of them: all are trusted.
+    /// No gateway: all are trusted.
     #[default]
     InProcess,
 }
 
 impl GatewaySettings {
-    /// Does a file with this hash get a process of its own?
+    /// Whether a file with this hash runs in a worker process.
     pub(super) fn runs_apart(&self, sha256: &str) -> bool {
         match self.isolation {
             Isolation::Auto => !self.bundled.contains(sha256),
@@ -51,33 +52,34 @@ impl GatewaySettings {
     }
 }
 
-/// A call that its home holds something for; dropping it ends it there.
+/// Call for which the host holds state; dropping it ends the call there.
 pub(super) enum Running {
     InProcess(Held),
     Worker(worker::Running),
 }
 
-/// A call that a library in this process holds something for.
+/// Call for which a library in this process holds state.
 pub(super) struct Held {
     call: Option<library::Running>,
     version: Arc<Version>,
     ward: Option<Ward>,
 }
 
-/// Why a step has no answer: a sentence.
+/// Reason why a step has no answer: a sentence.
 pub(super) struct Gone(pub String);
 
-/// What a step said, and the call to go on with if there is one.
+/// Result of a step, and the call to resume if there is one.
 pub(super) type Stepped = Result<(Step, Option<Running>), Gone>;
 
 impl Home {
-    /// Loads the engine's own copy of an inspected file where the settings say. With `start` a worker is started already now, at that
-    /// pace. A suspect, in whose code the engine died, runs in a worker whatever they say. Blocks.
+    /// Loads the engine's own copy of an inspected file into the host that the settings select.
+    /// With `start` a worker is started now, at that throttle. A version in whose code the engine
+    /// crashed too often (`is_suspect`) always runs in a worker. Blocks.
     pub(super) fn open(
         settings: &GatewaySettings,
         inspection: &Inspection,
         kept: &Path,
-        start: Option<Pace>,
+        start: Option<Throttle>,
         is_suspect: bool,
     ) -> Result<Self, Refused> {
         let Inspection {
@@ -99,7 +101,7 @@ impl Home {
         Ok(Self::Worker(Box::new(worker)))
     }
 
-    /// Starts an operation.
+    /// Begins an operation.
     pub(super) async fn begin(
         &self,
         version: &Arc<Version>,
@@ -131,7 +133,7 @@ impl Home {
         }
     }
 
-    /// Puts a version into quarantine whose workers died too often.
+    /// Quarantines a version whose workers crash in a loop.
     fn judge(&self, version: &Version) {
         if let Self::Worker(worker) = self
             && worker.is_condemned()
@@ -144,7 +146,7 @@ impl Home {
         }
     }
 
-    /// The last death of one of its workers.
+    /// Last crash of one of its workers.
     pub(super) fn last_death(&self) -> Option<Death> {
         match self {
             Self::InProcess(_) => None,
@@ -152,23 +154,23 @@ impl Home {
         }
     }
 
-    /// New attempts begin on this version, or do no more.
+    /// Sets whether new attempts begin on this version.
     pub(super) fn set_current(&self, is_current: bool) {
         if let Self::Worker(worker) = self {
             worker.set_past(!is_current);
         }
     }
 
-    /// An operator gives it another chance.
-    pub(super) fn forgive(&self) {
+    /// Resets the crash history and the backoff of its workers.
+    pub(super) fn reset(&self) {
         if let Self::Worker(worker) = self {
-            worker.forgive();
+            worker.reset();
         }
     }
 }
 
 impl Running {
-    /// Brings the result of one effect.
+    /// Resumes with the result of one effect.
     pub(super) async fn resume(self, version: &Version, message: Vec<u8>) -> Stepped {
         match self {
             Self::InProcess(held) => {
@@ -191,7 +193,7 @@ impl Held {
         let work = move || {
             let step = match &mut self.call {
                 Some(call) => call.resume(&message),
-                None => Step::Nonsense("it is not there".to_owned()), // it is there until it is dropped
+                None => Step::Nonsense("it is not there".to_owned()), // set until it is dropped
             };
             (step, self)
         };
@@ -204,7 +206,8 @@ impl Drop for Held {
         let Some(call) = self.call.take() else {
             return;
         };
-        // Where no step may run any more its end may not either: then it stays as it is.
+        // When the version may run no more steps, the call cannot be ended either, and its state is
+        // leaked.
         let call = ManuallyDrop::new(call);
         let end = move || drop(ManuallyDrop::into_inner(call));
         watch::end(&self.version, self.ward.as_ref(), end);

@@ -1,5 +1,6 @@
-//! Looks at a gateway's file without running any of it: is it a library for this machine, does it export the one symbol and
-//! nothing else, and is its manifest in order? Each refusal says what to do.
+//! Inspects a gateway's file without running any of it: the file has to be a library for this
+//! machine, export only the one symbol, and contain a valid manifest. Each refusal states the
+//! remedy.
 
 use std::fs;
 use std::io::{self, Read};
@@ -13,22 +14,22 @@ use object::{
 use switchyard_gateway::abi;
 use switchyard_gateway::manifest::{Manifest, ManifestError};
 
-use super::pieces::{self, Pace};
 use super::routable;
+use super::throttled_io::{self, Throttle};
 use crate::limits::GATEWAY_FILE_BYTES;
 
-/// What a file says about itself.
+/// Result of an inspection.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     pub manifest: Arc<Manifest>,
-    /// Of the whole file, in lower-case hexadecimal: the version's identity.
+    /// SHA-256 of the whole file, in lower-case hexadecimal: the identity of the version.
     pub sha256: String,
     pub bytes: usize,
-    /// What it takes from other libraries, in order of name.
+    /// Symbols imported from other libraries, in order of name.
     pub imports: Vec<String>,
 }
 
-/// Why a file is not taken on as a gateway. The engine goes on as before.
+/// Refusal to install a file as a gateway. The engine continues as before.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error(
@@ -110,14 +111,14 @@ pub enum Refused {
     NotTaken { path: PathBuf, reason: String },
 }
 
-/// A file that passed, with its bytes: what is copied is what was looked at.
+/// Inspected file with its bytes: the copy is made from the bytes that were inspected.
 pub(super) struct Inspected {
     pub inspection: Inspection,
     pub bytes: Vec<u8>,
 }
 
-/// Inspects a file that is to be taken on: transactions can have all its methods.
-pub(super) fn inspect_new(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
+/// Inspects a file that is to be installed. All its methods have to be routable.
+pub(super) fn inspect_new(path: &Path, pace: Throttle) -> Result<Inspected, Refused> {
     let inspected = inspect(path, pace)?;
     match routable::misfit_of(&inspected.inspection.manifest) {
         None => Ok(inspected),
@@ -128,8 +129,8 @@ pub(super) fn inspect_new(path: &Path, pace: Pace) -> Result<Inspected, Refused>
     }
 }
 
-/// Inspects any file, also one that was taken on earlier.
-pub(super) fn inspect(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
+/// Inspects any file, also one that was installed earlier.
+pub(super) fn inspect(path: &Path, pace: Throttle) -> Result<Inspected, Refused> {
     let (bytes, sha256) = read(path, pace)?;
     let (manifest, imports) = look(path, &bytes)?;
     let inspection = Inspection {
@@ -141,12 +142,12 @@ pub(super) fn inspect(path: &Path, pace: Pace) -> Result<Inspected, Refused> {
     Ok(Inspected { inspection, bytes })
 }
 
-fn read(path: &Path, pace: Pace) -> Result<(Vec<u8>, String), Refused> {
+fn read(path: &Path, pace: Throttle) -> Result<(Vec<u8>, String), Refused> {
     let unreadable = |source| Refused::Unreadable {
         path: path.to_owned(),
         source,
     };
-    // Before it is opened: opening a pipe would wait for its other end.
+    // Check the type before opening: opening a pipe would block until its other end is opened.
     let metadata = fs::metadata(path).map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(unreadable(io::Error::other("it is no regular file")));
@@ -155,7 +156,8 @@ fn read(path: &Path, pace: Pace) -> Result<(Vec<u8>, String), Refused> {
     let expected = metadata.len().min(GATEWAY_FILE_BYTES + 1);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
     let keep = |piece: &[u8]| bytes.extend_from_slice(piece);
-    let sha256 = pieces::read(file.take(GATEWAY_FILE_BYTES + 1), pace, keep).map_err(unreadable)?;
+    let sha256 =
+        throttled_io::read(file.take(GATEWAY_FILE_BYTES + 1), pace, keep).map_err(unreadable)?;
     if bytes.len() as u64 > GATEWAY_FILE_BYTES {
         return Err(Refused::TooLarge {
             path: path.to_owned(),
@@ -222,7 +224,8 @@ pub(super) fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>),
     Ok((manifest, imports))
 }
 
-/// Mapping a segment that the file does not hold would end the process at the first touch, not with an error.
+/// Checks that the file contains its segments. Access to a mapped segment beyond the end of the
+/// file would kill the process by a signal.
 fn check_segments(file: &ElfFile64<'_, Endianness>, length: usize) -> Result<(), &'static str> {
     let endian = file.endian();
     let segments = file

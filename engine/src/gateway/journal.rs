@@ -1,11 +1,14 @@
-//! What left the house, and what came back: one row for each exchange with a provider, without its secrets.
+//! Journal of exchanges with providers: one row for each exchange, with its secrets redacted.
 //!
-//! A request that can move money is written down durably before its first byte leaves, and again when it is answered. So after a
-//! crash the rows of an attempt prove what cannot have happened: no such row, nothing sent. Requests that only read are written
-//! after the call, all at once. A call without requests writes nothing.
+//! A request that can move money is written durably before its first byte is sent, and again after
+//! its response. So after a crash the rows of an attempt prove what cannot have happened: no such
+//! row, nothing sent. Requests that only read are written after the call, in one batch. A call
+//! without requests writes nothing.
 //!
-//! Calls of one attempt overlap: a query and a callback, say, or two queries at one moment. Each counts its exchanges by itself, so a row's
-//! key says besides its number when the exchange began, of which operation and of which call, and no call writes over another's rows.
+//! Calls of one attempt overlap: for instance a query and a callback, or two concurrent queries.
+//! Each call numbers its exchanges independently. So the key of a row contains, besides the number,
+//! the start time, the operation and the call of the exchange, and no call overwrites the rows of
+//! another.
 
 pub(crate) mod rules;
 
@@ -24,7 +27,7 @@ use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
 use crate::transaction::Attempt;
 
-/// Where a call writes down its exchanges.
+/// Place in the store where a call journals its exchanges.
 #[derive(Clone)]
 pub struct Journal {
     pub store: Store,
@@ -32,7 +35,7 @@ pub struct Journal {
     pub attempt: AttemptId,
 }
 
-/// One exchange with a provider, as it is kept and shown.
+/// One exchange with a provider, as stored and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     pub at: Timestamp,
@@ -42,7 +45,7 @@ pub struct Exchange {
     pub url: String,
     pub request_headers: Vec<(String, String)>,
     pub request_body: Option<String>,
-    /// Can it have moved money?
+    /// Whether it can have moved money.
     pub mutates: bool,
     pub stage: Stage,
     pub status: Option<u16>,
@@ -70,7 +73,7 @@ impl Exchange {
     }
 }
 
-/// Reads the journal of an attempt whose call did not come to its end.
+/// Reads the journal of an attempt whose call was interrupted.
 pub async fn recover(
     store: &Store,
     transaction: TransactionId,
@@ -99,13 +102,13 @@ pub async fn recovered_state(
         tracing::error!(
             transaction.id = %transaction,
             attempt.id = %attempt,
-            "the gateway's state of this attempt is damaged: settle the attempt by hand"
+            "stored gateway state of an attempt is damaged"
         );
         Attempt::lost_state()
     })))
 }
 
-/// The exchanges of one attempt, in the order in which they began.
+/// Returns the exchanges of one attempt, in the order in which they began.
 pub async fn exchanges(
     store: &Store,
     transaction: TransactionId,
@@ -120,15 +123,15 @@ pub async fn exchanges(
             ROWS,
         )
         .await?;
-    // A row that cannot be read counts as sent: the journal only ever proves that nothing was.
+    // An unreadable row counts as sent: the journal only proves that nothing was sent.
     Ok(rows
         .iter()
         .map(|(_, row)| serde_json::from_slice(row).unwrap_or_else(|_| unreadable()))
         .collect())
 }
 
-/// Notes that another engine may have submitted `attempt` until a time: the one that ran on after
-/// the backup from which this store was restored. Twice is as good as once.
+/// Notes that another engine may have submitted `attempt` until a time: the engine that continued
+/// after the backup from which this store was restored. Idempotent.
 pub fn note_unknown(
     batch: &mut Batch,
     transaction: TransactionId,
@@ -149,8 +152,8 @@ pub fn note_unknown(
     batch.put(Table::Journal, key, written(&exchange));
 }
 
-/// One call's pen.
-pub(super) struct Scribe<'c> {
+/// Writes the journal rows of one call.
+pub(super) struct JournalWriter<'c> {
     journal: Option<&'c Journal>,
     redactor: &'c Redactor,
     gateway: &'c str,
@@ -161,23 +164,23 @@ pub(super) struct Scribe<'c> {
 #[derive(Default)]
 struct Desk {
     next: Option<u32>,
-    /// Tells this call's rows from those of another one at the same moment.
+    /// Distinguishes the rows of this call from those of a concurrent one.
     call: u32,
     tally: Tally,
-    /// Exchanges that are written down at the next occasion.
+    /// Exchanges to write with the next batch.
     later: Vec<(u32, Exchange)>,
-    /// A state of the attempt that is not durable yet.
+    /// State of the attempt that is not durable yet.
     state: Option<Value>,
 }
 
-/// An exchange that has begun.
-pub(super) struct Begun {
+/// Exchange that has begun.
+pub(super) struct OpenCall {
     number: u32,
     exchange: Exchange,
     since: tokio::time::Instant,
 }
 
-impl<'c> Scribe<'c> {
+impl<'c> JournalWriter<'c> {
     pub(super) fn new(
         journal: Option<&'c Journal>,
         redactor: &'c Redactor,
@@ -193,37 +196,39 @@ impl<'c> Scribe<'c> {
         }
     }
 
-    /// Can anything of this call have moved money?
-    /// Where this call is written down, if it is.
+    /// Store of the journal; `None` if this call has no journal.
     pub(super) fn store(&self) -> Option<&Store> {
         self.journal.map(|journal| &journal.store)
     }
 
+    /// Whether a request of this call can have moved money.
     pub(super) fn maybe_sent(&self) -> bool {
         self.desk().tally.may_have_left()
     }
 
-    /// Is a request that can move money being sent now?
+    /// Whether a request that can move money is being sent now.
     pub(super) fn is_out(&self) -> bool {
         self.desk().tally.is_out()
     }
 
-    /// Says which call this is, by anything that another one of the attempt has not.
+    /// Sets the number of this call, which differs from those of other calls of the attempt.
     pub(super) fn name_call(&self, call: u32) {
         self.desk().call = call;
     }
 
-    /// The attempt's state has changed; it is durable before the next request that can move money.
+    /// Saves a changed state of the attempt. It is durable before the next request that can move
+    /// money is sent.
     pub(super) fn keep_state(&self, state: &Value) {
         self.desk().state = Some(state.clone());
     }
 
-    /// Before a request leaves. One that can move money is durable when this returns, or does not leave.
+    /// Journals a request before it is sent. If it can move money, its row is durable when this
+    /// returns; on an error the request must not be sent.
     pub(super) async fn begin(
         &self,
         request: &HttpRequest,
         now: Timestamp,
-    ) -> Result<Begun, JournalError> {
+    ) -> Result<OpenCall, JournalError> {
         let mutates = request.can_mutate();
         let number = self.number().await?;
         let exchange = Exchange {
@@ -249,23 +254,23 @@ impl<'c> Scribe<'c> {
             };
             self.desk().tally.announce();
             if is_planted(Fault::JournalSkipped) {
-                // Nothing is written down.
+                // Planted fault: nothing is written.
             } else if let Err(error) = self.write(journal, Some((number, &exchange))).await {
                 self.desk().tally.withdraw();
                 return Err(error.into());
             }
             self.desk().tally.leave();
         }
-        Ok(Begun {
+        Ok(OpenCall {
             number,
             exchange,
             since: tokio::time::Instant::now(),
         })
     }
 
-    /// After it was answered, or was not.
-    pub(super) async fn end(&self, begun: Begun, result: &Result<HttpResponse, EffectError>) {
-        let Begun {
+    /// Journals the response to a request, or its failure.
+    pub(super) async fn end(&self, begun: OpenCall, result: &Result<HttpResponse, EffectError>) {
+        let OpenCall {
             number,
             mut exchange,
             since,
@@ -292,18 +297,23 @@ impl<'c> Scribe<'c> {
             return;
         }
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {
-            // What stands in the journal says "maybe sent", which is the safe reading of what it cannot say.
-            tracing::warn!(%error, transaction.id = %journal.transaction, "an answer of a provider could not be journaled");
+            // The row in the journal stays "maybe sent", which is the safe interpretation.
+            tracing::warn!(
+                %error,
+                transaction.id = %journal.transaction,
+                "failed to journal a provider response"
+            );
         }
     }
 
-    /// What only read and is not written down anywhere: of a call that has no journal.
+    /// Takes the exchanges that were not written: the read-only ones of a call without a journal.
     pub(super) fn unwritten(&self) -> Vec<Exchange> {
         let later = std::mem::take(&mut self.desk().later);
         later.into_iter().map(|(_, exchange)| exchange).collect()
     }
 
-    /// Writes down what only read, with what the last of it meant. Without any, writes nothing.
+    /// Writes the read-only exchanges, with the meaning of the last one. Writes nothing if there
+    /// are none.
     pub(super) async fn finish(&self, meaning: Option<String>) {
         let Some(journal) = self.journal else { return };
         match self.desk().later.last_mut() {
@@ -311,18 +321,22 @@ impl<'c> Scribe<'c> {
             Some((_, last)) => last.meaning = meaning,
         }
         if let Err(error) = self.write(journal, None).await {
-            tracing::warn!(%error, transaction.id = %journal.transaction, "exchanges that only read could not be journaled");
+            tracing::warn!(
+                %error,
+                transaction.id = %journal.transaction,
+                "failed to journal read-only exchanges"
+            );
         }
     }
 
-    /// Numbers go on where earlier calls of the attempt stopped.
+    /// Next number of an exchange, after those of earlier calls of the attempt.
     async fn number(&self) -> Result<u32, JournalError> {
         if self.desk().next.is_none() {
             let next = match self.journal {
                 Some(journal) => journal.next().await?,
                 None => 0,
             };
-            // Another effect of this call may have looked meanwhile, and counted on.
+            // Another effect of this call may have set it during the read.
             self.desk().next.get_or_insert(next);
         }
         let mut desk = self.desk();
@@ -352,7 +366,7 @@ impl<'c> Scribe<'c> {
         }
         let result = journal.store.commit(batch).await;
         if result.is_err() {
-            // A newer state is not pushed out by an older one.
+            // An older state must not replace a newer one.
             let mut desk = self.desk();
             desk.state = desk.state.take().or(state);
         }
@@ -365,7 +379,8 @@ impl<'c> Scribe<'c> {
 }
 
 impl Journal {
-    /// Adds exchanges that only read and were made before it was known what they were about. `call`: as for [`Scribe::name_call`].
+    /// Adds read-only exchanges that were made before their attempt was known. `call`: as for
+    /// [`JournalWriter::name_call`].
     pub(crate) async fn add(&self, call: u32, exchanges: &[Exchange]) -> Result<(), CommitError> {
         let unavailable = |error: StoreError| CommitError::Unavailable {
             reason: error.to_string(),
@@ -402,7 +417,7 @@ impl Journal {
     }
 }
 
-/// Why a request that can move money did not leave.
+/// Reason why a request that can move money was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JournalError {
     #[error(
@@ -415,7 +430,8 @@ pub(super) enum JournalError {
     Store(#[from] StoreError),
 }
 
-/// The number comes first: rows sort as they began, those of before this key had a moment or a call in it included.
+/// Key of a row. The number comes first, so that rows sort in the order in which they began. That
+/// includes old rows, whose keys lack the time or the call.
 fn row_key(journal: &Journal, number: u32, call: u32, exchange: &Exchange) -> String {
     let Journal {
         transaction,
@@ -430,7 +446,7 @@ fn rows_begin(transaction: TransactionId, attempt: AttemptId) -> String {
     format!("{transaction}/{attempt}/0")
 }
 
-/// Sorts behind all numbers and before the state.
+/// Sorts after all numbers and before the state.
 fn rows_end(transaction: TransactionId, attempt: AttemptId) -> String {
     format!("{transaction}/{attempt}/:")
 }
@@ -440,7 +456,8 @@ fn state_key(transaction: TransactionId, attempt: AttemptId) -> String {
 }
 
 fn written(row: &impl Serialize) -> Vec<u8> {
-    // Texts, numbers and JSON values, which always can be written; an empty row would read as "maybe sent".
+    // Texts, numbers and JSON values can always be serialized; an empty row would count as "maybe
+    // sent".
     serde_json::to_vec(row).unwrap_or_default()
 }
 
@@ -465,7 +482,7 @@ fn unreadable() -> Exchange {
 }
 
 const NUMBER_DIGITS: usize = 10;
-/// Rows of one attempt that are read at once: hourly queries for days are some hundred.
+/// Maximum number of rows of one attempt that are read. Hourly queries for days add some hundred.
 const ROWS: usize = 10_000;
 
 #[cfg(test)]

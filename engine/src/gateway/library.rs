@@ -1,7 +1,8 @@
-//! A loaded library: the one place where the engine calls code that it did not compile.
+//! Loaded library: the only place where the engine calls code that it did not compile.
 //!
-//! A library is copied to `<dir>/<sha256>.so` before it is opened, because overwriting an open library in place crashes the
-//! process. It is never closed: a thread-local destructor inside it may run when any thread ends.
+//! A library is copied to `<dir>/<sha256>.so` before it is opened, because overwriting an open
+//! library in place crashes the process. It is never closed: a thread-local destructor inside it
+//! may run when any thread ends.
 
 use std::ffi::c_void;
 use std::fs::{self, File};
@@ -13,15 +14,16 @@ use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
 
 use super::crash::{self, CrashMark};
 use super::inspect::{Inspected, Refused};
-use super::pieces::{self, Pace};
+use super::throttled_io::{self, Throttle};
 use crate::limits::GATEWAY_ANSWER_BYTES;
 
-/// Keeps the bytes as `<dir>/<sha256>.so`, durably, and answers where. A file that is there already and whole is left alone.
+/// Stores the bytes as `<dir>/<sha256>.so`, durably, and returns the path. An existing file with
+/// the right hash is kept.
 pub(super) fn keep(
     dir: &Path,
     path: &Path,
     inspected: &Inspected,
-    pace: Pace,
+    pace: Throttle,
 ) -> Result<PathBuf, Refused> {
     let hash = &inspected.inspection.sha256;
     let kept = dir.join(format!("{hash}.so"));
@@ -31,7 +33,7 @@ pub(super) fn keep(
         source,
     };
     let is_whole = |at: &Path| {
-        let found = File::open(at).and_then(|file| pieces::read(file, pace, |_| ()));
+        let found = File::open(at).and_then(|file| throttled_io::read(file, pace, |_| ()));
         found.is_ok_and(|found| found == *hash)
     };
     if is_whole(&kept) {
@@ -47,19 +49,19 @@ pub(super) fn keep(
     Ok(kept)
 }
 
-fn write_durably(dir: &Path, kept: &Path, bytes: &[u8], pace: Pace) -> io::Result<()> {
+fn write_durably(dir: &Path, kept: &Path, bytes: &[u8], pace: Throttle) -> io::Result<()> {
     let partial = kept.with_extension(format!("{}.partial", std::process::id()));
     let mut file = File::create(&partial)?;
-    pieces::write(&mut file, bytes, pace)?;
+    throttled_io::write(&mut file, bytes, pace)?;
     fs::rename(&partial, kept)?;
     File::open(dir)?.sync_all()
 }
 
-/// The entries of a library that stays mapped for the life of the process.
+/// Entry points of a library, which stays mapped until the process ends.
 #[derive(Clone, Copy)]
 pub(super) struct Library {
     plugin: &'static Plugin,
-    /// Named when the process dies in code of this library. None in a worker.
+    /// Mark that attributes a crash of the process to this library. `None` in a worker.
     mark: Option<&'static CrashMark>,
 }
 
@@ -71,16 +73,16 @@ impl Library {
             reason: error.to_string(),
         };
         let flags = unix::RTLD_NOW | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
-        // SAFETY: the file passed the inspection, nobody writes to the engine's copy, and an in-process gateway is trusted code: its
-        // initialisers run here.
+        // SAFETY: the file passed the inspection, the engine's copy is not written to, and an
+        // in-process gateway is trusted code: its initialisers run here.
         let open = || unsafe { unix::Library::open(Some(kept), flags) };
         let library = crash::inside(mark, open).map_err(not_loadable)?;
-        // SAFETY: the inspection saw that the symbol is data of at least this size.
+        // SAFETY: the inspection checked that the symbol is data of at least this size.
         let symbol = unsafe { library.get::<*const Plugin>(abi::SYMBOL.as_bytes()) };
         let table: *const Plugin = symbol.map_err(not_loadable)?.into_raw().cast();
         std::mem::forget(library); // never closed
-        // SAFETY: `table` points into the library's data, which stays mapped and is not written to. This field is the first of every ABI
-        // generation.
+        // SAFETY: `table` points into the library's data, which stays mapped and is not written to.
+        // This field is the first of every ABI generation.
         let abi_major = unsafe { (*table).abi_major };
         // SAFETY: as above; it is the second.
         let size = unsafe { (*table).size };
@@ -96,26 +98,28 @@ impl Library {
                 found: size,
             });
         }
-        // SAFETY: of this generation and long enough, so it is a `Plugin`; mapped for ever, so `'static`.
+        // SAFETY: the table is of this ABI generation and long enough, so it is a `Plugin`. It
+        // stays mapped until the process ends, so it is `'static`.
         let plugin = unsafe { &*table };
         Ok(Self { plugin, mark })
     }
 
-    /// The entries of a gateway that is linked into this program.
+    /// Entry points of a gateway that is linked into this program.
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     pub(super) fn linked(plugin: &'static Plugin) -> Self {
         Self { plugin, mark: None }
     }
 
-    /// Starts an operation. The second part is there as long as the library holds something for the call.
+    /// Begins an operation. Returns a `Running` if the library holds state for the call.
     pub(super) fn begin(self, message: &[u8]) -> (Step, Option<Running>) {
         let mut answer = Answer::default();
         let mut call: *mut c_void = std::ptr::null_mut();
-        // SAFETY: message, sink and the place for the call are valid until `begin` returns, as the ABI asks.
+        // SAFETY: message, sink and the pointer for the call are valid until `begin` returns, as
+        // the ABI requires.
         let mut begin =
             || unsafe { (self.plugin.begin)(Bytes::lend(message), answer.sink(), &mut call) };
         let code = crash::inside(self.mark, &mut begin);
-        // Built only when there is a call: dropping a `Running` ends it.
+        // Built only when there is a call, because dropping a `Running` ends it.
         let running = (!call.is_null()).then(|| Running {
             library: self,
             call,
@@ -124,30 +128,32 @@ impl Library {
     }
 }
 
-/// What a step said, by its code.
+/// Result of a step, by its code.
 #[derive(Debug)]
 pub(super) enum Step {
     Ready(Vec<u8>),
     Pending(Vec<u8>),
     Failed(Vec<u8>),
-    /// A code that the ABI does not have, or more bytes than are allowed.
+    /// A code that the ABI does not define, or more bytes than are allowed.
     Nonsense(String),
 }
 
-/// A call that the library holds something for; ended exactly once, when this is dropped.
+/// Call for which the library holds state; ended exactly once, on drop.
 pub(super) struct Running {
     library: Library,
     call: *mut c_void,
 }
 
-// SAFETY: the ABI says that steps of one call may come from different threads as long as they do not overlap, and `resume` takes `&mut`.
+// SAFETY: the ABI allows steps of one call on different threads as long as they do not overlap, and
+// `resume` takes `&mut`.
 unsafe impl Send for Running {}
 
 impl Running {
-    /// Brings the result of one effect.
+    /// Resumes with the result of one effect.
     pub(super) fn resume(&mut self, message: &[u8]) -> Step {
         let mut answer = Answer::default();
-        // SAFETY: `call` came from this library's `begin` and is ended only by our drop; the rest is valid until `resume` returns.
+        // SAFETY: `call` came from this library's `begin` and is ended only by `drop`; the other
+        // arguments are valid until `resume` returns.
         let resume = || unsafe {
             (self.library.plugin.resume)(self.call, Bytes::lend(message), answer.sink())
         };
@@ -158,13 +164,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // SAFETY: `call` came from this library's `begin`, and this is the one time that it is ended.
+        // SAFETY: `call` came from this library's `begin`, and is ended only here.
         let end = || unsafe { (self.library.plugin.end)(self.call) };
         crash::inside(self.library.mark, end);
     }
 }
 
-/// Collects what a library says, up to the limit.
+/// Collects the bytes of an answer, up to the limit.
 #[derive(Default)]
 struct Answer {
     bytes: Vec<u8>,
@@ -195,7 +201,7 @@ impl Answer {
 /// # Safety
 /// `ctx` is the `Answer` of the step that runs, and `part` is readable.
 unsafe extern "C" fn put(ctx: *mut c_void, part: Bytes) {
-    // SAFETY: `ctx` was made of a `&mut Answer` that nobody else uses during the step.
+    // SAFETY: `ctx` was made from a `&mut Answer` that no other code uses during the step.
     let answer = unsafe { &mut *ctx.cast::<Answer>() };
     // SAFETY: the library lends `part` for the duration of this call.
     let part = unsafe { part.as_slice() };

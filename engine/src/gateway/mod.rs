@@ -1,17 +1,19 @@
-//! The host's side of gateways: inspects a file, loads it, calls it, and performs what it asks for.
+//! The host's side of gateways: inspects a file, loads it, calls it, and performs its effects.
 //!
-//! What it promises:
-//! - A file that is no gateway, or lies about itself, is refused with a sentence that says what to do, and nothing changes.
-//! - A gateway touches the world only through effects, and only the hosts of its manifest.
-//! - A request that can move money is durable in the journal before its first byte leaves.
-//! - **A fault never means declined.** A fault, a panic or nonsense before the first such request is [`Outcome::NotSent`], after
-//!   it [`Outcome::Unknown`].
-//! - Different calls run at the same time; a call stays on the version that it began on.
+//! Guarantees:
+//! - A file that is not a gateway, or whose manifest is false, is refused with a message that
+//!   states the remedy, and nothing changes.
+//! - A gateway acts only through effects, and reaches only the hosts of its manifest.
+//! - A request that can move money is durable in the journal before its first byte is sent.
+//! - **A fault never means declined.** A fault, a panic or an invalid answer before the first such
+//!   request is [`Outcome::NotSent`], after it [`Outcome::Unknown`].
+//! - Different calls run concurrently; a call stays on the version that it began on.
 //!
-//! How gateways come, change and go while payments flow is [`life`]'s.
+//! [`life`] adds, changes and removes gateways while payments flow.
 //!
-//! A library that runs inside this process is trusted code: it can be told from a liar, not from an attacker. One in a process of its
-//! own ([`worker`]) speaks the same messages and can hurt nobody; [`Isolation`] says which is where.
+//! A library that runs inside this process is trusted code: the checks detect false claims, not
+//! attacks. A library in a worker process ([`worker`]) uses the same messages and cannot harm the
+//! engine. [`Isolation`] selects which library runs where.
 
 mod amounts;
 mod cache;
@@ -30,12 +32,12 @@ mod life;
 mod not_found;
 mod options;
 mod outcome;
-mod pieces;
+mod query_limiter;
 mod redact;
 mod redirect;
 mod registry;
 mod routable;
-mod turns;
+mod throttled_io;
 mod version;
 mod watch;
 mod worker;
@@ -53,62 +55,65 @@ pub use switchyard_gateway::{ConfigCheck, Direction, Money, Operation, Options, 
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
 pub use self::counter::SequenceError;
-use self::drive::{Drive, NoOutcome};
+use self::drive::{CallFailure, Drive};
 use self::egress::Egress;
 use self::home::Home;
 pub use self::home::Isolation;
 use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
-use self::journal::Scribe;
+use self::journal::JournalWriter;
 use self::journal::rules::Asked;
 pub use self::journal::{
     Exchange, Journal, Recovered, Stage, exchanges, note_unknown, recover, recovered_state,
 };
-use self::life::Life;
+use self::life::Lifecycle;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
-pub use self::life::Shelf;
+pub use self::life::StaticGateways;
 pub use self::life::{
-    Awaiting, By, Change, Consent, Count, FolderFile, FolderWatch, Incoming, Kept, LifeError,
-    Notice, Overview, Pin, Proposal, Record, Source, State, VersionView, What, Widening,
+    Awaiting, By, Change, Consent, Count, FileStatus, FolderFile, FolderWatch, Incoming, LifeError,
+    Overview, Pin, Proposal, Record, Source, State, StoredVersion, VersionView, What, Widening,
 };
 use self::options::OptionsCache;
 pub use self::options::OptionsCall;
 pub use self::outcome::is_shown;
-use self::pieces::Pace;
+use self::query_limiter::QueryLimiter;
 use self::redact::Redactor;
 use self::registry::Registry;
 pub use self::routable::misfit;
-use self::turns::Turns;
+use self::throttled_io::Throttle;
 pub use self::version::{Quarantine, Version};
 use self::watch::{Ward, Watcher};
-pub use self::worker::{Bare, BareCall, BareStep, WALLS, WorkerSettings, run as run_worker};
+pub use self::worker::{
+    BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, run as run_worker,
+};
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;
 use crate::planted::{Fault, is_planted};
 use crate::transaction::Outcome;
 
-/// The gateways of this engine; clones share them.
+/// Gateways of this engine; clones share them.
 #[derive(Clone)]
 pub struct Gateways(Arc<Inner>);
 
-/// How gateways are kept and what they may do.
+/// Settings of all gateways: their directories and permissions.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// Where the engine keeps its own copies of the libraries, by their hash.
+    /// Directory of the engine's own copies of the libraries, named by their hash.
     pub dir: PathBuf,
-    /// Lifts https and the ban on private addresses, for the hosts that a manifest lists and for this machine itself.
+    /// Allows http and private addresses, for the hosts that a manifest lists and for this machine
+    /// itself.
     pub development: bool,
-    /// Hosts (`node.internal:8545`) that a gateway may reach at a private address and without https, if its manifest or its
-    /// connection names them, too.
+    /// Hosts (`node.internal:8545`) that a gateway may reach at a private address and without
+    /// https, if its manifest or its connection names them, too.
     pub private_hosts: Vec<String>,
-    /// The installation's code, in place of `{service}` in method codes.
+    /// The installation's code, which replaces `{service}` in method codes.
     pub service_code: String,
-    /// Hashes of files that may come without a question.
+    /// Hashes of files that are installed without further consent.
     pub pinned: BTreeSet<String>,
-    /// Which gateways get a process of their own.
+    /// Selects the gateways that run in a worker process.
     pub isolation: Isolation,
-    /// The hashes of the gateways that came with this release.
+    /// Hashes of the gateways that are bundled with this release.
     pub bundled: BTreeSet<String>,
     pub worker: WorkerSettings,
 }
@@ -128,12 +133,12 @@ impl Default for GatewaySettings {
     }
 }
 
-/// The engine's client for providers could not be made.
+/// Failure to build the engine's HTTP client for providers.
 #[derive(Debug, thiserror::Error)]
 #[error("no HTTP client for gateways can be made: {0}")]
 pub struct ClientBuildError(#[from] reqwest::Error);
 
-/// One operation for one attempt.
+/// One operation of one attempt.
 pub struct Call {
     pub gateway: Arc<Version>,
     pub operation: Operation,
@@ -142,32 +147,32 @@ pub struct Call {
     pub environment: Environment,
     /// The connection's configuration, opened.
     pub config: Value,
-    /// When that configuration took the place of another.
+    /// Time at which that configuration replaced another.
     pub config_changed_at: Option<Timestamp>,
-    /// What earlier calls of the attempt kept.
+    /// State that earlier calls of the attempt saved.
     pub state: Value,
     pub input: Value,
 }
 
-/// What it came to.
+/// Result of a call.
 #[derive(Debug)]
 pub struct CallEnd {
     pub outcome: Outcome,
-    /// To be kept with the attempt, and given to its next call.
+    /// State to save with the attempt and to pass to its next call.
     pub state: Value,
 }
 
 struct Inner {
     settings: GatewaySettings,
     registry: Registry,
-    life: Life,
+    life: Lifecycle,
     egress: Egress,
     cache: Cache,
     options: OptionsCache,
-    turns: Turns,
+    turns: QueryLimiter,
     watcher: Arc<Watcher>,
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
-    shelf: OnceLock<Shelf>,
+    shelf: OnceLock<StaticGateways>,
     began: Timestamp,
     clock: Clock,
     ids: Ids,
@@ -182,10 +187,10 @@ impl Gateways {
         Ok(Self(Arc::new(Inner {
             egress: Egress::new(settings.development, &settings.private_hosts)?,
             registry: Registry::default(),
-            life: Life::default(),
+            life: Lifecycle::default(),
             cache: Cache::default(),
             options: OptionsCache::default(),
-            turns: Turns::default(),
+            turns: QueryLimiter::default(),
             watcher: Arc::default(),
             #[cfg(any(feature = "simulation", feature = "fuzzing"))]
             shelf: OnceLock::new(),
@@ -196,12 +201,13 @@ impl Gateways {
         })))
     }
 
-    /// Looks at a file without running any of it.
+    /// Inspects a file without running any of it.
     pub fn inspect(&self, path: &Path) -> Result<Inspection, Refused> {
         inspect::inspect_new(path, self.0.pace()).map(|inspected| inspected.inspection)
     }
 
-    /// Takes a file on without a question, for whoever runs the engine: see [`Gateways::install`].
+    /// Installs a file without asking for consent, for tests and programs that embed the engine:
+    /// see [`Gateways::install`].
     pub async fn add(&self, path: &Path) -> Result<Arc<Version>, Refused> {
         let by = By::new(version::ENGINE);
         match self.install(path, Consent::Trusted, &by).await {
@@ -214,7 +220,7 @@ impl Gateways {
         }
     }
 
-    /// The current version of each gateway, in order of name.
+    /// Current version of each gateway, in order of name.
     pub fn list(&self) -> Vec<Arc<Version>> {
         self.0.registry.list()
     }
@@ -223,14 +229,15 @@ impl Gateways {
         self.0.registry.current(name)
     }
 
-    /// The version that reads what its provider sends: the current one, and of a gateway that was removed the one that was current last.
-    /// News of what it began come after it, too.
+    /// Version that reads callbacks: the current one, or the last one of a removed gateway.
+    /// Callbacks about earlier attempts arrive after the removal, too.
     pub fn reader(&self, name: &str) -> Option<Arc<Version>> {
         self.current(name)
             .or_else(|| self.version(name, &self.0.life.last(name)?))
     }
 
-    /// A certain version: one that an attempt began on. It is loaded from the engine's own copy when it is not loaded yet.
+    /// Version with this hash, for an attempt that began on it. If it is not loaded yet, it is
+    /// loaded from the engine's own copy.
     pub fn version(&self, name: &str, sha256: &str) -> Option<Arc<Version>> {
         if let Some(version) = self.0.registry.version(name, sha256) {
             return Some(version);
@@ -248,14 +255,15 @@ impl Gateways {
             Err(refused) => {
                 tracing::error!(
                     gateway.name = name,
-                    "an earlier version of a gateway cannot be loaded: {refused}"
+                    "failed to load an earlier gateway version: {refused}"
                 );
                 None
             }
         }
     }
 
-    /// Did the engine or a worker die in code of this version since `at`? Then fail-over avoids it.
+    /// Whether the engine or a worker crashed in code of this version since `at`. Failover then
+    /// avoids it.
     pub fn has_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
         let version = self.0.registry.version(name, sha256);
         let ago = version.and_then(|version| version.worker_died_ago());
@@ -263,7 +271,8 @@ impl Gateways {
         ago.is_some_and(|ago| ago <= since) || self.0.life.engine_died_since(name, sha256, at)
     }
 
-    /// Runs one operation to its outcome. It never fails: what goes wrong is an outcome, too. A query waits for its turn first.
+    /// Runs one operation to its outcome. Never fails: a failure is an outcome, too. A query first
+    /// waits for a permit of its connection.
     pub async fn call(&self, mut call: Call) -> CallEnd {
         let shares = is_planted(Fault::TurnsShared);
         if call.operation != Operation::Query && !shares {
@@ -319,7 +328,7 @@ impl Gateways {
         let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed_in(&input));
         let asked_at = self.0.clock.now();
         let (name, verb) = (gateway.name(), operation.as_str());
-        let scribe = Scribe::new(Some(&journal), &redactor, name, verb);
+        let scribe = JournalWriter::new(Some(&journal), &redactor, name, verb);
         let drive = Drive {
             inner: &self.0,
             version: &gateway,
@@ -365,13 +374,14 @@ impl Gateways {
                 };
                 outcome::translate(said, &subject).with_field_if(fields_only)
             }
-            Err(NoOutcome(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
+            Err(CallFailure(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };
         scribe.finish(meaning).await;
         CallEnd { outcome, state }
     }
 
-    /// One harmless live call that says whether credentials work. `Err` is why that could not be found out.
+    /// Makes one harmless live call to find out whether credentials work. `Err`: the reason why
+    /// that is not known.
     pub async fn check_config(
         &self,
         gateway: &Arc<Version>,
@@ -397,7 +407,7 @@ impl Gateways {
     ) -> Result<ConfigCheck, String> {
         let operation = Operation::CheckConfig;
         let redactor = Redactor::new(&gateway.manifest, &config);
-        let scribe = Scribe::new(None, &redactor, gateway.name(), operation.as_str());
+        let scribe = JournalWriter::new(None, &redactor, gateway.name(), operation.as_str());
         let drive = Drive {
             inner: &self.0,
             version: &gateway,
@@ -416,7 +426,7 @@ impl Gateways {
             .run(&mut Value::Null)
             .await
             .and_then(|message| drive.read(&message));
-        let ready: Ready<ConfigCheck> = ready.map_err(|NoOutcome(why)| why)?;
+        let ready: Ready<ConfigCheck> = ready.map_err(|CallFailure(why)| why)?;
         Ok(match ready.outcome {
             ConfigCheck::Works { account } => ConfigCheck::Works {
                 account: account.map(|account| redactor.sentence(&account)),
@@ -428,7 +438,7 @@ impl Gateways {
         })
     }
 
-    /// What a query proves by which the provider does not know our reference.
+    /// Outcome of a query whose provider does not know our reference.
     async fn not_found(
         &self,
         final_after_seconds: Option<u64>,
@@ -453,25 +463,26 @@ impl Gateways {
 }
 
 impl Inner {
-    /// Where the engine's own copy of a version lies.
+    /// Path of the engine's own copy of a version.
     fn kept(&self, sha256: &str) -> PathBuf {
         self.settings.dir.join(format!("{sha256}.so"))
     }
 
-    /// How a file that comes is worked on: payments flow only where there is a gateway already.
-    fn pace(&self) -> Pace {
+    /// Throttle for work on a new file: without any gateway there are no payments to delay.
+    fn pace(&self) -> Throttle {
         match self.registry.list().is_empty() {
-            true => Pace::AtOnce,
-            false => Pace::Resting,
+            true => Throttle::AtOnce,
+            false => Throttle::Resting,
         }
     }
 
-    /// Copies an inspected file and loads the copy, unless that version is loaded already. It is nobody's choice yet.
+    /// Copies an inspected file and loads the copy, unless that version is loaded already. Does not
+    /// make it current.
     fn open(
         &self,
         path: &Path,
         inspected: &Inspected,
-        pace: Pace,
+        pace: Throttle,
     ) -> Result<Arc<Version>, Refused> {
         let Inspection {
             manifest, sha256, ..
@@ -480,7 +491,7 @@ impl Inner {
             return Ok(loaded);
         }
         let kept = library::keep(&self.settings.dir, path, inspected, pace)?;
-        // One that is new is tried now; of the others many may never be needed again.
+        // A new version is started now. Many of the earlier versions may never be needed again.
         let start = (kept != path).then_some(pace);
         let is_suspect = self.life.is_suspect(&manifest.name, sha256);
         let home = Home::open(
@@ -507,14 +518,14 @@ impl Inner {
 }
 
 impl Default for Gateways {
-    /// No gateway yet, on the wall clock, with the default settings.
+    /// Creates an instance without gateways, on the wall clock, with the default settings.
     fn default() -> Self {
         Self::new(GatewaySettings::default(), Clock::wall(), Ids::system())
             .expect("ring is compiled in, and that is all a client without files or proxies needs")
     }
 }
 
-/// The part of an input that the payer typed.
+/// Part of an input that the payer typed.
 fn typed_in(input: &Value) -> &Value {
     match is_planted(Fault::CodeKept) {
         true => &Value::Null,
@@ -522,7 +533,7 @@ fn typed_in(input: &Value) -> &Value {
     }
 }
 
-/// What a call came to of which a step was given up: what its journal proves.
+/// Result of a call with an abandoned step, recovered from its journal.
 async fn given_up(
     gateway: &Version,
     operation: Operation,

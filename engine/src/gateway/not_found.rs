@@ -1,5 +1,5 @@
-//! Words and time of the next query for a provider that does not know our reference. What it proves
-//! is decided by [`super::journal::rules`].
+//! Message and time of the next query for a provider that does not know our reference. The
+//! conclusion itself is drawn by [`super::journal::rules`].
 
 use std::time::Duration;
 

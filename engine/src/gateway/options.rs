@@ -13,8 +13,8 @@ use switchyard_gateway::wire::Ready;
 use switchyard_gateway::{OptionList, Options};
 use tokio::sync::watch as channel;
 
-use super::drive::{self, Drive, NoOutcome};
-use super::journal::Scribe;
+use super::drive::{self, CallFailure, Drive};
+use super::journal::JournalWriter;
 use super::redact::Redactor;
 use super::watch::{self, Ward};
 use super::{Gateways, Operation, Version};
@@ -137,7 +137,7 @@ impl Gateways {
     ) -> Result<Vec<FieldOption>, String> {
         let operation = Operation::Options;
         let redactor = Redactor::new(&call.gateway.manifest, &call.config);
-        let scribe = Scribe::new(None, &redactor, call.gateway.name(), operation.as_str());
+        let scribe = JournalWriter::new(None, &redactor, call.gateway.name(), operation.as_str());
         let input = serde_json::to_value(&call.ask).unwrap_or(Value::Null);
         let drive = Drive {
             inner: &self.0,
@@ -155,7 +155,7 @@ impl Gateways {
         };
         let said = drive.run(&mut Value::Null).await;
         let said = said.and_then(|message| drive.read::<Ready<OptionList>>(&message));
-        let list = said.map_err(|NoOutcome(why)| why)?.outcome.options;
+        let list = said.map_err(|CallFailure(why)| why)?.outcome.options;
         check_options(&list, "answer").map_err(|why| format!("its list {why}"))?;
         if list.is_empty() {
             return Err("its list is empty".to_owned());

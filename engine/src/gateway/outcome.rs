@@ -1,5 +1,5 @@
-//! Translates what a gateway said into the engine's own outcome, by the money rule: a fault never means declined, and what cannot
-//! be understood is unknown.
+//! Translates the outcome of a gateway into the engine's own, by the money rule: a fault never
+//! means declined, and an outcome that cannot be understood is unknown.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,8 +21,9 @@ use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
 use crate::transaction::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
 
-/// A call that came to no outcome. Only an operation that submits something can be "not sent"; a query, say, speaks of an attempt
-/// that is out already, and its own failure proves nothing about that.
+/// Outcome of a call that failed without one. Only an operation that submits something can be "not
+/// sent". A query, for instance, is about an attempt that was sent already, and its own failure
+/// proves nothing about that.
 pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: String) -> Outcome {
     if is_planted(Fault::TimeoutDeclined) && maybe_sent {
         return Outcome::Declined(Decline {
@@ -53,8 +54,9 @@ pub(super) struct Subject<'s> {
     pub redactor: &'s Redactor,
 }
 
-/// A `NotFound` is [`Outcome::Unknown`] here: what it proves is for the caller to say. A success in another currency than the one that
-/// was asked for is a success here: that it does not cover what was asked is for the transaction to say.
+/// Translates an outcome. A `NotFound` is [`Outcome::Unknown`] here; the caller decides what it
+/// proves. A success in another currency than the requested one is a success here; the transaction
+/// decides that it does not cover the requested amount.
 pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome {
     let redactor = subject.redactor;
     let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));

@@ -1,9 +1,11 @@
-//! The one redactor: takes secrets out of whatever is written down about a provider's exchange.
+//! Redaction: removes secrets from all stored and logged text about exchanges with providers.
 //!
-//! A header's value is secret unless its name is listed here. A field of a JSON body or a form is secret when its name sounds like
-//! one. And whatever the name, a text (a name itself, too) that contains a secret of the connection's configuration, or a token that
-//! the gateway cached, loses it, in whatever form it is written, and so does one that contains a code that the payer typed or the number
-//! of a card. What is left is cut to a length that a person reads.
+//! The value of a header is secret unless the header is in [`OPEN_HEADERS`]. A field of a JSON body
+//! or a form is secret when its name contains a word of [`SECRET_WORDS`]. Independently of the
+//! name, secrets of the connection's configuration and tokens that the gateway cached are removed
+//! from every text (also from names), in every form in which they may be encoded. The same holds
+//! for codes that the payer typed and for card numbers. The remaining text is cut to a readable
+//! length.
 
 mod cards;
 mod forms;
@@ -18,16 +20,18 @@ use switchyard_gateway::wire::Body;
 use crate::limits::{GATEWAY_TEXT_BYTES, JOURNAL_BODY_BYTES};
 use crate::planted::{Fault, is_planted};
 
-/// Knows the secrets of one call; clones share what it learns.
+/// Redactor of one call, with its secrets; clones share the secrets that are learned later.
 #[derive(Clone, Default)]
 pub(super) struct Redactor {
     secrets: Arc<Mutex<Vec<String>>>,
-    /// What the payer typed. Short enough to stand in a provider's id by chance: see [`Redactor::id`].
+    /// Codes that the payer typed. They are so short that a provider's id may contain one by
+    /// chance: see [`Redactor::id`].
     typed: Arc<[String]>,
 }
 
 impl Redactor {
-    /// The manifest says which fields are secret; without a schema all of them are.
+    /// Creates the redactor of a configuration. The manifest lists the secret fields; without a
+    /// schema all fields are secret.
     pub(super) fn new(manifest: &Manifest, config: &Value) -> Self {
         let listed = manifest
             .config
@@ -49,7 +53,7 @@ impl Redactor {
         redactor
     }
 
-    /// The same for a call that passes on what the payer typed.
+    /// Adds the codes that the payer typed.
     pub(super) fn with_typed(mut self, input: &Value) -> Self {
         let fields = input.get("input").and_then(Value::as_object);
         let texts = fields
@@ -63,28 +67,30 @@ impl Redactor {
         self
     }
 
-    /// From now on this text is a secret, too: a token that the gateway cached.
+    /// Adds a secret: a token that the gateway cached.
     pub(super) fn learn(&self, secret: &str) {
         if secret.len() >= SHORTEST_SECRET {
             let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
             secrets.extend(forms::of(secret));
-            // The longest first: a secret that begins with another must not lose that and keep its rest.
+            // The longest first: otherwise a secret that begins with a shorter one would keep its
+            // rest.
             secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
             secrets.dedup();
         }
     }
 
-    /// A sentence: secrets out, control characters out, cut.
+    /// Redacts a sentence: removes secrets and control characters, and cuts it.
     pub(super) fn sentence(&self, text: &str) -> String {
         readable(&self.without_secrets(text))
     }
 
-    /// An id, which has to stay what it is: the digits of a typed code may be in it by chance, and are left.
+    /// Redacts an id, which has to stay intact: it may contain the digits of a typed code by
+    /// chance, so typed codes are kept.
     pub(super) fn id(&self, text: &str) -> String {
         readable(&self.without_configured(text))
     }
 
-    /// A URL: secrets out of its path, and the values of its query that sound like one.
+    /// Redacts a URL: secrets in its path, and query values whose names are secret words.
     pub(super) fn url(&self, url: &str) -> String {
         let Ok(mut parsed) = Url::parse(url) else {
             return self.sentence(url);
@@ -131,7 +137,7 @@ impl Redactor {
                     self.mask(&mut json);
                     json.to_string()
                 }
-                // Half a JSON document may hold half a secret under a name that is not seen.
+                // A truncated JSON document may contain a part of a secret whose name is cut off.
                 Err(_) if text.trim_start().starts_with(['{', '[']) => {
                     format!("({} bytes of broken JSON)", text.len())
                 }
@@ -220,7 +226,8 @@ fn collect(value: &Value, secrets: &mut Vec<String>) {
     }
 }
 
-/// `clientSecret`, `client_secret` and `Client-Secret` alike have the word `secret`.
+/// Whether a name contains a secret word: `clientSecret`, `client_secret` and `Client-Secret` all
+/// contain `secret`.
 fn sounds_secret(name: &str) -> bool {
     let mut words = vec![String::new()];
     let mut was_lower = false;
@@ -240,7 +247,7 @@ fn sounds_secret(name: &str) -> bool {
         .any(|word| SECRET_WORDS.contains(&word.as_str()))
 }
 
-/// Without control characters, cut.
+/// Replaces control characters by spaces, and cuts the text.
 fn readable(text: &str) -> String {
     let mut text: String = text
         .chars()
@@ -262,9 +269,10 @@ fn cut(text: &mut String, bytes: usize) {
 }
 
 const MASK: &str = "***";
-/// Shorter texts are words of the protocol ("on", "XOF") rather than secrets, and would riddle every body with masks.
+/// Minimum length of a secret in bytes. Shorter texts are words of the protocol ("on", "XOF")
+/// rather than secrets, and masking them would make bodies unreadable.
 const SHORTEST_SECRET: usize = 5;
-/// Codes that payers type have four digits or more.
+/// Minimum length of a typed code. Codes that payers type have four digits or more.
 const SHORTEST_CODE: usize = 3;
 const SECRET_WORDS: [&str; 22] = [
     "secret",

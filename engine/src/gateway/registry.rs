@@ -1,4 +1,4 @@
-//! The gateways that are loaded: for each name the current version, and all versions by their hash.
+//! Registry of loaded gateways: the current version of each name, and all versions by their hash.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::version::Version;
 
-/// Read without a lock by every call; changed by one adder at a time.
+/// Read by every call without a lock; changed under a lock.
 #[derive(Default)]
 pub(super) struct Registry {
     gateways: ArcSwap<BTreeMap<String, Arc<Slot>>>,
@@ -15,13 +15,13 @@ pub(super) struct Registry {
 }
 
 struct Slot {
-    /// None when the gateway was removed, or only versions were loaded that earlier attempts ask for.
+    /// `None` when the gateway was removed, or only versions for earlier attempts were loaded.
     current: ArcSwap<Option<Arc<Version>>>,
     versions: ArcSwap<Vec<Arc<Version>>>,
 }
 
 impl Registry {
-    /// The current version of each gateway, in order of name.
+    /// Returns the current version of each gateway, in order of name.
     pub(super) fn list(&self) -> Vec<Arc<Version>> {
         let gateways = self.gateways.load();
         gateways
@@ -43,7 +43,7 @@ impl Registry {
             .cloned()
     }
 
-    /// Takes a version in, and answers the one that is kept: the same file twice is one version.
+    /// Adds a version and returns the registered one: the same file twice is one version.
     pub(super) fn add(&self, version: Arc<Version>) -> Arc<Version> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = self.slot(version.name());
@@ -57,7 +57,8 @@ impl Registry {
         })
     }
 
-    /// From here on new attempts begin on `version`, or nowhere. Calls that run hold the version they began on.
+    /// Makes `version` current for new attempts; with `None` no new attempts begin. Running calls
+    /// hold the version that they began on.
     pub(super) fn swap(&self, name: &str, version: Option<Arc<Version>>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.slot(name).current.swap(Arc::new(version.clone()));

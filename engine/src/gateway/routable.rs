@@ -1,6 +1,6 @@
 //! Methods of a manifest that no transaction can have: the directory of methods lacks the code, or
-//! has it in another currency. One sentence says so wherever a manifest is judged: at the check of
-//! a gateway, when it is inspected or added, and when a connection to it is made.
+//! has it in another currency. The same message is used wherever a manifest is checked: by the
+//! check of a gateway, when it is inspected or added, and when a connection to it is made.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! A version of a gateway: one file, known by its hash, loaded for the life of the process.
+//! Version of a gateway: one file, identified by its hash, loaded until the process ends.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,20 +16,21 @@ use crate::clock::{Clock, Timestamp};
 use crate::limits::GATEWAY_PANICS_A_MINUTE;
 use crate::money::Amount;
 
-/// One loaded gateway. A call holds its version, so a swap under it changes nothing for it.
+/// One loaded version of a gateway. A call holds its version, so a swap does not affect running
+/// calls.
 pub struct Version {
-    /// With the installation's own code in place of `{service}`.
+    /// Manifest with the installation's own code in place of `{service}`.
     pub manifest: Arc<Manifest>,
-    /// Of the file, in lower-case hexadecimal.
+    /// SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: String,
     pub(super) home: Home,
-    /// The hosts that it may talk to: those of its manifest, or the part of them that an operator granted.
+    /// Hosts that it may call: those of its manifest, or the subset that an operator granted.
     granted: ArcSwap<Hosts>,
     is_slow: AtomicBool,
-    /// Where its steps run that do not run on the runtime's own threads.
+    /// Limit of its steps on blocking threads.
     pub(super) lanes: Lanes,
     quarantine: ArcSwapOption<Quarantine>,
-    /// The quarantine is one that this version came to by itself, and nobody has written it down yet.
+    /// Whether the engine set the quarantine, and it is not stored yet.
     is_news: AtomicBool,
     is_draining: AtomicBool,
     calls: AtomicUsize,
@@ -37,7 +38,7 @@ pub struct Version {
     panics: Mutex<VecDeque<Timestamp>>,
 }
 
-/// Why a version takes nothing new. It lasts until an operator ends it.
+/// Quarantine of a version, which takes no new work. It lasts until an operator ends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
     pub reason: String,
@@ -46,7 +47,7 @@ pub struct Quarantine {
     pub by: String,
 }
 
-/// A call that runs on a version, for as long as this lives.
+/// Counts a running call of a version until it is dropped.
 pub(super) struct Running<'v>(&'v Version);
 
 impl Version {
@@ -75,7 +76,8 @@ impl Version {
         self.manifest.has(operation)
     }
 
-    /// The method's row in the manifest. A test gateway serves methods without one: see [`Version::serves`].
+    /// Returns the method's row in the manifest. A test gateway serves methods without one: see
+    /// [`Version::serves`].
     pub fn method(&self, direction: Direction, code: &str) -> Option<&Method> {
         self.manifest
             .methods
@@ -83,7 +85,7 @@ impl Version {
             .find(|method| method.direction == direction && method.code == code)
     }
 
-    /// Can it move money this way by this method?
+    /// Whether it can move money in this direction by this method.
     pub fn serves(&self, direction: Direction, code: &str) -> bool {
         let operation = match direction {
             Direction::Collect => Operation::Collect,
@@ -92,12 +94,12 @@ impl Version {
         self.has(operation) && (self.manifest.any_method || self.method(direction, code).is_some())
     }
 
-    /// Does the method's row, if it has one, allow this amount?
+    /// Whether the method's row, if it has one, allows this amount.
     pub fn takes(&self, direction: Direction, code: &str, amount: Amount) -> bool {
         let Some(method) = self.method(direction, code) else {
             return true;
         };
-        // A limit that this currency cannot have is none that anyone meant.
+        // A limit that is not valid in this currency is ignored.
         let limit =
             |text: &Option<String>| Amount::parse_major(text.as_deref()?, amount.currency()).ok();
         let fits = limit(&method.min).is_none_or(|min| amount >= min)
@@ -111,17 +113,19 @@ impl Version {
         fits && unit.is_some_and(|unit| amount.minor() % unit == 0)
     }
 
-    /// Is it in quarantine? Then it takes nothing new; it may still be asked about what it began.
+    /// Whether it is in quarantine: it takes no new work, and can still be queried about earlier
+    /// attempts.
     pub fn is_in_quarantine(&self) -> bool {
         self.quarantine.load().is_some()
     }
 
-    /// Why it is in quarantine, if it is.
+    /// Quarantine, if there is one.
     pub fn quarantine(&self) -> Option<Arc<Quarantine>> {
         self.quarantine.load_full()
     }
 
-    /// Why it is not called for `operation`. What it began may be asked about in quarantine, too: nothing else settles where money is.
+    /// Quarantine that blocks `operation`, if there is one. Queries and callbacks about earlier
+    /// attempts are always allowed: nothing else can determine where the money is.
     pub(super) fn refuses(&self, operation: Operation) -> Option<Arc<Quarantine>> {
         match operation {
             Operation::Query | Operation::Callback => None,
@@ -129,7 +133,7 @@ impl Version {
         }
     }
 
-    /// Does its code run in a process of its own?
+    /// Whether its code runs in a worker process.
     pub fn is_apart(&self) -> bool {
         matches!(self.home, Home::Worker(_))
     }
@@ -139,22 +143,22 @@ impl Version {
         self.home.last_death().map(|death| death.reason)
     }
 
-    /// How long ago that was.
+    /// Time since that end of a worker.
     pub(super) fn worker_died_ago(&self) -> Option<Duration> {
         self.home.last_death().map(|death| death.ago())
     }
 
-    /// Do no new attempts begin on it, because its gateway is on its way out?
+    /// Whether its gateway drains: no new attempts begin on it.
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Calls that run on it now.
+    /// Number of calls that run on it now.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// The hosts that it may talk to.
+    /// Hosts that it may call.
     pub fn hosts(&self) -> Arc<Hosts> {
         self.granted.load_full()
     }
@@ -172,15 +176,16 @@ impl Version {
         self.is_draining.store(is_draining, Ordering::Relaxed);
     }
 
-    /// Puts it into quarantine, or takes it out, as the operator wants.
+    /// Starts or ends a quarantine as an operator requests.
     pub(super) fn set_quarantine(&self, quarantine: Option<Quarantine>) {
         self.panics().clear();
-        self.home.forgive();
+        self.home.reset();
         self.is_news.store(false, Ordering::Relaxed);
         self.quarantine.store(quarantine.map(Arc::new));
     }
 
-    /// Puts it into quarantine at once, by itself. Nothing of it is stored here: whoever ran the call sees to that.
+    /// Starts a quarantine at once, set by the engine. Does not store it: the caller of the gateway
+    /// does that.
     pub(super) fn put_into_quarantine(&self, why: &str) {
         if self.is_in_quarantine() {
             return;
@@ -189,8 +194,7 @@ impl Version {
             gateway.name = self.name(),
             gateway.sha256 = %self.sha256,
             why,
-            "gateway put into quarantine: it takes nothing new until `switchyard gateway restore {}`",
-            self.name()
+            "gateway put into quarantine"
         );
         metrics::counter!("switchyard_gateway_quarantines_total", "gateway" => self.name().to_owned())
             .increment(1);
@@ -202,7 +206,7 @@ impl Version {
         self.is_news.store(true, Ordering::Relaxed);
     }
 
-    /// The quarantine that it came to by itself, once.
+    /// Takes the quarantine that the engine set and that is not stored yet. Returns it once.
     pub(super) fn news(&self) -> Option<Arc<Quarantine>> {
         if !self.is_news.swap(false, Ordering::Relaxed) {
             return None;
@@ -210,7 +214,7 @@ impl Version {
         self.quarantine()
     }
 
-    /// Counts a panic; puts the version into quarantine when there were too many within a minute.
+    /// Counts a panic. Quarantines the version after too many within a minute.
     pub(super) fn panicked(&self, now: Timestamp) {
         let mut panics = self.panics();
         panics.push_back(now);
@@ -237,7 +241,7 @@ impl Version {
         tracing::warn!(
             gateway.name = self.name(),
             duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            "a step of a gateway took long: it may only compute, and send by `http`"
+            "slow gateway step"
         );
         self.is_slow.store(true, Ordering::Relaxed);
     }
@@ -265,6 +269,6 @@ impl std::fmt::Debug for Version {
     }
 }
 
-/// Who does what nobody asked for.
+/// Author of changes that no operator requested.
 pub(super) const ENGINE: &str = "engine";
 const MINUTE: Duration = Duration::from_secs(60);

@@ -9,9 +9,9 @@
 //! A row that cannot be read is an error until its time is over: it says that there was a request, and to carry that one out again could
 //! pay twice.
 
-mod flights;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod in_flight;
 mod row;
 mod sweep;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::planted::{Fault, is_planted};
 use crate::records::RecordError;
 use crate::store::{Batch, Store, StoreError, Table};
 
-use self::flights::{Boarding, Flights, Landing};
+use self::in_flight::{Admission, InFlightGuard, InFlightRequests};
 use self::row::{Fingerprints, Row};
 pub use self::sweep::sweep;
 
@@ -78,7 +78,7 @@ pub struct Pending {
     /// The row that is there and has expired, and when.
     stale: Option<(Vec<u8>, Timestamp)>,
     expires_at: Timestamp,
-    _landing: Landing,
+    _landing: InFlightGuard,
 }
 
 /// A pending request, and what will be answered once its transaction has an id.
@@ -92,7 +92,7 @@ pub struct Once<'a> {
 pub struct Idempotency {
     store: Store,
     clock: Clock,
-    flights: Flights,
+    flights: InFlightRequests,
 }
 
 impl Idempotency {
@@ -100,7 +100,7 @@ impl Idempotency {
         Self {
             store,
             clock,
-            flights: Flights::default(),
+            flights: InFlightRequests::default(),
         }
     }
 
@@ -113,8 +113,8 @@ impl Idempotency {
         let deadline = tokio::time::Instant::now() + IDEMPOTENCY_WAIT;
         loop {
             match self.flights.board(&key) {
-                Boarding::First(landing) => return self.look_up(request, key, landing).await,
-                Boarding::Wait(mut landed) => {
+                Admission::First(landing) => return self.look_up(request, key, landing).await,
+                Admission::Wait(mut landed) => {
                     // An error means that the twin has landed: its sender is gone.
                     if tokio::time::timeout_at(deadline, landed.changed())
                         .await
@@ -131,7 +131,7 @@ impl Idempotency {
         &self,
         request: &KeyedRequest,
         key: Vec<u8>,
-        landing: Landing,
+        landing: InFlightGuard,
     ) -> Result<Begin, RecordError> {
         let now = self.clock.now();
         let fingerprints = Fingerprints::of(&request.fields);

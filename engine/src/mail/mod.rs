@@ -1,20 +1,21 @@
-//! Mails about the end of a transaction: to the merchant about every outcome, to the customer about a successful payment (decisions 7).
-//! Mails about a case: to the merchant, and to the customer about money that did not pay for the
-//! order as asked.
+//! Mails about the end of a transaction: to the merchant about every result, to the customer about
+//! a successful payment (decisions 7). Mails about a case: to the merchant, and to the customer
+//! about money that did not pay for the order as asked.
 //!
-//! Promises: a mail is put into the outbox in the commit that ends the transaction, with everything it will say; it is sent at least once
-//! or given up visibly after two days; webhooks and payments never wait for it. In sandbox all go to the merchant, who also gets the
-//! customer's mail as a preview, and all say SANDBOX.
-//! Without an SMTP server development mode writes `.eml` files, and otherwise there are no mails.
+//! Promises: a mail is put into the outbox, with its complete content, in the commit that ends the
+//! transaction. It is sent at least once, or abandoned with a visible record after two days.
+//! Webhooks and payments never wait for it. In sandbox all mails go to the merchant, who also gets
+//! the customer's mail as a preview, and all say SANDBOX. Without an SMTP server, development mode
+//! writes `.eml` files; in production there are no mails.
 //!
-//! It leaves out bounces: nobody reads what comes back to the sender's address.
+//! Leaves out: bounces. Mails returned to the sender's address are not processed.
 
+mod dispatcher;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod letter;
 mod news;
 mod policy;
-mod post;
+mod queued_mail;
 mod render;
 mod streak;
 #[cfg(test)]
@@ -30,32 +31,32 @@ use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-pub use self::letter::{Letter, Money, Posted, Recipient, enqueue};
+use self::dispatcher::MailDispatcher;
+pub use self::dispatcher::MailSnapshot;
 pub use self::news::MoneyNews;
-pub use self::post::MailSnapshot;
-use self::post::Post;
+pub use self::queued_mail::{Money, QueuedMail, Recipient, SentMail, enqueue};
 use self::streak::FailureStreak;
 use self::transport::Transport;
-use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
 use crate::environment::Environment;
 use crate::ids::MailId;
+use crate::runtime::{InFlightTasks, QueueContext, QueueHandle, start_queue};
 use crate::secret::Secret;
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 
-/// What an operator decides about mails.
+/// Operator settings for mails.
 #[derive(Clone, Debug, Default)]
 pub struct MailSettings {
     /// `smtps://user:password@host`, or `smtp://host:port?tls=required`.
     pub smtp_url: Option<Secret<String>>,
-    /// Who mails come from: `Switchyard <no-reply@pay.example.com>`.
+    /// Sender of all mails: `Switchyard <no-reply@pay.example.com>`.
     pub from: String,
-    /// Where mails are written as files when there is no SMTP server: development mode.
+    /// Folder for mails as files when there is no SMTP server (development mode).
     pub folder: Option<PathBuf>,
 }
 
-/// Mails cannot be sent with these settings.
+/// Error in the mail settings.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {
     #[error("mail.from cannot be used: write it like `Switchyard <no-reply@pay.example.com>`")]
@@ -64,19 +65,19 @@ pub enum MailError {
     Transport(#[from] transport::TransportError),
 }
 
-/// A handle on the mail room. Cloning gives another one.
+/// Handle to the mail module. Clones share the state.
 #[derive(Clone)]
 pub struct Mails(Option<Arc<Shared>>);
 
-/// What the mail room works with.
-pub struct Equipment {
+/// Dependencies of the mail module.
+pub struct Dependencies {
     pub store: Store,
     pub clock: Clock,
-    /// Where methods have their names.
+    /// Source of the names of methods.
     pub directory: Arc<Directory>,
-    /// The service's name, as people read it.
+    /// Display name of the service.
     pub service: String,
-    /// Where payers reach this installation, without a slash at its end.
+    /// Public URL of this installation, without a slash at its end.
     pub public_url: String,
     pub settings: MailSettings,
 }
@@ -88,24 +89,25 @@ struct Shared {
     installation: render::Installation,
     transport: Transport,
     runtime: Handle,
-    /// The earliest time of a mail that was added and that the actor has not heard of: a look is in its mailbox.
+    /// Earliest due time of new mails that the actor has not processed yet. A wake-up is in its
+    /// mailbox.
     told: Mutex<Option<Timestamp>>,
-    /// Held while the queue is being counted.
+    /// Held while the queue is measured.
     measuring: tokio::sync::Mutex<()>,
-    /// Failures since the last mail that was sent, so that the log has one line for many.
+    /// Failures since the last sent mail; limits the log to one line for many failures.
     streak: FailureStreak,
-    away: Away,
+    tasks: InFlightTasks,
     stopping: watch::Sender<bool>,
-    desk: OnceLock<Door<Post>>,
+    desk: OnceLock<QueueHandle<MailDispatcher>>,
 }
 
 impl Mails {
-    /// Starts the actor on `arbiter`, and sends what was left unsent. Call it on the tokio runtime that shall do the sending. With neither
-    /// a server nor a folder there are no mails, and this says so in the log.
+    /// Starts the actor on `arbiter` and sends the queued mails. Call it on the tokio runtime that
+    /// is to send them. Mails are disabled, with a log line, without a server and a folder.
     ///
     /// # Errors
-    /// When the settings cannot be used.
-    pub fn start(with: Equipment, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
+    /// When the settings are invalid.
+    pub fn start(with: Dependencies, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
         #[cfg(feature = "simulation")]
         if let Some(line) = crate::simulation::line() {
             return Self::start_through(Transport::Simulated(line), with, arbiter);
@@ -113,11 +115,14 @@ impl Mails {
         let transport = match (&with.settings.smtp_url, &with.settings.folder) {
             (Some(url), _) => Transport::smtp(url)?,
             (None, Some(folder)) => {
-                tracing::info!(folder = %folder.display(), "No SMTP server is set: mails are written to files.");
+                tracing::info!(
+                    folder = %folder.display(),
+                    "mails are written to files, no SMTP server configured"
+                );
                 Transport::files(folder)?
             }
             (None, None) => {
-                tracing::warn!("No SMTP server is set (mail.smtp_url): no mails are sent.");
+                tracing::warn!("mails are disabled, mail.smtp_url is not set");
                 return Ok(Self(None));
             }
         };
@@ -126,7 +131,7 @@ impl Mails {
 
     fn start_through(
         transport: Transport,
-        with: Equipment,
+        with: Dependencies,
         arbiter: &ArbiterHandle,
     ) -> Result<Self, MailError> {
         let shared = Arc::new(Shared {
@@ -143,44 +148,44 @@ impl Mails {
             told: Mutex::default(),
             measuring: tokio::sync::Mutex::default(),
             streak: FailureStreak::default(),
-            away: Away::default(),
+            tasks: InFlightTasks::default(),
             stopping: watch::channel(false).0,
             desk: OnceLock::new(),
         });
-        let setting = Setting {
+        let setting = QueueContext {
             arbiter,
             clock: shared.clock.clone(),
             stopping: shared.stopping.subscribe(),
         };
         let for_desk = shared.clone();
-        let desk = start_desk(setting, move |door| Post::new(for_desk, door));
-        desk.look();
+        let desk = start_queue(setting, move |handle| MailDispatcher::new(for_desk, handle));
+        desk.request_scan();
         let _ = shared.desk.set(desk);
         Ok(Self(Some(shared)))
     }
 
-    /// Whether mails go anywhere. If not, none need be put into the outbox.
+    /// Whether mails are enabled. If not, none need be put into the outbox.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Says that there is a new mail in the outbox, due at `due`; after the commit.
+    /// Wakes the dispatcher for a new mail that is due at `due`. Call it after the commit.
     pub fn nudge(&self, due: Timestamp) {
         if let Some(shared) = &self.0 {
             shared.nudge(due);
         }
     }
 
-    /// How the post is; `None` when there are no mails, or it has stopped.
+    /// Snapshot of the dispatcher; `None` when mails are disabled or it has stopped.
     pub async fn snapshot(&self) -> Option<MailSnapshot> {
         self.0.as_ref()?.desk.get()?.snapshot().await
     }
 
-    /// Begins nothing new and waits for what is on its way, for so long at most.
+    /// Starts no new sends and waits up to `grace` for those in flight.
     pub async fn stop(&self, grace: Duration) {
         let Some(shared) = &self.0 else { return };
         shared.stopping.send_replace(true);
-        shared.away.all_back(grace).await;
+        shared.tasks.wait_until_idle(grace).await;
     }
 }
 
@@ -193,7 +198,7 @@ impl Shared {
             told.replace(earliest)
         };
         if before.is_none() {
-            desk.look();
+            desk.request_scan();
         }
     }
 
@@ -202,30 +207,31 @@ impl Shared {
     }
 }
 
-/// Mails that were sent or given up, newest first.
+/// Mails that were sent or abandoned, newest first.
 pub async fn posted(
     store: &Store,
     environment: Environment,
     limit: usize,
-) -> Result<Vec<Posted>, StoreError> {
-    let start = letter::posted_key(environment, None);
+) -> Result<Vec<SentMail>, StoreError> {
+    let start = queued_mail::posted_key(environment, None);
     let end = crate::store::prefix_end(&start);
     let rows = store
         .scan(Table::Delivery, &start, &end, Direction::Backward, limit)
         .await?;
-    // What cannot be read is not shown: a list with a gap is of more use than none.
+    // Unreadable rows are omitted: a list with a gap is more useful than an error.
     Ok(rows
         .iter()
         .filter_map(|(_, value)| serde_json::from_slice(value).ok())
         .collect())
 }
 
-/// Deletes what is known of sandbox mails that ended before `before`. Says how many went.
+/// Deletes the records of sandbox mails that ended before `before`. Returns the number of deleted
+/// rows.
 pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> {
-    let start = letter::posted_key(Environment::Sandbox, None);
+    let start = queued_mail::posted_key(Environment::Sandbox, None);
     let millis = u64::try_from(before.as_millis()).unwrap_or(0);
     let last = MailId::new(ulid::Ulid::from_parts(millis, 0));
-    let end = letter::posted_key(Environment::Sandbox, Some(last));
+    let end = queued_mail::posted_key(Environment::Sandbox, Some(last));
     let mut gone = 0;
     loop {
         let rows = store
@@ -235,7 +241,7 @@ pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> 
         for (key, _) in &rows {
             batch.delete(Table::Delivery, key);
         }
-        // A store that takes no writes is left for the next purge.
+        // After a store error, the next purge deletes the rows.
         if rows.is_empty() || store.commit(batch).await.is_err() {
             return Ok(gone);
         }
@@ -249,5 +255,5 @@ impl Shared {
     }
 }
 
-/// Rows deleted in one commit.
+/// Rows per commit.
 const PURGE: usize = 200;

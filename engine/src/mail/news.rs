@@ -10,21 +10,22 @@ use crate::transaction::{CaseReason, Received, State, TakenBack, Transaction};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoneyNews {
-    /// Less than was asked.
+    /// Part of the amount.
     Part,
-    /// As much as was asked or more, or another currency, which settles nothing yet.
+    /// Full amount or more, or another currency, without a final result.
     Received,
-    /// After the payment had failed or was cancelled.
+    /// Money that arrived after the payment had failed or was cancelled.
     Late,
-    /// Beside the payment that paid for the order.
+    /// Second payment besides the one that paid for the order.
     Twice,
     TakenBack,
     PartlyTakenBack,
 }
 
 impl MoneyNews {
-    /// Report about a case that opened or changed at `now`. `None`: the case is not about money of
-    /// the customer, no amount is known, or the mail about the success of the same moment names it.
+    /// Report about a case that opened or changed at `now`. `None`: the case is not about the
+    /// customer's money, no amount is known, or the mail about a success at the same time has the
+    /// amount.
     pub(super) fn of(tx: &Transaction, reason: CaseReason, now: Timestamp) -> Option<Self> {
         let received = tx.received().filter(|_| tx.is_payment())?;
         let is_over = matches!(tx.state, State::Failed(_) | State::Cancelled);
@@ -57,7 +58,7 @@ impl MoneyNews {
         }
     }
 
-    /// Names of the subject and of the text.
+    /// Message names of the subject and the text.
     pub(super) const fn sentences(self) -> (&'static str, &'static str) {
         match self {
             Self::Part => ("customer-part", "customer-part-text"),
@@ -69,7 +70,7 @@ impl MoneyNews {
         }
     }
 
-    /// Name of the words above the text.
+    /// Message name of the heading above the text.
     pub(super) const fn heading(self) -> &'static str {
         match self {
             Self::Part => "heading-part",

@@ -1,20 +1,21 @@
-//! When a mail is sent again, and when it is given up: pure decisions.
+//! Retry policy of mails, as pure functions.
 
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 
-/// How an attempt to send a mail ended.
+/// Result of an attempt to send a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attempted {
+pub enum SendResult {
     Sent,
-    /// The server, or the way to it, is in trouble: worth another attempt.
+    /// Temporary error of the server or the connection: worth a retry.
     Troubled,
-    /// The server says that it will never take it. It may say so because of a setting that somebody is about to repair.
+    /// Permanent rejection by the server. It may be due to a setting that an operator is about to
+    /// correct.
     Refused,
 }
 
-/// What becomes of the mail.
+/// Decision about a mail after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Sent,
@@ -22,12 +23,12 @@ pub enum Verdict {
     Failed,
 }
 
-/// Judges an attempt; `made` counts it in.
-pub fn verdict(attempted: Attempted, made: u32, ended_at: Timestamp) -> Verdict {
+/// Judges an attempt; `made` includes it.
+pub fn verdict(attempted: SendResult, made: u32, ended_at: Timestamp) -> Verdict {
     let waits = match attempted {
-        Attempted::Sent => return Verdict::Sent,
-        Attempted::Troubled => &WAITS[..],
-        Attempted::Refused => &WAITS[..REFUSALS],
+        SendResult::Sent => return Verdict::Sent,
+        SendResult::Troubled => &WAITS[..],
+        SendResult::Refused => &WAITS[..REFUSALS],
     };
     let wait = usize::try_from(made)
         .ok()
@@ -40,9 +41,9 @@ pub fn verdict(attempted: Attempted, made: u32, ended_at: Timestamp) -> Verdict 
     }
 }
 
-/// Seconds from an attempt to the next: two days in all.
+/// Seconds between attempts: two days in all.
 const WAITS: [u64; 8] = [60, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400];
-/// So many further attempts after a refusal.
+/// Maximum number of retries after a rejection.
 const REFUSALS: usize = 2;
 
 #[cfg(test)]
@@ -54,14 +55,14 @@ mod tests {
         let mut now = Timestamp::from_seconds(0);
         let mut last_wait = Duration::ZERO;
         for made in 1..=8 {
-            let Verdict::Retry { due } = verdict(Attempted::Troubled, made, now) else {
-                panic!("given up after {made} attempts");
+            let Verdict::Retry { due } = verdict(SendResult::Troubled, made, now) else {
+                panic!("abandoned after {made} attempts");
             };
             assert!(due.since(now) > last_wait);
             last_wait = due.since(now);
             now = due;
         }
-        assert_eq!(verdict(Attempted::Troubled, 9, now), Verdict::Failed);
+        assert_eq!(verdict(SendResult::Troubled, 9, now), Verdict::Failed);
         let days = now.as_seconds() / 86_400;
         assert!((1..=2).contains(&days), "{days} days");
     }
@@ -71,12 +72,12 @@ mod tests {
         let now = Timestamp::from_seconds(0);
         let retried = |made| {
             matches!(
-                verdict(Attempted::Refused, made, now),
+                verdict(SendResult::Refused, made, now),
                 Verdict::Retry { .. }
             )
         };
         assert!(retried(1) && retried(2) && !retried(3));
-        assert_eq!(verdict(Attempted::Sent, 1, now), Verdict::Sent);
-        assert_eq!(verdict(Attempted::Sent, 9, now), Verdict::Sent);
+        assert_eq!(verdict(SendResult::Sent, 1, now), Verdict::Sent);
+        assert_eq!(verdict(SendResult::Sent, 9, now), Verdict::Sent);
     }
 }

@@ -1,4 +1,5 @@
-//! A letter as a mail: subject, plain text, HTML. No pictures, no scripts, nothing from outside.
+//! Renders a queued mail as subject, plain text and HTML, without images, scripts or external
+//! content.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,15 +7,15 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
-use super::letter::{Difference, Letter, Money, Recipient};
 use super::news::MoneyNews;
+use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::language::Language;
 use crate::transaction::{CaseReason, Status, TakenBack};
 
-/// A letter that no mail can be made of.
+/// Error while rendering a mail.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     #[error("`{address}` is not a mail address: correct it")]
@@ -27,18 +28,19 @@ pub enum RenderError {
     Build(#[source] lettre::error::Error),
 }
 
-/// What all mails of an installation have in common.
+/// Settings that all mails of an installation share.
 pub struct Installation {
-    /// Whose address mails come from. Their name is the app's.
+    /// Sender address. The displayed name is the app's.
     pub sender: Mailbox,
-    /// The service's name, as people read it.
+    /// Display name of the service.
     pub service: String,
-    /// Where payers reach it, without a slash at its end.
+    /// Public URL, without a slash at its end.
     pub public_url: String,
 }
 
-/// Puts a mail together. It has the same `Message-ID` each time, so that a server that got it twice can tell.
-pub fn render(letter: &Letter, from: &Installation) -> Result<Message, RenderError> {
+/// Renders a mail. Its `Message-ID` is the same on every attempt, so that a server can recognize a
+/// duplicate.
+pub fn render(letter: &QueuedMail, from: &Installation) -> Result<Message, RenderError> {
     let to = mailbox(letter.to_name(), &letter.address)?;
     let sender = Mailbox::new(Some(one_line(&letter.app_name)), from.sender.email.clone());
     let id = format!("<{}@{}>", letter.id, sender.email.domain());
@@ -56,7 +58,7 @@ pub fn render(letter: &Letter, from: &Installation) -> Result<Message, RenderErr
         message = message.reply_to(reply_to);
     }
     message
-        // Holiday notes and the like do not answer these.
+        // Suppresses out-of-office replies and other automatic responses.
         .raw_header(header("Auto-Submitted", "auto-generated"))
         .multipart(MultiPart::alternative_plain_html(
             plain(letter, from),
@@ -65,7 +67,7 @@ pub fn render(letter: &Letter, from: &Installation) -> Result<Message, RenderErr
         .map_err(RenderError::Build)
 }
 
-pub fn subject(letter: &Letter) -> String {
+pub fn subject(letter: &QueuedMail) -> String {
     let mut subject = letter.say(&letter.sentences().0);
     if letter.to == Recipient::Preview {
         subject = format!("{} {subject}", letter.say("preview-mark"));
@@ -76,7 +78,7 @@ pub fn subject(letter: &Letter) -> String {
     one_line(&subject)
 }
 
-pub fn plain(letter: &Letter, from: &Installation) -> String {
+pub fn plain(letter: &QueuedMail, from: &Installation) -> String {
     let mut text = String::new();
     if letter.environment == Environment::Sandbox {
         text.push_str(&format!("{}\n\n", letter.note()));
@@ -102,7 +104,7 @@ pub fn plain(letter: &Letter, from: &Installation) -> String {
     text
 }
 
-pub fn html(letter: &Letter, from: &Installation) -> String {
+pub fn html(letter: &QueuedMail, from: &Installation) -> String {
     let (kind, heading) = match (letter.news, letter.status) {
         (Some(news), _) => ("over", news.heading()),
         _ if letter.case.is_some() => ("over", "heading-case"),
@@ -160,7 +162,7 @@ pub fn html(letter: &Letter, from: &Installation) -> String {
     )
 }
 
-/// Reads `Switchyard <no-reply@pay.example>` or a bare address.
+/// Parses `Switchyard <no-reply@pay.example>` or a bare address.
 pub fn sender(text: &str) -> Result<Mailbox, RenderError> {
     text.parse().map_err(|source| RenderError::Address {
         address: text.to_owned(),
@@ -168,7 +170,7 @@ pub fn sender(text: &str) -> Result<Mailbox, RenderError> {
     })
 }
 
-/// Name of the sentences about an open case, for the customer.
+/// Message name of the customer's text about an open case.
 const fn customer_text(case: CaseReason) -> &'static str {
     match case {
         CaseReason::PaidTwice => "customer-paid-twice",
@@ -177,7 +179,7 @@ const fn customer_text(case: CaseReason) -> &'static str {
     }
 }
 
-impl Letter {
+impl QueuedMail {
     fn to_name(&self) -> Option<String> {
         match self.to {
             Recipient::Merchant | Recipient::Preview => None,
@@ -185,7 +187,8 @@ impl Letter {
         }
     }
 
-    /// Names of the subject and of the text: `merchant-payout-failed` and the same with `-text`.
+    /// Message names of the subject and the text: `merchant-payout-failed` and the same with
+    /// `-text`.
     fn sentences(&self) -> (String, String) {
         if let Some((subject, text)) = self.news.map(MoneyNews::sentences) {
             return (subject.to_owned(), text.to_owned());
@@ -203,7 +206,7 @@ impl Letter {
         (subject, text)
     }
 
-    /// The sum above the text: of a report on received money that money, else the amount.
+    /// Amount above the text: the received money in a report on received money, else the amount.
     fn headline(&self) -> &str {
         match (&self.money, self.news) {
             (Money::Received { amount, .. }, Some(_)) => amount,
@@ -218,7 +221,7 @@ impl Letter {
         }
     }
 
-    /// What happened, and what is certain about money where it did not succeed.
+    /// Text about the result, and the certain facts about money after a result other than success.
     fn text(&self) -> String {
         let happened = self.say(&self.sentences().1);
         if self.news.is_some() {
@@ -275,7 +278,7 @@ impl Letter {
         self.language.say(name, &values)
     }
 
-    /// The facts, each with its label.
+    /// Facts, each with its label.
     fn rows(&self) -> Vec<(String, String)> {
         let customer = match self.to {
             Recipient::Merchant => {
@@ -307,7 +310,7 @@ impl Letter {
             ("label-reason", self.reason.clone()),
             (
                 "label-case",
-                // The merchant decides, not the customer.
+                // Only the merchant decides, so the customer's mail omits the case.
                 self.case
                     .filter(|_| self.news.is_none())
                     .map(|case| self.say(&format!("case-{}", case.as_str()))),
@@ -327,8 +330,8 @@ impl Letter {
             .collect()
     }
 
-    /// The amount, and the amount that was due where it differs. A report on received money has no
-    /// amount besides that money.
+    /// Amount, and the amount that was due if it differs. A report on received money has no other
+    /// amount.
     fn amounts(&self) -> [Option<String>; 2] {
         match (&self.money, self.news) {
             (Money::Received { asked, .. }, Some(_)) => [None, Some(asked.clone())],
@@ -336,7 +339,7 @@ impl Letter {
         }
     }
 
-    /// The received amount, where it is another than that of the letter.
+    /// Received amount, if it differs from the mail's amounts.
     fn received(&self) -> Option<String> {
         match &self.money {
             Money::Received { amount, .. } => {
@@ -347,7 +350,7 @@ impl Letter {
         }
     }
 
-    /// What is said of a mail of the sandbox.
+    /// Note in sandbox mails.
     fn note(&self) -> String {
         let note = self.say("sandbox-note");
         match self.to {
@@ -356,7 +359,7 @@ impl Letter {
         }
     }
 
-    /// Address of the receipt page: of a payment that succeeded.
+    /// URL of the receipt page of a successful payment.
     fn receipt(&self, public_url: &str) -> Option<String> {
         let has_one = self.is_payment() && self.status == Status::Success && self.case.is_none();
         let (id, language) = (self.transaction, self.language.code());
@@ -366,7 +369,7 @@ impl Letter {
     fn footer(&self, service: &str) -> (String, String) {
         let note = match self.to {
             Recipient::Merchant => "footer-merchant",
-            // Without an address of the merchant's, an answer would reach nobody.
+            // Without a merchant address, a reply would not be delivered.
             Recipient::Customer | Recipient::Preview => {
                 match (self.news.is_some(), self.reply_to.is_some()) {
                     (false, false) => "footer-customer-no-reply",
@@ -400,7 +403,7 @@ fn system_time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
 }
 
-/// What merchants and customers wrote, in a header.
+/// Text of a merchant or customer on one line, for a header.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

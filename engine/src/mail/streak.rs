@@ -1,10 +1,10 @@
-//! Log lines about a mail server that is down: one when mails begin to fail, one when the first is
-//! abandoned, one when mails are sent again. Each failure is counted in
+//! Log lines about a mail server that is down: one warning when mails begin to fail, one note when
+//! the first mail is abandoned, one when mails are sent again. Each failure is counted in
 //! `switchyard_mail_attempts_total`.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Failures since the last mail that was sent.
+/// Failures since the last sent mail.
 #[derive(Default)]
 pub(super) struct FailureStreak(Mutex<Streak>);
 
@@ -14,34 +14,35 @@ struct Streak {
     has_given_up: bool,
 }
 
-/// A line that is due.
+/// Log line to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// The first failure.
+    /// First failure.
     Failing,
-    /// The first mail that is abandoned.
+    /// First abandoned mail.
     GivingUp,
-    /// A mail was sent after so many failures.
+    /// First sent mail after `failures` failures.
     Recovered { failures: u64 },
 }
 
 impl FailureStreak {
-    /// Notes that a mail was sent.
+    /// Records that a mail was sent.
     pub(super) fn sent(&self) -> Option<Line> {
         let mut streak = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = std::mem::take(&mut *streak).failures;
         (failures > 0).then_some(Line::Recovered { failures })
     }
 
-    /// Notes that a mail was not sent, and whether it is abandoned.
-    pub(super) fn failed(&self, given_up: bool) -> Option<Line> {
+    /// Records that a mail was not sent, and whether it is abandoned.
+    pub(super) fn failed(&self, given_up: bool) -> Vec<Line> {
         let mut streak = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         streak.failures += 1;
-        if given_up && !streak.has_given_up {
-            streak.has_given_up = true;
-            return Some(Line::GivingUp);
-        }
-        (streak.failures == 1).then_some(Line::Failing)
+        let is_first = streak.failures == 1;
+        let is_first_abandoned = given_up && !streak.has_given_up;
+        streak.has_given_up |= given_up;
+        let failing = is_first.then_some(Line::Failing);
+        let giving_up = is_first_abandoned.then_some(Line::GivingUp);
+        failing.into_iter().chain(giving_up).collect()
     }
 }
 
@@ -54,11 +55,11 @@ mod tests {
         let streak = FailureStreak::default();
         assert_eq!(streak.sent(), None);
         let lines: Vec<_> = (0..5_000)
-            .filter_map(|made| streak.failed(made > 100))
+            .flat_map(|made| streak.failed(made > 100))
             .collect();
         assert_eq!(lines, [Line::Failing, Line::GivingUp]);
         assert_eq!(streak.sent(), Some(Line::Recovered { failures: 5_000 }));
         assert_eq!(streak.sent(), None);
-        assert_eq!(streak.failed(false), Some(Line::Failing));
+        assert_eq!(streak.failed(true), [Line::Failing, Line::GivingUp]);
     }
 }

@@ -1,4 +1,4 @@
-//! The way out: an SMTP server, files in development mode, or none.
+//! Transports for mails: an SMTP server, or files in development mode.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use lettre::transport::smtp;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
-use super::policy::Attempted;
+use super::policy::SendResult;
 use crate::ids::MailId;
 use crate::secret::Secret;
 
@@ -17,12 +17,12 @@ pub enum Transport {
     Files(PathBuf),
     #[cfg(feature = "simulation")]
     Simulated(crate::simulation::Line),
-    /// Panics so many times, and then takes everything.
+    /// Panics on the first sends, as often as the counter says, and then accepts all mails.
     #[cfg(test)]
     Panicking(std::sync::atomic::AtomicUsize),
 }
 
-/// The way out cannot be set up.
+/// Error while setting up a transport.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     #[error(
@@ -52,29 +52,29 @@ impl Transport {
         Ok(Self::Files(folder.to_owned()))
     }
 
-    /// Sends one mail, once. Answers what came of it, and the reason when it was not sent.
-    pub async fn send(&self, id: MailId, mail: Message) -> (Attempted, Option<String>) {
+    /// Makes one attempt to send a mail. Returns the result, and the reason when it was not sent.
+    pub async fn send(&self, id: MailId, mail: Message) -> (SendResult, Option<String>) {
         match self {
             Self::Smtp(server) => match tokio::time::timeout(PATIENCE * 2, server.send(mail)).await
             {
-                Ok(Ok(_)) => (Attempted::Sent, None),
+                Ok(Ok(_)) => (SendResult::Sent, None),
                 Ok(Err(error)) if error.is_permanent() => {
-                    (Attempted::Refused, Some(reason(&error)))
+                    (SendResult::Refused, Some(reason(&error)))
                 }
-                Ok(Err(error)) => (Attempted::Troubled, Some(reason(&error))),
+                Ok(Err(error)) => (SendResult::Troubled, Some(reason(&error))),
                 Err(_) => (
-                    Attempted::Troubled,
+                    SendResult::Troubled,
                     Some("the mail server did not answer in time".to_owned()),
                 ),
             },
             #[cfg(feature = "simulation")]
             Self::Simulated(line) => {
                 match tokio::time::timeout(PATIENCE * 2, line(letter(id, &mail))).await {
-                    Ok(Ok(answer)) if answer.status == 250 => (Attempted::Sent, None),
+                    Ok(Ok(answer)) if answer.status == 250 => (SendResult::Sent, None),
                     Ok(Ok(answer)) if answer.status >= 500 => {
-                        (Attempted::Refused, Some("no".to_owned()))
+                        (SendResult::Refused, Some("no".to_owned()))
                     }
-                    _ => (Attempted::Troubled, Some("the line broke".to_owned())),
+                    _ => (SendResult::Troubled, Some("the line broke".to_owned())),
                 }
             }
             #[cfg(test)]
@@ -82,12 +82,12 @@ impl Transport {
                 use std::sync::atomic::Ordering::SeqCst;
                 let left = times.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
                 assert!(left.is_err(), "a test wants a panic");
-                (Attempted::Sent, None)
+                (SendResult::Sent, None)
             }
             Self::Files(folder) => match write(folder, id, &mail.formatted()).await {
-                Ok(()) => (Attempted::Sent, None),
+                Ok(()) => (SendResult::Sent, None),
                 Err(error) => (
-                    Attempted::Troubled,
+                    SendResult::Troubled,
                     Some(format!(
                         "no file can be written in {}: {error}",
                         folder.display()
@@ -98,7 +98,8 @@ impl Transport {
     }
 }
 
-/// A mail as a request: to whom, and under which id. Its boundaries and its date are chance and time of their own, so they stay out.
+/// Mail as a simulated request with its recipients and id. MIME boundaries and the date are left
+/// out: they are not deterministic.
 #[cfg(feature = "simulation")]
 fn letter(id: MailId, mail: &Message) -> crate::simulation::Request {
     let to: Vec<String> = mail
@@ -116,7 +117,8 @@ fn letter(id: MailId, mail: &Message) -> crate::simulation::Request {
     }
 }
 
-/// Written beside and renamed: whoever watches the folder sees whole mails only.
+/// Writes a temporary file and renames it, so that a process that watches the folder sees only
+/// complete mails.
 async fn write(folder: &Path, id: MailId, mail: &[u8]) -> std::io::Result<()> {
     let part = folder.join(format!(".{id}.part"));
     tokio::fs::write(&part, mail).await?;
@@ -130,5 +132,5 @@ fn reason(error: &smtp::Error) -> String {
     }
 }
 
-/// Time for a step of the conversation with the server.
+/// Timeout of one step of the SMTP dialog.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Sentences of mails, in each language.
+//! Localized messages of mails.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,18 +18,18 @@ mod sentences {
         pub static SENTENCES = {
             locales: "./src/mail/locales",
             fallback_language: "en",
-            // Invisible marks around names and amounts would show in some mail programs.
+            // Isolation marks around names and amounts are visible in some mail programs.
             customise: |bundle| bundle.set_use_isolating(false),
         };
     }
 }
 
-/// What stands for `{ $name }` in sentences.
+/// Values of the placeholders `{ $name }`.
 pub(super) type Values<'a> = [(&'static str, &'a str)];
 
 impl Language {
-    /// The sentence of this name. A test holds that every name which is asked for has one in every language; were one missing after all,
-    /// its name stands in for it, so that the mail goes out.
+    /// Localized message of this name. A test checks that every language has the same names. A
+    /// missing message is replaced by its name, so that the mail is still sent.
     pub(super) fn say(self, name: &str, values: &Values<'_>) -> String {
         let values: HashMap<Cow<'static, str>, FluentValue<'_>> = values
             .iter()

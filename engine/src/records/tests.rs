@@ -11,7 +11,8 @@ use crate::environment::Environment;
 use crate::format::ensure_format;
 use crate::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use crate::store::{
-    Backend, Batch, CommitError, Death, Direction, MemoryDisk, Mortal, Store, StoreSettings, Table,
+    Backend, Batch, CommitError, CrashingKv, Death, Direction, MemoryDisk, Store, StoreSettings,
+    Table,
 };
 use crate::transaction::tests::fixtures::World;
 use crate::transaction::{State, Status, Transaction};
@@ -106,7 +107,7 @@ struct Lives {
 impl Lives {
     async fn new(deaths: Vec<Death>) -> Self {
         let disk = MemoryDisk::default();
-        let store = Mortal::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, Death::Never).store();
         ensure_format(&store).await.unwrap();
         let mut lives = Self {
             disk,
@@ -121,7 +122,7 @@ impl Lives {
 
     fn next(&mut self) {
         let death = self.deaths.pop().unwrap_or(Death::Never);
-        self.store = Mortal::new(&self.disk, death).store();
+        self.store = CrashingKv::new(&self.disk, death).store();
     }
 
     /// Sends the steps of all of `ops` before it waits for any: they share flushes.

@@ -18,14 +18,14 @@ pub struct DuePage {
     /// Earliest first.
     pub timers: Vec<Due>,
     /// There may be more: from here on.
-    pub next: Option<TimerPlace>,
+    pub next: Option<TimerCursor>,
 }
 
 /// Where among the timers a look begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimerPlace(Vec<u8>);
+pub struct TimerCursor(Vec<u8>);
 
-impl TimerPlace {
+impl TimerCursor {
     /// At the first timer that is due at `at` or later.
     pub fn at(at: Timestamp) -> Self {
         Self(keys::moment(at).to_vec())
@@ -39,7 +39,7 @@ impl TimerPlace {
 /// When the store cannot be read.
 pub async fn due(
     store: &Store,
-    from: &TimerPlace,
+    from: &TimerCursor,
     until: Timestamp,
     limit: usize,
 ) -> Result<DuePage, StoreError> {
@@ -49,7 +49,7 @@ pub async fn due(
         .await?;
     let is_full = rows.len() == limit;
     let last = rows.last().filter(|_| is_full);
-    let next = last.map(|(key, _)| TimerPlace([&key[..], &[0]].concat()));
+    let next = last.map(|(key, _)| TimerCursor([&key[..], &[0]].concat()));
     let mut timers = Vec::with_capacity(rows.len());
     for (key, _) in &rows {
         match read(key) {
@@ -67,7 +67,7 @@ pub async fn due(
 pub struct Timers<'a> {
     store: &'a Store,
     page: std::vec::IntoIter<Due>,
-    next: Option<TimerPlace>,
+    next: Option<TimerCursor>,
 }
 
 impl<'a> Timers<'a> {
@@ -75,7 +75,7 @@ impl<'a> Timers<'a> {
         Self {
             store,
             page: Vec::new().into_iter(),
-            next: Some(TimerPlace::at(Timestamp::from_micros(0))),
+            next: Some(TimerCursor::at(Timestamp::from_micros(0))),
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
 
     /// All that is due, read in pages of `limit` rows.
     async fn walked(store: &Store, limit: usize) -> Vec<Due> {
-        let (mut from, mut found) = (TimerPlace::at(Timestamp::from_micros(0)), Vec::new());
+        let (mut from, mut found) = (TimerCursor::at(Timestamp::from_micros(0)), Vec::new());
         loop {
             let page = due(store, &from, NOW, limit).await.unwrap();
             found.extend(page.timers);

@@ -1,9 +1,10 @@
-//! Decides which delivery goes next. The queue is in the store; in here are windows on it.
+//! Chooses the next delivery. The queues are in the store; memory holds windows on them.
 //!
-//! Each webhook has a queue and a number of requests at a time of its own. Webhooks that have something to send take turns, one request
-//! a turn, in one of two lanes: those that answered slowly or not at all last time share one, so that a dead URL takes nothing from
-//! a quick one. One that was quick, or is not known yet, and is slow this time moves to the other lane while it is waited for. What nobody
-//! told us of is found by sweeps: at the start, and once in a while.
+//! Each webhook has its own queue and its own concurrency limit. Webhooks with due rows are served
+//! round robin, one request a turn, in one of two lanes. Webhooks whose last response was slow or
+//! missing share the slow lane, so that a dead URL takes no capacity from quick receivers. A quick
+//! or unknown webhook that becomes slow moves to the slow lane while its request is in flight.
+//! Sweeps, at startup and periodically, find rows whose wake-up was lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,29 +13,29 @@ use std::time::Duration;
 
 use super::Shared;
 use super::row::Row;
-use super::settle::{self, Ended, Settled};
-use super::sweep::Swept;
-use super::target::{Lane, Next, Pace, Retried, Target, sooner};
+use super::settle::{self, AttemptResult, Settled};
+use super::sweep::ScanResult;
+use super::target::{Lane, Next, Pace, RetryAt, Target, sooner};
 use crate::access::{Webhook, WebhookOptions};
-use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
 use crate::limits;
+use crate::runtime::{QueueHandle, QueueWork};
 
-/// Something that the dispatcher has to hear of.
-pub enum News {
-    /// Somebody was nudged, or a time has come.
+/// Message to the dispatcher.
+pub enum Message {
+    /// Wake-up: rows were added, or a timer expired.
     Look,
-    /// An attempt is over.
+    /// An attempt has ended.
     Ended {
         webhook: WebhookId,
         key: Vec<u8>,
-        ended: Ended,
+        ended: AttemptResult,
     },
-    /// The rows of a webhook that is disabled or gone were taken out of the queue.
+    /// The rows of a disabled or deleted webhook were removed from the queue.
     Released(WebhookId),
-    /// The whole outbox was walked through.
-    Swept(Swept),
+    /// A sweep of the outbox has ended.
+    ScanResult(ScanResult),
 }
 
 pub(super) struct Dispatcher {
@@ -43,38 +44,39 @@ pub(super) struct Dispatcher {
     quick: Turns,
     slow: Turns,
     wakes: BTreeSet<(Timestamp, WebhookId)>,
-    /// When requests in the quick lane will have been slow, in the order in which they began. Those that came back are still in here.
+    /// Times at which requests in the quick lane become slow, in the order of their start. Entries
+    /// of finished requests stay in the list.
     watched: VecDeque<(Timestamp, WebhookId, Vec<u8>)>,
-    /// Where its own news come in.
-    door: Door<Self>,
+    /// Handle to its own mailbox.
+    handle: QueueHandle<Self>,
     started: u64,
 }
 
-/// A lane: who waits for a turn, and how much of its room is taken.
+/// Lane: the webhooks that wait for their turn, its requests in flight and its concurrency limit.
 struct Turns {
     waiting: VecDeque<WebhookId>,
     running: usize,
     room: usize,
 }
 
-/// How the dispatcher is.
+/// State of the dispatcher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebhookSnapshot {
-    /// Webhooks that have, or had, something to send.
+    /// Webhooks that have, or had, rows to send.
     pub targets: usize,
-    /// Requests that are on their way to quick and to slow receivers.
+    /// Requests in flight, in both lanes and in the slow lane.
     pub in_flight: usize,
     pub in_flight_slow: usize,
-    /// Webhooks that wait for a turn.
+    /// Webhooks that wait for their turn.
     pub waiting: usize,
-    /// Attempts begun since the start.
+    /// Attempts started since the start of the process.
     pub started: u64,
-    /// Deliveries in the outbox, as far as is known.
+    /// Rows in the outbox, as far as is known.
     pub depth: i64,
 }
 
 impl Dispatcher {
-    pub(super) fn new(shared: Arc<Shared>, door: Door<Self>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, handle: QueueHandle<Self>) -> Self {
         let turns = |room| Turns {
             waiting: VecDeque::new(),
             running: 0,
@@ -87,7 +89,7 @@ impl Dispatcher {
             slow: turns(SLOW_ROOM),
             wakes: BTreeSet::new(),
             watched: VecDeque::new(),
-            door,
+            handle,
             started: 0,
         }
     }
@@ -101,17 +103,17 @@ impl Dispatcher {
             }
             if let Some(target) = self.targets.get_mut(&webhook) {
                 target.wake = None;
-                self.line_up(webhook);
+                self.enqueue(webhook);
             }
         }
     }
 
-    fn ended(&mut self, webhook: WebhookId, key: &[u8], ended: Ended) {
+    fn ended(&mut self, webhook: WebhookId, key: &[u8], ended: AttemptResult) {
         let Some(target) = self.targets.get_mut(&webhook) else {
             return;
         };
         let retry = match ended.settled {
-            Settled::Retry { began, due } => Some(Retried { began, due }),
+            Settled::Retry { began, due } => Some(RetryAt { began, due }),
             Settled::Acknowledged | Settled::Failed | Settled::Unwritten => None,
         };
         let Some(flown) = target.ended(key, retry) else {
@@ -130,28 +132,31 @@ impl Dispatcher {
             Settled::Acknowledged | Settled::Failed => self.shared.depth_changed(-1),
             Settled::Retry { .. } => {}
             Settled::Unwritten => {
-                // It would fail again at once: let it rest, then read its rows anew.
-                target.forget_low();
+                // An immediate retry would fail again: pause, then scan from the beginning.
+                target.reset_low_water_mark();
                 let again = self.shared.clock.now().plus(REST);
                 self.wake_at(webhook, again);
                 return;
             }
         }
-        self.line_up(webhook);
+        self.enqueue(webhook);
     }
 
-    fn swept(&mut self, swept: Swept) {
+    fn swept(&mut self, swept: ScanResult) {
         if let Some(depth) = swept.depth {
             self.shared.set_depth(depth);
         }
         for webhook in swept.webhooks {
-            self.targets.entry(webhook).or_default().forget_low();
-            self.line_up(webhook);
+            self.targets
+                .entry(webhook)
+                .or_default()
+                .reset_low_water_mark();
+            self.enqueue(webhook);
         }
     }
 
-    /// Puts a webhook at the end of its lane, unless it stands in one already.
-    fn line_up(&mut self, webhook: WebhookId) {
+    /// Puts a webhook at the end of its lane, unless it is in a lane already.
+    fn enqueue(&mut self, webhook: WebhookId) {
         let Some(target) = self.targets.get_mut(&webhook) else {
             return;
         };
@@ -165,7 +170,7 @@ impl Dispatcher {
         }
     }
 
-    async fn start_what_may(&mut self) {
+    async fn start_ready(&mut self) {
         for lane in [Lane::Quick, Lane::Slow] {
             while !self.shared.is_stopping() {
                 let turns = match lane {
@@ -183,7 +188,7 @@ impl Dispatcher {
         }
     }
 
-    /// One webhook's turn: at most one request, then to the end of the line again.
+    /// Turn of one webhook: at most one request, then back to the end of its lane.
     async fn take_turn(&mut self, webhook: WebhookId, lane: Lane) {
         let now = self.shared.clock.now();
         let to = self.shared.access.webhook(webhook);
@@ -196,7 +201,7 @@ impl Dispatcher {
         };
         target.is_ready = false;
         if target.room(most) == 0 {
-            return; // whatever comes back lines it up again
+            return; // enqueued again when a request ends
         }
         if let Some(at) = target.not_before.filter(|at| *at > now) {
             return self.wake_at(webhook, at);
@@ -206,9 +211,9 @@ impl Dispatcher {
             Ok(Next::Send(row)) => match to.as_ref().filter(|to| to.is_enabled) {
                 Some(to) => {
                     target.started((*row).clone(), lane);
-                    target.space_out(now, options.spacing());
+                    target.apply_rate_limit(now, options.spacing());
                     self.send(to.clone(), *row, lane);
-                    self.line_up(webhook);
+                    self.enqueue(webhook);
                 }
                 None => self.release(webhook),
             },
@@ -216,16 +221,20 @@ impl Dispatcher {
             Ok(Next::Nothing) => {}
             Err(error) => {
                 if !resting {
-                    tracing::error!(webhook.id = %webhook, %error, "A webhook's queue cannot be read; trying again.");
+                    tracing::error!(
+                        webhook.id = %webhook,
+                        %error,
+                        "failed to scan a webhook queue"
+                    );
                 }
-                target.forget_low();
+                target.reset_low_water_mark();
                 self.wake_at(webhook, now.plus(REST));
             }
         }
     }
 
-    /// Moves requests that were thought quick and are not back yet to the other lane: otherwise some hundreds of receivers that nobody
-    /// has met before, and that are dead, would keep all others waiting.
+    /// Moves unfinished requests of the quick lane that have become slow to the slow lane.
+    /// Otherwise some hundreds of new receivers that are all dead would block the others.
     fn make_room(&mut self, now: Timestamp) {
         while self.slow.running < SLOW_MOST
             && let Some((_, webhook, key)) = self.watched.pop_front_if(|(at, ..)| *at <= now)
@@ -244,7 +253,8 @@ impl Dispatcher {
         }
     }
 
-    /// When there will be room for those who wait for it in the quick lane, though nothing comes back.
+    /// Next time at which the quick lane gets a free slot even if no request ends. `None`: no
+    /// webhook waits for one, or the slow lane is full.
     fn room_at(&self) -> Option<Timestamp> {
         let is_full = self.quick.running >= self.quick.room && !self.quick.waiting.is_empty();
         let (at, ..) = self
@@ -254,7 +264,7 @@ impl Dispatcher {
         Some(*at)
     }
 
-    /// Sends one row, in the background.
+    /// Sends one row in the background.
     fn send(&mut self, to: Arc<Webhook>, row: Row, lane: Lane) {
         let (webhook, key) = (row.webhook, row.key());
         match lane {
@@ -266,33 +276,37 @@ impl Dispatcher {
             Lane::Slow => self.slow.running += 1,
         }
         self.started += 1;
-        let (shared, door) = (self.shared.clone(), self.door.clone());
-        let away = self.shared.away.one_more();
+        let (shared, handle) = (self.shared.clone(), self.handle.clone());
+        let in_flight = self.shared.tasks.begin();
         self.shared.runtime.spawn(async move {
             let ended = settle::attempt(shared, to, row).await;
-            drop(away);
-            let news = News::Ended {
+            drop(in_flight);
+            let message = Message::Ended {
                 webhook,
                 key,
                 ended,
             };
-            door.tell(news).await;
+            handle.send(message).await;
         });
     }
 
-    /// Takes the rows of a webhook that is disabled or gone out of the queue, in the background.
+    /// Removes the rows of a disabled or deleted webhook from the queue in the background.
     fn release(&mut self, webhook: WebhookId) {
         let Some(target) = self.targets.get_mut(&webhook) else {
             return;
         };
         target.is_held = true;
-        let (shared, door) = (self.shared.clone(), self.door.clone());
+        let (shared, handle) = (self.shared.clone(), self.handle.clone());
         self.shared.runtime.spawn(async move {
             if let Err(error) = super::release::release(&shared, webhook).await {
-                tracing::error!(webhook.id = %webhook, %error, "The queue of a webhook that is off cannot be emptied; trying again.");
+                tracing::error!(
+                    webhook.id = %webhook,
+                    %error,
+                    "failed to empty the queue of a disabled webhook"
+                );
                 tokio::time::sleep(REST).await;
             }
-            door.tell(News::Released(webhook)).await;
+            handle.send(Message::Released(webhook)).await;
         });
     }
 
@@ -307,12 +321,12 @@ impl Dispatcher {
     }
 }
 
-impl Work for Dispatcher {
-    type News = News;
+impl QueueWork for Dispatcher {
+    type Message = Message;
     type Snapshot = WebhookSnapshot;
     const NAME: &'static str = "webhook";
     const MAILBOX: usize = limits::WEBHOOK_MAILBOX;
-    const LOOK: News = News::Look;
+    const SCAN: Message = Message::Look;
 
     fn snapshot(&self) -> WebhookSnapshot {
         WebhookSnapshot {
@@ -325,42 +339,42 @@ impl Work for Dispatcher {
         }
     }
 
-    async fn take_in(&mut self, news: News) -> Option<Timestamp> {
-        for (webhook, due) in self.shared.take_nudged() {
-            self.targets.entry(webhook).or_default().look_again(due);
-            self.line_up(webhook);
+    async fn handle_message(&mut self, message: Message) -> Option<Timestamp> {
+        for (webhook, due) in self.shared.drain_nudges() {
+            self.targets.entry(webhook).or_default().rescan(due);
+            self.enqueue(webhook);
         }
-        match news {
-            News::Look => {}
-            News::Ended {
+        match message {
+            Message::Look => {}
+            Message::Ended {
                 webhook,
                 key,
                 ended,
             } => self.ended(webhook, &key, ended),
-            News::Released(webhook) => {
+            Message::Released(webhook) => {
                 if let Some(target) = self.targets.get_mut(&webhook) {
                     target.is_held = false;
-                    target.forget_low();
-                    self.line_up(webhook);
+                    target.reset_low_water_mark();
+                    self.enqueue(webhook);
                 }
             }
-            News::Swept(swept) => self.swept(swept),
+            Message::ScanResult(swept) => self.swept(swept),
         }
         self.wake_up();
         self.make_room(self.shared.clock.now());
-        self.start_what_may().await;
+        self.start_ready().await;
         sooner(self.room_at(), self.wakes.first().map(|(at, _)| *at))
     }
 }
 
-/// Requests at a time, to all quick and all slow receivers. Each is an open socket; a tenth of 10,000 receivers dead and another slow, at
-/// 1,000 events a second, keep 600 slow ones busy.
+/// Concurrency limits of the two lanes. Each request is an open socket. With a tenth of 10,000
+/// receivers dead and another tenth slow, 1,000 events a second keep 600 slow requests in flight.
 const QUICK_ROOM: usize = 256;
 const SLOW_ROOM: usize = 640;
-/// With those that were thought quick: more than come together when all new receivers are dead, which is the room of the quick ones each
-/// time that [`SLOW`] is over, until the deadline.
+/// Limit of the slow lane including requests that moved to it. It is above the maximum when all new
+/// receivers are dead: the quick lane fills once per [`SLOW`] until the deadline.
 const SLOW_MOST: usize = 2_048;
-/// A receiver that takes this long is slow.
+/// Response time from which a receiver is slow.
 const SLOW: Duration = Duration::from_millis(500);
-/// How long a webhook rests whose rows cannot be read or written.
+/// Pause of a webhook whose rows cannot be read or written.
 const REST: Duration = Duration::from_secs(30);

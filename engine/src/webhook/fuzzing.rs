@@ -1,4 +1,4 @@
-//! Doors for fuzzing. Behind the feature `fuzzing`.
+//! Entry points for fuzzing, behind the feature `fuzzing`.
 
 use super::WebhookSettings;
 use super::policy::{self, Verdict};
@@ -6,9 +6,9 @@ use super::row::{self, Row};
 use crate::access::RetryProfile;
 use crate::clock::Timestamp;
 
-/// When a receiver is asked again that refused the first attempt at `now` with this `Retry-After`: by the schedule that does not hear of
-/// it, and by the one that does. `None`: never.
-pub fn asked_again(
+/// Due times after a receiver refused the first attempt at `now` with this `Retry-After`: under the
+/// schedule that ignores the header, and under the one that follows it. `None`: no retry.
+pub fn next_retry(
     status: u16,
     retry_after: &str,
     now: Timestamp,

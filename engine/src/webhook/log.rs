@@ -1,9 +1,11 @@
-//! The delivery log: every attempt as it went, and what became of every delivery that was tried.
+//! Delivery log: all attempts, and the state of all deliveries that were tried.
 //!
 //! ```text
 //! a <webhook> <environment> <time> <delivery>    one attempt, as JSON
-//! d <webhook> <environment> <delivery>           one delivery, as JSON, from its first attempt or replay on
-//! f <webhook> <time> <delivery>                  a delivery that failed then; the value is its environment
+//! d <webhook> <environment> <delivery>           one delivery, as JSON, from its first attempt or
+//!                                                replay on
+//! f <webhook> <time> <delivery>                  a delivery that failed at that time; the value is
+//!                                                its environment
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -16,17 +18,17 @@ use crate::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
 use crate::store::{Batch, Direction, Store, StoreError, Table, prefix_end};
 use crate::transaction::EventName;
 
-/// One request that was sent, or that could not be.
+/// One request that was sent or could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub webhook: WebhookId,
-    /// The body is kept with the delivery: it is the same on every attempt.
+    /// Delivery, which contains the body: it is the same on every attempt.
     pub delivery: DeliveryId,
     pub event: EventId,
     pub name: EventName,
     pub transaction: TransactionId,
     pub environment: Environment,
-    /// 1 for the first of its round.
+    /// Number of the attempt in its round, from 1.
     pub number: u16,
     pub at: Timestamp,
     pub url: String,
@@ -34,43 +36,43 @@ pub struct Attempt {
     pub acknowledged: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// What went wrong, as a sentence.
+    /// Error as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Response>,
     pub timing: Timing,
-    /// The address that was connected to, or those that were tried.
+    /// Address of the connection, or all addresses that were tried.
     pub addresses: Vec<String>,
 }
 
-/// What the receiver answered.
+/// Response of the receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// The first [`crate::limits::WEBHOOK_RESPONSE_BYTES`] of it, as text.
+    /// First [`crate::limits::WEBHOOK_RESPONSE_BYTES`] of the body, as text.
     pub body: String,
     pub is_cut: bool,
 }
 
-/// How long it took, in microseconds.
+/// Duration of each phase, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// To resolve the name; none for an address or an open connection.
+    /// Name resolution; `None` for an IP address or an open connection.
     pub dns: Option<u64>,
-    /// To connect, without resolving and TLS; none for an open connection.
+    /// Connecting, without name resolution and TLS; `None` for an open connection.
     #[serde(default)]
     pub connect: Option<u64>,
-    /// To agree on encryption; none without it, and for an open connection.
+    /// TLS handshake; `None` without TLS and for an open connection.
     #[serde(default)]
     pub tls: Option<u64>,
-    /// From the beginning to the head of the answer.
+    /// Time from the start to the head of the response.
     pub answer: Option<u64>,
     pub total: u64,
 }
 
-/// A delivery that was tried at least once, or given up.
+/// Delivery that was tried at least once, or abandoned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub id: DeliveryId,
@@ -81,19 +83,19 @@ pub struct Delivery {
     pub name: EventName,
     pub transaction: TransactionId,
     pub status: DeliveryStatus,
-    /// Attempts in this round.
+    /// Attempts in the current round.
     pub attempts: u16,
     pub enqueued_at: Timestamp,
     pub initiated_at: Timestamp,
     pub first_attempt_at: Option<Timestamp>,
     pub last_attempt_at: Option<Timestamp>,
-    /// While it waits: when it is tried next.
+    /// Due time of the next attempt, while the delivery waits.
     pub next_attempt_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    /// Why it was given up.
+    /// Reason why the delivery was abandoned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// What is sent, byte for byte.
+    /// Request body, byte for byte.
     pub body: String,
 }
 
@@ -105,7 +107,7 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-/// The log cannot be read.
+/// Error while reading the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error(transparent)]
@@ -117,7 +119,7 @@ pub enum LogError {
 }
 
 impl Attempt {
-    /// What a header of the answer said.
+    /// Value of a response header.
     pub fn answered(&self, header: &str) -> Option<&str> {
         let headers = &self.response.as_ref()?.headers;
         let found = headers.iter().find(|(name, _)| name == header)?;
@@ -126,7 +128,7 @@ impl Attempt {
 }
 
 impl Delivery {
-    /// The record of a delivery that waits, or has just ended.
+    /// Record of a delivery that waits, or has just ended.
     pub fn of(row: &Row, status: DeliveryStatus, now: Timestamp) -> Self {
         let is_waiting = status == DeliveryStatus::Waiting;
         Self {
@@ -150,7 +152,7 @@ impl Delivery {
         }
     }
 
-    /// Its row in the outbox, due at `due`, with `attempts` made.
+    /// Outbox row of the delivery, due at `due`, after `attempts` attempts.
     pub fn row(&self, due: Timestamp, attempts: u16) -> Row {
         Row {
             webhook: self.webhook,
@@ -178,7 +180,7 @@ pub fn put_attempt(batch: &mut Batch, attempt: &Attempt) {
     batch.put(Table::Delivery, key, json(attempt));
 }
 
-/// Writes what became of a delivery.
+/// Writes the state of a delivery.
 pub fn put_delivery(batch: &mut Batch, delivery: &Delivery) {
     batch.put(
         Table::Delivery,
@@ -195,13 +197,13 @@ pub fn put_delivery(batch: &mut Batch, delivery: &Delivery) {
     }
 }
 
-/// Fails the commit as a conflict when the delivery is known already.
+/// Makes the commit conflict when the delivery exists already.
 pub fn require_no_delivery(batch: &mut Batch, delivery: &Delivery) {
     let key = delivery_key(delivery.webhook, delivery.environment, delivery.id);
     batch.require_absent(Table::Delivery, key);
 }
 
-/// The same, for a delivery of which nothing changed meanwhile: `before` is what was read.
+/// Replaces a delivery. The commit conflicts when it has changed since `before` was read.
 pub fn replace_delivery(batch: &mut Batch, before: &Delivery, after: &Delivery) {
     let key = delivery_key(before.webhook, before.environment, before.id);
     batch.require_value(Table::Delivery, key, json(before));
@@ -211,7 +213,8 @@ pub fn replace_delivery(batch: &mut Batch, before: &Delivery, after: &Delivery) 
     put_delivery(batch, after);
 }
 
-/// The attempts at one webhook, newest first, of both environments; those before `before`, when that is given.
+/// Attempts at one webhook in both environments, newest first, optionally only those before
+/// `before`.
 pub async fn attempts(
     store: &Store,
     webhook: WebhookId,
@@ -232,7 +235,7 @@ pub async fn attempts(
     Ok(found)
 }
 
-/// Attempts at one webhook since `since`, in no order to rely on.
+/// Attempts at one webhook since `since`, in unspecified order.
 pub async fn attempts_since(
     store: &Store,
     webhook: WebhookId,
@@ -257,7 +260,8 @@ pub async fn attempts_since(
     Ok(found)
 }
 
-/// The deliveries of one webhook that were tried, newest first, of both environments; older ones than `before`, when that is given.
+/// Deliveries of one webhook that were tried, in both environments, newest first, optionally only
+/// those older than `before`.
 pub async fn deliveries(
     store: &Store,
     webhook: WebhookId,
@@ -361,7 +365,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structs of strings and numbers always print")
 }
 
-/// First bytes of the log's rows in the delivery table, which mails share.
+/// First bytes of the log's keys in the delivery table, which mails share.
 pub(super) const ATTEMPT: u8 = b'a';
 pub(super) const DELIVERY: u8 = b'd';
 pub(super) const FAILED: u8 = b'f';

@@ -1,7 +1,9 @@
-//! Catches a webhook up: what happened to an app's transactions and was never acknowledged by it, found in the transactions themselves.
+//! Replays missed events: those of an app's transactions that a webhook never acknowledged. They
+//! are found in the transactions themselves.
 //!
-//! Which events there were follows from the transaction, and their ids and those of their deliveries follow from it too. So what is sent
-//! has the `webhook-id` that every other receiver saw, and what was delivered is recognised.
+//! The events, their ids and the ids of their deliveries are derived from the transaction. A
+//! replayed event therefore has the same `webhook-id` as at every other receiver, and delivered
+//! events are recognized.
 
 use super::log::{self, Delivery, DeliveryStatus};
 use super::outbox;
@@ -17,14 +19,14 @@ use crate::records::{self, Kind};
 use crate::store::{Batch, CommitError, Table};
 use crate::transaction::{EventName, State, Transaction};
 
-/// What one call caught up on.
+/// Result of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CaughtUp {
-    /// Events that are sent, or sent again.
+pub struct MissedReplay {
+    /// Events that are sent for the first time or again.
     pub replayed: usize,
-    /// Transactions that were looked at.
+    /// Number of transactions examined.
     pub examined: usize,
-    /// There is more: ask again, with this.
+    /// Cursor for the next call, if there are more.
     pub after: Option<TransactionId>,
 }
 
@@ -33,9 +35,9 @@ pub(super) async fn replay_missing(
     webhook: WebhookId,
     since: Timestamp,
     after: Option<TransactionId>,
-) -> Result<CaughtUp, ReplayError> {
+) -> Result<MissedReplay, ReplayError> {
     let target = replay::enabled(shared, webhook)?;
-    let mut done = CaughtUp::default();
+    let mut done = MissedReplay::default();
     let begun_at = match after {
         Some(id) => match records::load(&shared.store, id).await? {
             Some(tx) if tx.app == target.app => Some((part_of(&tx), id)),
@@ -68,7 +70,7 @@ pub(super) async fn replay_missing(
     Ok(done)
 }
 
-/// The next transactions of one part that may have had an event since.
+/// Next page of transactions of one kind and environment that may have an event since `since`.
 async fn page(
     shared: &Shared,
     target: &Webhook,
@@ -89,7 +91,7 @@ async fn page(
     Ok(list.await?)
 }
 
-/// Puts what `target` missed of one transaction into the outbox. Says how much that was.
+/// Enqueues the events of one transaction that `target` missed. Returns their number.
 async fn catch_up(
     shared: &Shared,
     target: &Webhook,
@@ -106,7 +108,8 @@ async fn catch_up(
         }
         let event = super::payload::event_id(id, name, at);
         let row = outbox::row(target.id, &as_it_was(&tx, name), name, event, at);
-        // In this order: what leaves the outbox between the two looks is in the log by then.
+        // The order matters: a row that leaves the outbox between the two reads is in the log by
+        // then.
         if shared.store.get(Table::Outbox, &row.key()).await?.is_some() {
             continue;
         }
@@ -136,7 +139,7 @@ async fn enqueue(shared: &Shared, row: Row) -> Result<bool, ReplayError> {
     batch.put(Table::Outbox, row.key(), row.value());
     match shared.store.commit(batch).await {
         Ok(()) => {}
-        Err(CommitError::Conflict) => return Ok(false), // another call was faster
+        Err(CommitError::Conflict) => return Ok(false), // another call enqueued it first
         Err(error) => return Err(ReplayError::Commit(error)),
     }
     shared.depth_changed(1);
@@ -153,7 +156,7 @@ async fn again(shared: &Shared, row: &Row) -> Result<bool, ReplayError> {
     }
 }
 
-/// What merchants were told of a transaction, and when it happened.
+/// Events of a transaction that are sent to merchants, each with its time.
 fn announced(tx: &Transaction) -> Vec<(EventName, Timestamp)> {
     let is_payment = tx.is_payment();
     let pick = |payment, payout| if is_payment { payment } else { payout };
@@ -176,7 +179,8 @@ fn announced(tx: &Transaction) -> Vec<(EventName, Timestamp)> {
         .collect()
 }
 
-/// The transaction right after the event, as far as the body shows it. The customer is as the payer left them.
+/// State of the transaction right after the event, as far as the body shows it. The customer's data
+/// are the current ones.
 fn as_it_was(tx: &Transaction, name: EventName) -> Transaction {
     let mut then = tx.clone();
     if super::payload::sequence(name) == 1 {
@@ -192,17 +196,18 @@ fn as_it_was(tx: &Transaction, name: EventName) -> Transaction {
 
 fn part_of(tx: &Transaction) -> usize {
     let part = (tx.environment, Kind::of(tx.id));
-    PARTS.iter().position(|other| *other == part).unwrap_or(0) // all four are in the list
+    PARTS.iter().position(|other| *other == part).unwrap_or(0) // the list contains all four
 }
 
-/// Where an app's transactions are listed.
+/// Parts of an app's list of transactions.
 const PARTS: [(Environment, Kind); 4] = [
     (Environment::Sandbox, Kind::Payment),
     (Environment::Sandbox, Kind::Payout),
     (Environment::Live, Kind::Payment),
     (Environment::Live, Kind::Payout),
 ];
-/// Transactions are listed by their beginning, and have ended so long after it: a payout is asked about for three days.
+/// Maximum time from the start of a transaction, by which the list is sorted, to its end. Payouts
+/// are queried for three days.
 const LOOK_BACK: std::time::Duration = std::time::Duration::from_secs(4 * 24 * 60 * 60);
-/// Transactions listed at once.
+/// Transactions per page.
 const PAGE: usize = 200;

@@ -1,15 +1,19 @@
-//! Webhooks: from the commit that they tell of to the receiver's 200.
+//! Webhooks: from the commit that causes the event to the receiver's 200.
 //!
 //! ```text
-//! enqueue ──▶ outbox rows, in the transaction's own commit, one queue for each webhook
-//! nudge   ──▶ dispatcher (actor): whose turn is it? ──▶ attempt: sign, send, judge ──▶ one commit: row moved or gone, attempt logged
+//! enqueue ──▶ outbox rows in the transaction's own commit, one queue for each webhook
+//! nudge   ──▶ dispatcher (actor), round robin ──▶ attempt: sign, send, judge
+//!                                             ──▶ one commit: row moved or deleted, attempt logged
 //! ```
 //!
-//! Promises (P7): at least once, none lost, the same `webhook-id` and the same bytes on every attempt; a later event of a transaction is
-//! not sent before the earlier one was acknowledged, gave up, or was tried 3 s ago; 200 alone is an acknowledgment, within 3 s in all;
-//! never a retry early; a slow or dead receiver delays nobody else; every attempt is in the log; nothing but the receiver is reached.
+//! Promises (P7): at-least-once delivery, none lost, the same `webhook-id` and the same bytes on
+//! every attempt; a later event of a transaction is not sent before the earlier one was
+//! acknowledged, gave up, or was first tried 3 s ago; only 200 is an acknowledgment, within 3 s in
+//! all; no retry is early; a slow or dead receiver delays no other; every attempt is in the log;
+//! requests reach only the receiver.
 //!
-//! Memory holds windows on the queues, the store the queues. A nudge that is lost costs time, not a webhook: sweeps find what waits.
+//! The queues are in the store; memory holds windows on them. A lost nudge delays a webhook but
+//! does not lose it: sweeps find the row.
 
 mod dispatcher;
 #[cfg(feature = "fuzzing")]
@@ -43,7 +47,7 @@ use tokio::sync::watch;
 use self::dispatcher::Dispatcher;
 pub use self::dispatcher::WebhookSnapshot;
 pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
-pub use self::missing::CaughtUp;
+pub use self::missing::MissedReplay;
 pub use self::outbox::{Queued, enqueue};
 pub use self::payload::{body, event_id};
 pub use self::policy::WebhookSettings;
@@ -53,18 +57,18 @@ use self::sender::Sender;
 pub use self::sender::SenderError;
 pub use self::signing::{service_signature, standard_signature};
 use crate::access::Access;
-use crate::actors::{Away, Door, Setting, start_desk};
 use crate::clock::{Clock, Timestamp};
 use crate::egress::Names;
 use crate::ids::{DeliveryId, Ids, TransactionId, WebhookId};
+use crate::runtime::{InFlightTasks, QueueContext, QueueHandle, start_queue};
 use crate::store::Store;
 
-/// A handle on the webhook room. Cloning gives another one.
+/// Handle to the webhook module. Clones share the state.
 #[derive(Clone)]
 pub struct Webhooks(Arc<Shared>);
 
-/// What the webhook room works with.
-pub struct Equipment {
+/// Dependencies of the webhook module.
+pub struct Dependencies {
     pub store: Store,
     pub access: Access,
     pub clock: Clock,
@@ -73,7 +77,7 @@ pub struct Equipment {
     pub names: Names,
 }
 
-/// What the actor, its attempts and its sweeps have in common.
+/// State shared by the actor, its attempts and its sweeps.
 struct Shared {
     store: Store,
     access: Access,
@@ -82,23 +86,25 @@ struct Shared {
     settings: WebhookSettings,
     sender: Sender,
     runtime: Handle,
-    /// Who has something new to send, and since when it is due. Nudging twice is nudging once, so it is bounded by the number of webhooks.
+    /// Webhooks with a new row and its earliest due time. Nudges of one webhook are merged, so the
+    /// size is limited by the number of webhooks.
     nudged: Mutex<BTreeMap<WebhookId, Timestamp>>,
-    /// A look is in the actor's mailbox, and will take what is in `nudged`.
+    /// Whether a wake-up is in the actor's mailbox; it will drain `nudged`.
     is_told: AtomicBool,
     depth: AtomicI64,
-    away: Away,
+    tasks: InFlightTasks,
     stopping: watch::Sender<bool>,
     replays: ReplayGate,
-    desk: OnceLock<Door<Dispatcher>>,
+    desk: OnceLock<QueueHandle<Dispatcher>>,
 }
 
 impl Webhooks {
-    /// Starts the actor on `arbiter`, and looks at once for what was left unsent. Call it on the tokio runtime that shall do the sending.
+    /// Starts the actor on `arbiter` and scans at once for unsent rows. Call it on the tokio
+    /// runtime that is to send the requests.
     ///
     /// # Errors
-    /// When the settings name a signature header that is none, or TLS cannot be set up.
-    pub fn start(with: Equipment, arbiter: &ArbiterHandle) -> Result<Self, SenderError> {
+    /// When the settings contain an invalid signature header name, or TLS cannot be set up.
+    pub fn start(with: Dependencies, arbiter: &ArbiterHandle) -> Result<Self, SenderError> {
         let shared = Arc::new(Shared {
             sender: Sender::new(&with.settings, with.names)?,
             store: with.store,
@@ -110,18 +116,18 @@ impl Webhooks {
             nudged: Mutex::default(),
             is_told: AtomicBool::new(false),
             depth: AtomicI64::new(0),
-            away: Away::default(),
+            tasks: InFlightTasks::default(),
             stopping: watch::channel(false).0,
             replays: ReplayGate::default(),
             desk: OnceLock::new(),
         });
-        let setting = Setting {
+        let setting = QueueContext {
             arbiter,
             clock: shared.clock.clone(),
             stopping: shared.stopping.subscribe(),
         };
         let for_desk = shared.clone();
-        let desk = start_desk(setting, move |door| Dispatcher::new(for_desk, door));
+        let desk = start_queue(setting, move |handle| Dispatcher::new(for_desk, handle));
         shared
             .runtime
             .spawn(sweep::sweep_on(shared.clone(), desk.clone()));
@@ -129,7 +135,7 @@ impl Webhooks {
         Ok(Self(shared))
     }
 
-    /// Says that these webhooks have something new in the outbox: what [`enqueue`] answered, after the commit.
+    /// Wakes the dispatcher for new rows. Call it after the commit with the result of [`enqueue`].
     pub fn nudge(&self, targets: &[Queued]) {
         if targets.is_empty() {
             return;
@@ -139,19 +145,19 @@ impl Webhooks {
         self.0.look_at(targets);
     }
 
-    /// How the dispatcher is; `None` when it has stopped.
+    /// Snapshot of the dispatcher; `None` when it has stopped.
     pub async fn snapshot(&self) -> Option<WebhookSnapshot> {
         self.0.desk.get()?.snapshot().await
     }
 
-    /// Begins nothing new and waits for what is on its way, for so long at most. What did not come back is sent again after the next
-    /// start, with the same id.
+    /// Starts no new requests and waits up to `grace` for those in flight. Unfinished ones are sent
+    /// again after the next start, with the same id.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.send_replace(true);
-        self.0.away.all_back(grace).await;
+        self.0.tasks.wait_until_idle(grace).await;
     }
 
-    /// The attempts at one webhook, newest first; those before `before`, when that is given.
+    /// Attempts at one webhook, newest first, optionally only those before `before`.
     pub async fn attempts(
         &self,
         webhook: WebhookId,
@@ -161,7 +167,8 @@ impl Webhooks {
         log::attempts(&self.0.store, webhook, before, limit).await
     }
 
-    /// The deliveries to one webhook that were tried or given up, newest first; older ones than `before`, when that is given.
+    /// Deliveries to one webhook that were tried or abandoned, newest first, optionally only those
+    /// older than `before`.
     pub async fn deliveries(
         &self,
         webhook: WebhookId,
@@ -171,7 +178,7 @@ impl Webhooks {
         log::deliveries(&self.0.store, webhook, before, limit).await
     }
 
-    /// One delivery, with its body; `None` when it was not tried yet, or is not there.
+    /// One delivery with its body; `None` when it does not exist or was not tried yet.
     pub async fn delivery(
         &self,
         webhook: WebhookId,
@@ -180,7 +187,7 @@ impl Webhooks {
         log::delivery(&self.0.store, webhook, id).await
     }
 
-    /// Sends one delivery anew, with all its attempts before it, whatever became of it.
+    /// Sends one delivery again with a full set of attempts, after any result.
     pub async fn replay(
         &self,
         webhook: WebhookId,
@@ -190,7 +197,8 @@ impl Webhooks {
         replay::replay(&self.0, webhook, id).await
     }
 
-    /// Sends anew what failed at `since` or later. Asked again when there was more than one call replays.
+    /// Sends the deliveries again that failed at `since` or later. Call it again when there are
+    /// more than one call replays.
     pub async fn replay_failed(
         &self,
         webhook: WebhookId,
@@ -200,20 +208,21 @@ impl Webhooks {
         replay::replay_failed(&self.0, webhook, since).await
     }
 
-    /// Sends what happened at `since` or later and this webhook never acknowledged: events from before it was made or while it was off,
-    /// and those that failed. Asked again with what [`CaughtUp::after`] says when there is more.
+    /// Sends the events from `since` on that this webhook never acknowledged: events from before it
+    /// was created or while it was disabled, and failed ones. Call it again with
+    /// [`MissedReplay::after`] when there are more.
     pub async fn replay_missing(
         &self,
         webhook: WebhookId,
         since: Timestamp,
         after: Option<TransactionId>,
-    ) -> Result<CaughtUp, ReplayError> {
+    ) -> Result<MissedReplay, ReplayError> {
         self.0.replays.pass(webhook, self.0.clock.now())?;
         missing::replay_missing(&self.0, webhook, since, after).await
     }
 
-    /// Deletes what the log has of sandbox deliveries before `before`, live attempts that are older than the settings keep them, and all of
-    /// webhooks that are gone. Says how many rows went.
+    /// Deletes the log of sandbox deliveries before `before`, live attempts past the retention of
+    /// the settings, and the whole log of deleted webhooks. Returns the number of deleted rows.
     pub async fn purge(&self, before: Timestamp) -> Result<u64, LogError> {
         purge::purge(&self.0, before).await
     }
@@ -230,11 +239,11 @@ impl Shared {
         if let Some(desk) = self.desk.get()
             && !self.is_told.swap(true, Ordering::SeqCst)
         {
-            desk.look();
+            desk.request_scan();
         }
     }
 
-    fn take_nudged(&self) -> BTreeMap<WebhookId, Timestamp> {
+    fn drain_nudges(&self) -> BTreeMap<WebhookId, Timestamp> {
         self.is_told.store(false, Ordering::SeqCst);
         std::mem::take(&mut *self.nudged.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -255,7 +264,7 @@ impl Shared {
 }
 
 fn show_depth(depth: i64) {
-    // A count of rows is far below 2^53, where floats begin to skip.
+    // Row counts are far below 2^53, the limit of exact integers in a float.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a gauge is a float, and a queue is not that long"

@@ -1,5 +1,5 @@
-//! Writes webhooks into the outbox, in the very commit of what they tell of: nothing is announced that did not happen, and nothing that
-//! happened goes unannounced.
+//! Outbox: webhooks are enqueued in the commit that causes their event. An event without its
+//! transaction change, or a change without its event, is impossible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,16 @@ use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Table};
 use crate::transaction::{EventName, Transaction};
 
-/// A webhook that has a new row, and where in its queue that is.
+/// Webhook with a new row, and the row's due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
     pub(super) webhook: WebhookId,
     pub(super) due: Timestamp,
 }
 
-/// Adds a row for each of `webhooks` that is enabled and hears of `name`, and says for which. After the commit these are given to
-/// [`super::Webhooks::nudge`]; without it they are found a little later.
+/// Adds a row for each of `webhooks` that is enabled and subscribed to `name`, and returns these
+/// webhooks. Pass them to [`super::Webhooks::nudge`] after the commit; otherwise a sweep finds the
+/// rows later.
 ///
 /// `tx` is the transaction right after the event; `event` is the `webhook-id` of every attempt.
 pub fn enqueue(
@@ -53,7 +54,7 @@ pub fn enqueue(
     targets
 }
 
-/// The row of an event that happened at `at`, for its first attempt.
+/// Row for the first attempt at an event that happened at `at`.
 pub(super) fn row(
     webhook: WebhookId,
     tx: &Transaction,
@@ -78,8 +79,9 @@ pub(super) fn row(
     }
 }
 
-/// Where in the queue an event lies that is to be sent at `now`. The first one of its transaction lies where later ones look for it,
-/// whatever the clock said between decision and commit.
+/// Due time of an event that is enqueued at `now`. A transaction's first event is due at the start
+/// of the transaction, where later events look for it, even if the clock changed between decision
+/// and commit.
 pub(super) fn due(name: EventName, initiated_at: Timestamp, now: Timestamp) -> Timestamp {
     if payload::sequence(name) == 1 {
         let late = Duration::from_secs(if is_planted(Fault::OrderForgotten) {
@@ -93,7 +95,8 @@ pub(super) fn due(name: EventName, initiated_at: Timestamp, now: Timestamp) -> T
     }
 }
 
-/// One event has one delivery to one webhook, so its id follows from theirs.
+/// Delivery id, derived from the event and the webhook: each event has one delivery to each
+/// webhook.
 fn delivery_id(event: EventId, webhook: WebhookId) -> DeliveryId {
     DeliveryId::new(payload::derived(
         event.ulid().timestamp_ms(),

@@ -1,8 +1,9 @@
-//! The body of a webhook: compact JSON, exactly as JavaScript prints what it has read.
+//! Body of a webhook: compact JSON, byte for byte as JavaScript prints it.
 //!
-//! Receivers parse the body and print it again before they check the signature, so the bytes must be those of
-//! `JSON.stringify(JSON.parse(body))`: keys that are array indexes first and by number, 25 rather than 25.0, the short escapes, `\u00xx`
-//! in lower case for other control characters, and everything else as it is.
+//! Receivers may parse the body and print it again before they check the signature. The bytes must
+//! therefore equal those of `JSON.stringify(JSON.parse(body))`: keys that are array indexes first
+//! and by number, 25 rather than 25.0, the short escapes, `\u00xx` in lower case for other control
+//! characters, and everything else unescaped.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ struct Customer<'a> {
     phone: Option<&'a str>,
 }
 
-/// The place of an event among those of its transaction, from 1.
+/// Position of an event among those of its transaction, from 1.
 pub fn sequence(name: EventName) -> u8 {
     match name {
         EventName::PaymentInitiated | EventName::PayoutInitiated => 1,
@@ -62,7 +63,8 @@ pub fn sequence(name: EventName) -> u8 {
     }
 }
 
-/// The id of what happened to a transaction at `at`: the same whoever asks, so it need not be stored to be sent again.
+/// Id of an event of a transaction at `at`. It is derived, so it need not be stored to send the
+/// event again.
 pub fn event_id(tx: TransactionId, name: EventName, at: Timestamp) -> EventId {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0);
     EventId::new(derived(
@@ -71,7 +73,7 @@ pub fn event_id(tx: TransactionId, name: EventName, at: Timestamp) -> EventId {
     ))
 }
 
-/// A ULID of the moment `millis` whose other 80 bits are a hash of `parts`.
+/// ULID of the time `millis` with a hash of `parts` as its other 80 bits.
 pub(super) fn derived(millis: u64, parts: &[&[u8]]) -> Ulid {
     let mut hash = Sha256::new();
     for part in parts {
@@ -82,7 +84,7 @@ pub(super) fn derived(millis: u64, parts: &[&[u8]]) -> Ulid {
     Ulid::from_parts(millis, u128::from_be_bytes(low))
 }
 
-/// Prints the body for an event of `tx`, as the transaction is right after it.
+/// Body for an event of `tx`, which is the transaction right after the event.
 pub fn body(tx: &Transaction, name: EventName, event: EventId) -> Vec<u8> {
     let failure = match &tx.state {
         State::Failed(failure) => Some(failure),
@@ -113,7 +115,7 @@ pub fn body(tx: &Transaction, name: EventName, event: EventId) -> Vec<u8> {
     serde_json::to_vec(&body).expect("strings, numbers and maps of strings always print")
 }
 
-/// JavaScript keeps keys that are array indexes in front, by number, whatever their place in the text.
+/// Serializes keys that are array indexes first, by number, as JavaScript does.
 fn in_javascript_order<S: Serializer>(
     metadata: &&BTreeMap<String, String>,
     serializer: S,
@@ -139,7 +141,7 @@ fn in_javascript_order<S: Serializer>(
     map.end()
 }
 
-/// A key that JavaScript takes for an array index: a whole number below 2^32 - 1 in its shortest spelling.
+/// Array index in the sense of JavaScript: a whole number below 2^32 - 1 in its shortest form.
 fn array_index(key: &str) -> Option<u32> {
     if key.len() > 10 || !key.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -1,4 +1,4 @@
-//! When a webhook is sent, again, and no more: pure decisions (specification 6.2, decisions 6).
+//! Retry policy and order of webhooks, as pure functions (specification 6.2, decisions 6).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use crate::clock::Timestamp;
 use crate::egress;
 use crate::limits;
 
-/// What an operator decides about webhooks.
+/// Operator settings for webhooks.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Attempts after the first one, for a webhook that keeps to the specification's schedule.
+    /// Retries after the first attempt, for webhooks with the specification's schedule.
     pub retries: u32,
-    /// The least time between the end of an attempt and the next one, for the same.
+    /// Minimum time from the end of an attempt to the next one, for the same webhooks.
     pub interval: Duration,
-    /// Time for a receiver to answer, resolving its name and connecting included.
+    /// Deadline for the receiver's response, including name resolution and connecting.
     pub deadline: Duration,
-    /// Further header names that carry the value of `X-Service-Signature`.
+    /// Additional headers with the value of `X-Service-Signature`.
     pub extra_signature_headers: Vec<String>,
-    /// Development mode: receivers on this machine and in private networks, on any port.
+    /// Development mode: allows receivers on this machine and in private networks, on any port.
     pub allow_private: bool,
-    /// Private networks whose receivers may be reached in production.
+    /// Private networks in which receivers are allowed in production.
     pub private_networks: Vec<IpNet>,
-    /// Whether requests may go over `http://`. Receivers of development mode may always be reached so.
+    /// Whether `http://` is allowed. It always is for receivers of development mode.
     pub allow_http: bool,
-    /// Ports besides 443 and 80.
+    /// Allowed ports besides 443 and 80.
     pub extra_ports: Vec<u16>,
-    /// Requests to one webhook at a time that says nothing else.
+    /// Default limit of concurrent requests to one webhook.
     pub concurrency_per_target: usize,
-    /// How long attempts at live deliveries are kept. The delivery itself stays.
+    /// Retention of attempts at live deliveries. The delivery itself is kept.
     pub live_log: Duration,
 }
 
@@ -62,7 +62,7 @@ impl WebhookSettings {
         }
     }
 
-    /// How long a delivery rests after `made` attempts; `None` when that was the last one.
+    /// Pause after `made` attempts; `None` after the last one.
     fn pause(&self, profile: &RetryProfile, made: u32) -> Option<Duration> {
         let place = usize::try_from(made).ok()?.checked_sub(1)?;
         match profile {
@@ -76,19 +76,19 @@ impl WebhookSettings {
     }
 }
 
-/// What the receiver said, as far as the schedule cares.
+/// Receiver's response, as far as the schedule depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     Acknowledged,
-    /// 410: it wants no more of this, ever.
+    /// Status 410: the receiver is permanently gone.
     Gone,
-    /// Anything else, or nothing. With 429 and 503 it may say how long to wait.
+    /// Any other response, or none. `wait` is the `Retry-After` of a 429 or 503.
     Refused {
         wait: Option<Duration>,
     },
 }
 
-/// Reads an answer. `retry_after` is its header, which is a number of seconds or a date.
+/// Classifies a response. `retry_after` is its header: a number of seconds, or a date.
 pub fn heard(status: Option<u16>, retry_after: Option<&str>, now: Timestamp) -> Heard {
     match status {
         Some(status) if is_acknowledgment(status) => Heard::Acknowledged,
@@ -105,30 +105,31 @@ fn read_wait(text: &str, now: Timestamp) -> Option<Duration> {
         return None;
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More seconds than a number holds are more than we wait anyway.
+        // A number too large to parse is above the maximum wait anyway.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     Timestamp::parse_http(text).map(|at| at.since(now))
 }
 
-/// What becomes of a delivery after an attempt.
+/// Decision about a delivery after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Done.
+    /// The delivery is done.
     Acknowledged,
-    /// Once more, not before this time.
+    /// The delivery is retried, not before `due`.
     Retry { due: Timestamp },
-    /// Its attempts are used up: visible, and replayable by hand.
+    /// No attempt is left. The delivery stays visible and can be replayed manually.
     Failed,
 }
 
-/// Exactly 200: no other 2xx, and no redirect.
+/// Whether the status is exactly 200: no other 2xx and no redirect.
 pub fn is_acknowledgment(status: u16) -> bool {
     status == 200
 }
 
-/// Judges an attempt. `made` counts it in; `chance` is any number, and spreads retries over [`JITTER`] so that a receiver that comes
-/// back is not met by all of them at once. Jitter and the receiver's wish only ever add: a retry is never early.
+/// Judges an attempt. `made` includes it. `chance` is any number; it spreads retries over
+/// [`JITTER`], so that they do not all reach a recovered receiver at once. Jitter and `Retry-After`
+/// only add to the pause: a retry is never early.
 pub fn verdict(
     settings: &WebhookSettings,
     profile: &RetryProfile,
@@ -155,14 +156,14 @@ pub fn verdict(
     }
 }
 
-/// How it went with the earlier event of the same transaction, at the same webhook.
+/// State of the earlier event of the same transaction at the same webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predecessor {
-    /// There is none, or it was acknowledged, or it used up its attempts.
+    /// Acknowledged, out of attempts, or nonexistent.
     Settled,
-    /// It waits for its first attempt, or is on its way at this moment.
+    /// Waits for its first attempt, or is in flight.
     Unsent,
-    /// Its first attempt began then and has not been acknowledged.
+    /// First tried at `first_attempt_at` and not acknowledged yet.
     Tried { first_attempt_at: Timestamp },
 }
 
@@ -170,13 +171,14 @@ pub enum Predecessor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     Now,
-    /// Not before this time, if nothing is heard of the predecessor until then.
+    /// Not before this time, unless the predecessor ends earlier.
     At(Timestamp),
     /// Not before the predecessor was sent.
     AfterPredecessor,
 }
 
-/// A later event waits for the earlier one to be acknowledged or to give up, but never longer than [`ORDER_WAIT`] from its first attempt.
+/// Decides whether a later event may be sent. It waits until the earlier event was acknowledged or
+/// has failed, but at most [`ORDER_WAIT`] from the first attempt at the earlier event.
 pub fn turn(predecessor: Predecessor, now: Timestamp) -> Turn {
     match predecessor {
         Predecessor::Settled => Turn::Now,
@@ -188,11 +190,11 @@ pub fn turn(predecessor: Predecessor, now: Timestamp) -> Turn {
     }
 }
 
-/// How long a later event waits for the acknowledgment of an earlier one (decisions 6).
+/// Maximum wait of a later event for the acknowledgment of an earlier one (decisions 6).
 pub const ORDER_WAIT: Duration = Duration::from_secs(3);
-/// Retries are spread over so long. The schedule may be late by 15 s in all.
+/// Time over which retries are spread. The schedule may be late by 15 s in all.
 pub const JITTER: Duration = Duration::from_secs(5);
-/// The pauses that Standard Webhooks recommends, in seconds: ten attempts within 75 hours and a half.
+/// Pauses that Standard Webhooks recommends, in seconds: ten attempts within 75.5 hours.
 const STANDARD: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 #[cfg(test)]
@@ -212,7 +214,7 @@ mod tests {
 
     const REFUSED: Heard = Heard::Refused { wait: None };
 
-    /// The pauses of a profile without jitter, until it gives up.
+    /// Pauses of a profile without jitter, until the delivery fails.
     fn pauses(profile: &RetryProfile, heard: Heard) -> Vec<u64> {
         let settings = WebhookSettings::default();
         let judge = |made| verdict(&settings, profile, heard, made, ENDED, 0);

@@ -1,5 +1,5 @@
-//! Deletes old logs: of sandbox deliveries after their time; of live ones their attempts, after a longer time, while the delivery stays as
-//! evidence of what became of the event; and of webhooks that are gone all.
+//! Deletes old log rows: sandbox deliveries after their retention; attempts at live deliveries
+//! after a longer one, while the delivery stays as evidence; all rows of deleted webhooks.
 
 use super::log::{self, ATTEMPT, DELIVERY, Delivery, DeliveryStatus, FAILED, LogError};
 use super::row::moment;
@@ -18,7 +18,7 @@ pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, Log
                 let prefix = log::prefix(kind, webhook, None);
                 gone += delete(store, &prefix, &prefix_end(&prefix), |_| true).await?;
             } else if kind != FAILED {
-                // What failed goes with its delivery.
+                // Rows of failed deliveries are deleted with their delivery.
                 gone += delete_old(store, kind, webhook, Environment::Sandbox, before).await?;
             }
             if kind == ATTEMPT {
@@ -29,7 +29,7 @@ pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, Log
     Ok(gone)
 }
 
-/// The webhooks that have rows of one kind in the log: one look for each.
+/// Webhooks that have rows of one kind in the log, with one read for each.
 async fn logged(store: &Store, kind: u8) -> Result<Vec<WebhookId>, LogError> {
     let mut found = Vec::new();
     let (mut from, end) = (vec![kind], vec![kind + 1]);
@@ -59,7 +59,7 @@ async fn delete_old(
     let start = log::prefix(kind, webhook, Some(environment));
     let last = match kind {
         ATTEMPT => moment(before).to_vec(),
-        // A delivery's id begins with the milliseconds of its time.
+        // A delivery's id begins with its time in milliseconds.
         _ => {
             let millis = u64::try_from(before.as_millis()).unwrap_or(0);
             ulid::Ulid::from_parts(millis, 0).to_bytes().to_vec()
@@ -69,7 +69,7 @@ async fn delete_old(
     delete(store, &start, &[&start[..], &last].concat(), has_ended).await
 }
 
-/// Deletes a range, a chunk at a time; of deliveries those that `may_go`.
+/// Deletes a range in chunks. `may_go` selects the deliveries to delete.
 async fn delete(
     store: &Store,
     start: &[u8],
@@ -106,12 +106,12 @@ async fn delete(
             batch.delete(Table::Delivery, key);
             rows_gone += 1;
         }
-        // What moved meanwhile, or a store that takes no writes, is left for the next purge.
+        // After a conflict or a store error, the next purge deletes the rows.
         if store.commit(batch).await.is_ok() {
             gone += rows_gone;
         }
     }
 }
 
-/// Rows deleted in one commit.
+/// Rows per commit.
 const CHUNK: usize = 200;

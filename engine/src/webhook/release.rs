@@ -1,4 +1,4 @@
-//! What happens to the queue of a webhook that was switched off or deleted.
+//! Empties the queue of a disabled or deleted webhook.
 
 use super::Shared;
 use super::log::{self, Delivery, DeliveryStatus, LogError};
@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::ids::WebhookId;
 use crate::store::{Batch, CommitError, Direction, Table};
 
-/// Why a queue could not be changed.
+/// Error while emptying a queue.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
     #[error(transparent)]
@@ -16,8 +16,9 @@ pub enum ReleaseError {
     Commit(#[from] CommitError),
 }
 
-/// Takes all rows of `webhook` out of the queue, those that wait for a later attempt too. Deliveries to a webhook that is switched off
-/// count as failed, so that they can be replayed once it is on again; those to a deleted one are forgotten.
+/// Removes all rows of `webhook` from the queue, including those that wait for a retry. Deliveries
+/// to a disabled webhook count as failed, so that they can be replayed once it is enabled; those to
+/// a deleted webhook are deleted.
 pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), ReleaseError> {
     let (start, end) = row::of_webhook(webhook, Timestamp::default());
     loop {
@@ -48,11 +49,11 @@ pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), R
         }
         match shared.store.commit(batch).await {
             Ok(()) => shared.depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
-            Err(CommitError::Conflict) => {} // an attempt came back meanwhile: read again
+            Err(CommitError::Conflict) => {} // an attempt ended since the read: read again
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Rows taken out in one commit.
+/// Rows per commit.
 const CHUNK: usize = 100;

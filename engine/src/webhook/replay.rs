@@ -1,4 +1,4 @@
-//! Sends deliveries anew, by hand: one, or all that failed.
+//! Manual replays: one delivery, or all that failed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::limits;
 use crate::records::RecordError;
 use crate::store::{Batch, CommitError, StoreError, Table};
 
-/// Why nothing was replayed.
+/// Reason why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("there is no such delivery to this webhook, or it was not tried yet")]
@@ -40,20 +40,20 @@ impl From<StoreError> for ReplayError {
     }
 }
 
-/// What a call replayed.
+/// Result of a replay call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replayed {
     pub replayed: usize,
-    /// There is more that failed: ask again.
+    /// Whether more failed deliveries remain for another call.
     pub has_more: bool,
 }
 
-/// When webhooks were replayed in the last minute.
+/// Rate limit for replays: times of each webhook's calls in the last minute.
 #[derive(Default)]
 pub(super) struct ReplayGate(Mutex<BTreeMap<WebhookId, VecDeque<Timestamp>>>);
 
 impl ReplayGate {
-    /// Lets a call through, unless there were too many in the last minute.
+    /// Admits a call, unless the webhook had too many in the last minute.
     pub(super) fn pass(&self, webhook: WebhookId, now: Timestamp) -> Result<(), ReplayError> {
         let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for calls in calls.values_mut() {
@@ -78,7 +78,7 @@ impl ReplayGate {
     }
 }
 
-/// The webhook, if anything can be sent to it.
+/// Webhook, if it exists and is enabled.
 pub(super) fn enabled(shared: &Shared, webhook: WebhookId) -> Result<Arc<Webhook>, ReplayError> {
     let target = shared
         .access
@@ -143,7 +143,7 @@ pub(super) async fn replay_failed(
     for id in failed {
         match replay(shared, webhook, id).await {
             Ok(_) => replayed += 1,
-            // Another call was faster, or the log was purged meanwhile.
+            // Another call replayed it first, or the log was purged.
             Err(ReplayError::Moving | ReplayError::NotFound) => {}
             Err(error) => return Err(error),
         }

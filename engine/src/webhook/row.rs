@@ -1,12 +1,14 @@
-//! A delivery that waits: its row in the outbox.
+//! Outbox row of a delivery that waits for its next attempt.
 //!
 //! ```text
-//! key    w <webhook 16> <due 8> <transaction 16> <sequence 1>      one webhook's rows lie together, in the order of their time
+//! key    w <webhook 16> <due 8> <transaction 16> <sequence 1>
 //! value  <form 1> <event 1> <environment 1> <attempts 2> <delivery 16> <event id 16> <app 16>
-//!        <enqueued 8> <initiated 8> <first attempt 8> <body …>     numbers big endian, moments in microseconds
+//!        <enqueued 8> <initiated 8> <first attempt 8> <body …>
 //! ```
 //!
-//! The body is frozen when the row is made. The row moves to a later time when an attempt failed, and goes when the delivery has ended.
+//! The rows of one webhook are adjacent, in the order of their due time. Numbers are big endian,
+//! times in microseconds. The body is fixed when the row is created. A failed attempt moves the row
+//! to a later due time. The end of the delivery deletes it.
 
 use ulid::Ulid;
 
@@ -24,19 +26,19 @@ pub struct Row {
     pub transaction: TransactionId,
     pub name: EventName,
     pub environment: Environment,
-    /// Attempts made so far, in this round: a replay begins a new one.
+    /// Attempts in the current round. A replay starts a new round.
     pub attempts: u16,
     pub delivery: DeliveryId,
     pub event: EventId,
     pub app: AppId,
     pub enqueued_at: Timestamp,
-    /// When the transaction began: with it, the key of its first event is known.
+    /// Start of the transaction, which determines the key of its first event.
     pub initiated_at: Timestamp,
     pub first_attempt_at: Option<Timestamp>,
     pub body: Vec<u8>,
 }
 
-/// A row that cannot be read: written by another program, or damaged.
+/// Error for a row that was written by another program or is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a webhook in the outbox cannot be read: the store was written by a newer program or is damaged, restore a backup"
@@ -57,7 +59,7 @@ impl Row {
         )
     }
 
-    /// Where the first event of the same transaction waits as long as it has not been tried.
+    /// Key of the first event of the same transaction until its first attempt.
     pub fn predecessor_key(&self) -> Option<Vec<u8>> {
         (self.sequence() > 1)
             .then(|| key(self.webhook, self.initiated_at, self.transaction.ulid(), 1))
@@ -114,12 +116,12 @@ impl Row {
     }
 }
 
-/// All rows of all webhooks.
+/// Key range of all rows of all webhooks.
 pub fn all() -> (Vec<u8>, Vec<u8>) {
     (vec![PREFIX], vec![PREFIX + 1])
 }
 
-/// The rows of one webhook, from those due at `from` on: the range's two ends.
+/// Key range of one webhook's rows that are due at `from` or later.
 pub fn of_webhook(webhook: WebhookId, from: Timestamp) -> (Vec<u8>, Vec<u8>) {
     let mut end = prefix(webhook);
     end.extend_from_slice(&[u8::MAX; 8]);
@@ -128,7 +130,7 @@ pub fn of_webhook(webhook: WebhookId, from: Timestamp) -> (Vec<u8>, Vec<u8>) {
     (start, end)
 }
 
-/// Whose row this is.
+/// Webhook of a row.
 pub fn webhook_of(key: &[u8]) -> Result<WebhookId, Unreadable> {
     let mut key = Bytes(key);
     let [PREFIX] = key.take()? else {
@@ -137,7 +139,8 @@ pub fn webhook_of(key: &[u8]) -> Result<WebhookId, Unreadable> {
     Ok(WebhookId::new(key.ulid()?))
 }
 
-/// A moment as bytes that sort as it does. Moments before 1970 do not occur; they would sort as 1970.
+/// Bytes of a time, in the same order as the times. Times before 1970 do not occur; they would sort
+/// as 1970.
 pub fn moment(at: Timestamp) -> [u8; 8] {
     u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
 }
@@ -171,12 +174,12 @@ fn prefix(webhook: WebhookId) -> Vec<u8> {
     key
 }
 
-/// Numbers on disk: the place in [`EventName::ALL`], which only ever grows at its end.
+/// Number of an event on disk: its position in [`EventName::ALL`], which grows only at its end.
 fn event_number(name: EventName) -> u8 {
     let place = EventName::ALL.iter().position(|other| *other == name);
     place
         .and_then(|place| u8::try_from(place).ok())
-        .unwrap_or(u8::MAX) // every name is in the list, which has seven
+        .unwrap_or(u8::MAX) // the list contains all seven names
 }
 
 fn transaction_id(name: EventName, ulid: Ulid) -> TransactionId {
@@ -187,7 +190,7 @@ fn transaction_id(name: EventName, ulid: Ulid) -> TransactionId {
     }
 }
 
-/// Bytes that are read from the front.
+/// Reader of a byte slice from its front.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -207,7 +210,7 @@ impl Bytes<'_> {
     }
 }
 
-/// First byte of a webhook's rows in the outbox table, which mails share.
+/// First byte of a webhook row's key in the outbox table, which mails share.
 const PREFIX: u8 = b'w';
 const FORM: u8 = 1;
 const KEY: usize = 42;

@@ -1,4 +1,4 @@
-//! Sends one webhook once, and says how it went.
+//! Makes one delivery attempt and reports its result.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::egress::{self, Client, ClientError, Failure, Names, Probe};
 use crate::limits;
 use crate::planted::{Fault, is_planted};
 
-/// Signs and sends. Cloning shares the connections.
+/// Signs and sends requests. Clones share the connections.
 #[derive(Clone)]
 pub struct Sender {
     client: Client,
@@ -26,7 +26,7 @@ pub struct Sender {
     deadline: Duration,
 }
 
-/// The sender cannot work with these settings.
+/// Error in the sender's settings.
 #[derive(Debug, thiserror::Error)]
 pub enum SenderError {
     #[error(
@@ -55,8 +55,9 @@ impl Sender {
         })
     }
 
-    /// Sends the body of `row` to `url`, signed with `secret` at the time `shown`, which the receiver compares with a clock of its own.
-    /// The whole of it, reading the answer included, takes no longer than the deadline.
+    /// Sends the body of `row` to `url`, signed with `secret` at the time `shown`, which the
+    /// receiver compares with its own clock. The deadline covers the whole attempt, including the
+    /// response body.
     pub async fn send(
         &self,
         row: &Row,
@@ -159,7 +160,8 @@ impl Sender {
         let answered = begun.elapsed();
         let mut body = Vec::new();
         let mut is_cut = false;
-        // The status has decided; the body is for whoever reads the log, so a fault in it is no fault of the delivery.
+        // The status alone decides. The body is only for the log, so an error in it does not fail
+        // the delivery.
         while let Ok(Ok(Some(chunk))) = tokio::time::timeout_at(deadline, response.chunk()).await {
             let room = limits::WEBHOOK_RESPONSE_BYTES - body.len();
             is_cut = chunk.len() > room;
@@ -182,7 +184,7 @@ impl Sender {
     }
 }
 
-/// How an exchange with a receiver ended.
+/// Result of an HTTP exchange with a receiver.
 #[derive(Default)]
 struct Exchange {
     address: Option<SocketAddr>,
@@ -200,7 +202,7 @@ impl Exchange {
     }
 }
 
-/// Sends over a simulated line.
+/// Sends over a simulated network.
 #[cfg(feature = "simulation")]
 async fn over(
     line: &crate::simulation::Line,
@@ -257,7 +259,7 @@ fn record(attempt: &mut Attempt, exchange: Exchange, probe: Probe) {
     }
 }
 
-/// The sentence of the innermost cause: what the outer ones say is that something went wrong.
+/// Message of the innermost cause: the outer ones only say that something failed.
 fn deepest(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -274,7 +276,7 @@ fn printed(headers: &HeaderMap) -> Vec<(String, String)> {
         .collect()
 }
 
-/// As many headers as fit the same bound as the body: the receiver chose how many it sends.
+/// Keeps as many headers as fit the limit of the body: the receiver chooses how many it sends.
 fn bounded(headers: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut left = limits::WEBHOOK_RESPONSE_BYTES;
     let fits = |(name, value): &(String, String)| {

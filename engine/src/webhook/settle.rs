@@ -1,4 +1,4 @@
-//! One attempt from the row to the row: send, judge, and write what came of it in one commit.
+//! One attempt: sends a row, judges the response, and records the result in one commit.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::egress::Failure;
 use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, StoreError, Table};
 
-/// What the dispatcher has to know of an attempt that is over.
+/// Result of an attempt, for the dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Acknowledged,
@@ -25,27 +25,28 @@ pub enum Settled {
         due: Timestamp,
     },
     Failed,
-    /// Nothing was written: the row is as it was. Something of ours is broken, or we are stopping.
+    /// Unchanged row, nothing recorded: after an internal error, or when the process is stopping.
     Unwritten,
 }
 
-/// An attempt that is over, and how long the receiver took.
+/// Ended attempt, with the response time of the receiver.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct AttemptResult {
     pub settled: Settled,
     pub took: Duration,
 }
 
-/// Sends `row` to `webhook` and makes the outcome durable. A panic is contained here: it counts as an attempt that was not written.
-pub async fn attempt(shared: Arc<Shared>, webhook: Arc<Webhook>, row: Row) -> Ended {
+/// Sends `row` to `webhook` and records the result. A panic is contained: nothing counts as
+/// written.
+pub async fn attempt(shared: Arc<Shared>, webhook: Arc<Webhook>, row: Row) -> AttemptResult {
     let begun = tokio::time::Instant::now();
     let made = AssertUnwindSafe(send_and_settle(&shared, &webhook, row)).catch_unwind();
     let settled = made.await.unwrap_or_else(|_| {
         metrics::counter!("switchyard_actor_panics_total", "actor" => "webhook").increment(1);
-        tracing::error!(webhook.id = %webhook.id, "An attempt to deliver a webhook panicked; it is made again later.");
+        tracing::error!(webhook.id = %webhook.id, "webhook delivery panicked");
         (Settled::Unwritten, begun.elapsed())
     });
-    Ended {
+    AttemptResult {
         settled: settled.0,
         took: settled.1,
     }
@@ -57,7 +58,7 @@ async fn send_and_settle(shared: &Shared, webhook: &Webhook, row: Row) -> (Settl
     let secret = match shared.access.webhook_secret(webhook) {
         Ok(secret) => secret,
         Err(error) => {
-            tracing::error!(webhook.id = %webhook.id, %error, "A webhook's secret cannot be opened; nothing is sent unsigned.");
+            tracing::error!(webhook.id = %webhook.id, %error, "failed to decrypt a webhook secret");
             return (Settled::Unwritten, begun.elapsed());
         }
     };
@@ -81,7 +82,7 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     shared.ids.fill(&mut chance);
     let made = u32::from(attempt.number);
     let status = attempt.response.as_ref().map(|response| response.status);
-    // The receiver may name a date, by a clock that is not ours.
+    // A date in `Retry-After` is by the receiver's clock: compare with the wall clock.
     let retry_after = attempt.answered("retry-after");
     let heard = match heard(status, retry_after, shared.clock.shown()) {
         Heard::Acknowledged if is_planted(Fault::AcknowledgmentForgotten) => {
@@ -115,7 +116,7 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     }
 }
 
-/// Makes the outcome durable, however long the store takes no writes. False: the server stops first.
+/// Records the result, retrying until the store accepts it. `false`: the server stops first.
 async fn write(
     shared: &Shared,
     row: &Row,
@@ -133,7 +134,7 @@ async fn write(
             Ok(batch) => match shared.store.commit(batch).await {
                 Ok(()) => return true,
                 Err(CommitError::Conflict) => {
-                    // Another commit moved or took the row, or changed the delivery.
+                    // Another commit moved or removed the row, or changed the delivery.
                     is_taken = true;
                     continue;
                 }
@@ -144,13 +145,13 @@ async fn write(
         if shared.is_stopping() {
             return false;
         }
-        tracing::warn!(reason, delivery.id = %row.delivery, "failed to store the outcome of a webhook, will retry");
+        tracing::warn!(reason, delivery.id = %row.delivery, "failed to record a delivery");
         tokio::time::sleep(STORE_PATIENCE).await;
     }
 }
 
-/// The receiver said that it is gone. Done before the outcome is written: a crash in between leaves a webhook that is off, whose queue is
-/// kept for a replay.
+/// Disables a webhook after 410 Gone. Runs before the result is recorded: after a crash in between,
+/// the webhook is disabled and its queue is kept for a replay.
 async fn switch_off(shared: &Shared, webhook: &Webhook) {
     let why = "its receiver answered 410 Gone: correct the URL, enable it, then replay".to_owned();
     let done = shared
@@ -160,16 +161,24 @@ async fn switch_off(shared: &Shared, webhook: &Webhook) {
     match done {
         Ok(true) => {
             metrics::counter!("switchyard_webhooks_disabled_total").increment(1);
-            tracing::warn!(webhook.id = %webhook.id, app.id = %webhook.app, "A webhook was disabled: its receiver answered 410 Gone.");
+            tracing::warn!(
+                webhook.id = %webhook.id,
+                app.id = %webhook.app,
+                "webhook disabled after 410 Gone"
+            );
         }
-        Ok(false) => {} // somebody was faster, or it points elsewhere by now
+        Ok(false) => {} // already disabled, or its URL has changed
         Err(error) => {
-            tracing::error!(webhook.id = %webhook.id, %error, "A webhook with a receiver that is gone could not be disabled.")
+            tracing::error!(
+                webhook.id = %webhook.id,
+                %error,
+                "failed to disable a webhook after 410 Gone"
+            )
         }
     }
 }
 
-/// The attempt, and what it makes of the row, if the row is still what was sent.
+/// Changes for an attempt and its row, on condition that the row is still the one that was sent.
 fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) -> Batch {
     let after = Row {
         attempts: attempt.number,
@@ -201,9 +210,9 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     batch
 }
 
-/// The changes for an attempt whose row another commit has moved or removed. A delivery that failed
-/// because its webhook was disabled during the request, and was acknowledged, is delivered: a replay
-/// does not send it again. Fails with the reason while the store cannot be read.
+/// Changes for an attempt whose row another commit has moved or removed. A delivery that failed
+/// because its webhook was disabled during the request, and was acknowledged, is delivered: a
+/// replay does not send it again. Returns the reason while the store cannot be read.
 async fn batch_without_row(
     shared: &Shared,
     row: &Row,
@@ -220,7 +229,11 @@ async fn batch_without_row(
         Ok(known) => known,
         Err(LogError::Store(StoreError::Unavailable { reason })) => return Err(reason),
         Err(error) => {
-            tracing::error!(%error, delivery.id = %row.delivery, "failed to mark an acknowledged webhook as delivered");
+            tracing::error!(
+                %error,
+                delivery.id = %row.delivery,
+                "failed to mark an acknowledged webhook as delivered"
+            );
             None
         }
     };
@@ -256,5 +269,5 @@ fn count(attempt: &Attempt, row: &Row) {
     }
 }
 
-/// How long an outcome waits before it is written again to a store that takes no writes.
+/// Retry interval for recording a result while the store rejects writes.
 const STORE_PATIENCE: Duration = Duration::from_secs(1);

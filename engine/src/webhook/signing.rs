@@ -1,9 +1,11 @@
 //! Signatures: the service's own header, and those of Standard Webhooks.
 //!
-//! - `X-Service-Signature`, and every further header name of the settings: lower-case hexadecimal HMAC-SHA256 of the raw body. The key
-//!   is the secret as the merchant sees it, `whsec_` and all.
-//! - `webhook-signature`: `v1,` and the base64 HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}`. For a secret that begins with
-//!   `whsec_` the key is what its rest is the base64 of, as the libraries of Standard Webhooks have it; any other secret is the key
+//! - `X-Service-Signature`, and every further header name of the settings: lower-case hexadecimal
+//!   HMAC-SHA256 of the raw body. The key is the whole secret as the merchant sees it, including
+//!   `whsec_`.
+//! - `webhook-signature`: `v1,` and the base64 HMAC-SHA256 of
+//!   `{webhook-id}.{webhook-timestamp}.{body}`. For a secret that begins with `whsec_`, the key is
+//!   the base64-decoded rest, as in the libraries of Standard Webhooks. Any other secret is the key
 //!   itself (their `raw` format).
 
 use base64::Engine as _;
@@ -14,10 +16,10 @@ use zeroize::Zeroizing;
 
 use crate::clock::Timestamp;
 
-/// The header that the specification names.
+/// Header name of the specification.
 pub const SERVICE_HEADER: &str = "x-service-signature";
 
-/// The value of `X-Service-Signature`.
+/// Value of `X-Service-Signature`.
 pub fn service_signature(secret: &str, body: &[u8]) -> String {
     let mac = hmac(secret.as_bytes(), &[body]);
     let mut hex = String::with_capacity(mac.len() * 2);
@@ -29,7 +31,7 @@ pub fn service_signature(secret: &str, body: &[u8]) -> String {
     hex
 }
 
-/// The value of `webhook-signature`. `at` is what `webhook-timestamp` says, in whole seconds.
+/// Value of `webhook-signature`. `at` is the time in `webhook-timestamp`, in whole seconds.
 pub fn standard_signature(secret: &str, id: &str, at: Timestamp, body: &[u8]) -> String {
     let key = standard_key(secret);
     let signed_before_body = format!("{id}.{}.", at.as_seconds());
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_standard_signature_is_that_of_the_standard_webhooks_libraries() {
-        // The example of the Standard Webhooks libraries' own tests.
+        // Example from the tests of the Standard Webhooks libraries.
         let signature = standard_signature(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
             "msg_p5jXN8AQM9LWM0D4loKWxJek",

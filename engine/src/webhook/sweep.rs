@@ -1,25 +1,26 @@
-//! Walks through the outbox: finds who has something to send, and counts. Nothing is lost when a nudge is: the next sweep finds it.
+//! Sweeps of the outbox: find the webhooks with rows and count the rows. If a nudge is lost, the
+//! next sweep finds its row.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
-use super::dispatcher::{Dispatcher, News};
+use super::dispatcher::{Dispatcher, Message};
 use super::row::{self, Row, Unreadable};
-use crate::actors::Door;
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
+use crate::runtime::QueueHandle;
 use crate::store::{Direction, StoreError, Table};
 
-/// What a walk found.
+/// Result of a sweep.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct ScanResult {
     pub webhooks: Vec<WebhookId>,
-    /// Rows in all; `None` when they were not counted.
+    /// Number of all rows; `None` when they were not counted.
     pub depth: Option<i64>,
 }
 
-/// A walk that was cut short.
+/// Error that ended a sweep early.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     #[error(transparent)]
@@ -28,10 +29,10 @@ pub enum SweepError {
     Row(#[from] Unreadable),
 }
 
-/// The webhooks that have rows: one look for each, however long its queue is.
-pub(super) async fn find(shared: &Shared) -> Result<Swept, SweepError> {
+/// Finds the webhooks that have rows, with one read for each, whatever the length of its queue.
+pub(super) async fn find(shared: &Shared) -> Result<ScanResult, SweepError> {
     let (mut from, end) = row::all();
-    let mut swept = Swept::default();
+    let mut swept = ScanResult::default();
     loop {
         let rows = shared
             .store
@@ -46,10 +47,10 @@ pub(super) async fn find(shared: &Shared) -> Result<Swept, SweepError> {
     }
 }
 
-/// Counts all rows, and measures the age of the oldest event that has not been delivered.
-pub(super) async fn count(shared: &Shared) -> Result<Swept, SweepError> {
+/// Counts all rows and measures the age of the oldest undelivered event.
+pub(super) async fn count(shared: &Shared) -> Result<ScanResult, SweepError> {
     let (mut from, end) = row::all();
-    let mut swept = Swept::default();
+    let mut swept = ScanResult::default();
     let (mut depth, mut oldest) = (0_i64, None::<Timestamp>);
     loop {
         let rows = shared
@@ -78,31 +79,31 @@ pub(super) async fn count(shared: &Shared) -> Result<Swept, SweepError> {
     Ok(swept)
 }
 
-/// Finds who has something to send, at once and then every now and again, never spending more than a small part of the time on it.
-pub(super) async fn sweep_on(shared: Arc<Shared>, desk: Door<Dispatcher>) {
+/// Sweeps at once and then periodically. Sweeps take at most 1/[`SWEEP_SHARE`] of the time.
+pub(super) async fn sweep_on(shared: Arc<Shared>, desk: QueueHandle<Dispatcher>) {
     let mut stopping = shared.stopping.subscribe();
     match find(&shared).await {
-        Ok(swept) => desk.tell(News::Swept(swept)).await,
-        Err(error) => tracing::error!(%error, "The outbox cannot be read; trying again."),
+        Ok(swept) => desk.send(Message::ScanResult(swept)).await,
+        Err(error) => tracing::error!(%error, "failed to scan the outbox"),
     }
     loop {
         let begun = tokio::time::Instant::now();
         match count(&shared).await {
-            Ok(swept) => desk.tell(News::Swept(swept)).await,
-            Err(error) => tracing::error!(%error, "The outbox cannot be counted; trying again."),
+            Ok(swept) => desk.send(Message::ScanResult(swept)).await,
+            Err(error) => tracing::error!(%error, "failed to count the outbox"),
         }
         let pause = SWEEP.max(begun.elapsed() * SWEEP_SHARE);
         tokio::select! {
-            biased; // no chance: a seed has to give one history
+            biased; // deterministic: one seed, one history
             () = shared.clock.sleep(pause) => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
     }
 }
 
-/// Rows read at once, on a thread of their own.
+/// Rows per scan, on a blocking thread.
 const CHUNK: usize = 1_000;
-/// The least time between two sweeps.
+/// Minimum time between two sweeps.
 const SWEEP: Duration = Duration::from_secs(60);
-/// Sweeps take at most one part in so many of the time.
+/// Minimum pause after a sweep, as a multiple of its duration.
 const SWEEP_SHARE: u32 = 50;

@@ -1,4 +1,4 @@
-//! One webhook's queue, as much of it as is in memory: a window on the rows that are due, and what is on its way.
+//! In-memory part of one webhook's queue: a window of due rows, and the rows in flight.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -12,49 +12,50 @@ use crate::clock::Timestamp;
 use crate::ids::WebhookId;
 use crate::store::{Direction, Store, StoreError, Table};
 
-/// What the dispatcher keeps for a webhook that has, or had, something to send.
+/// Dispatch state of one webhook: a window of due rows and the deliveries in flight.
 #[derive(Default)]
 pub struct Target {
-    /// Rows that are due and not on their way, in order.
+    /// Due rows that are not in flight, in order.
     window: VecDeque<Row>,
-    /// There may be due rows behind the window: it was full, or somebody added one.
+    /// Whether the store may have due rows behind the window: it was full, or a row was added.
     has_more: bool,
-    /// What is on its way, by the key of its row.
+    /// Rows in flight, by key.
     pub in_flight: BTreeMap<Vec<u8>, InFlight>,
-    /// First events that were tried a moment ago without an acknowledgment, by transaction, and when their first attempt began.
+    /// Start of the first attempt at recent first events that were not acknowledged, by
+    /// transaction.
     tried: BTreeMap<Ulid, Timestamp>,
-    /// No row that is not on its way lies before this time, as far as we were told: where reading begins, since a store steps slowly over
-    /// rows that are gone. A sweep forgets it.
-    low: Option<Timestamp>,
+    /// Low-water mark: no known row that is not in flight is due before it. Scans start here to
+    /// skip tombstones. A sweep resets it.
+    low_water_mark: Option<Timestamp>,
     is_loaded: bool,
-    /// Waits in a lane for its turn.
+    /// Whether the webhook is in a lane and waits for its turn.
     pub is_ready: bool,
-    /// Its rows are being given up or discarded, or it broke and rests.
+    /// Whether its rows are being removed, so that it must not be enqueued.
     pub is_held: bool,
     pub pace: Pace,
-    /// When the first row that is not due yet will be, as far as is known.
+    /// Earliest due time in the future, as far as is known.
     next_due: Option<Timestamp>,
-    /// When it is looked at again, if nothing happens before.
+    /// Time of the next wake-up without another event.
     pub wake: Option<Timestamp>,
-    /// Its own rate limit: nothing is sent before this time.
+    /// Rate limit of the webhook: nothing is sent before this time.
     pub not_before: Option<Timestamp>,
 }
 
-/// A row that is on its way.
+/// Row in flight.
 pub struct InFlight {
     pub row: Row,
     pub lane: Lane,
 }
 
-/// An attempt that was not acknowledged, and when the next one is due.
+/// Unacknowledged attempt, with the due time of the next one.
 #[derive(Clone, Copy, Debug)]
-pub struct Retried {
-    /// As the log of attempts has it.
+pub struct RetryAt {
+    /// Start of the attempt, as in the log.
     pub began: Timestamp,
     pub due: Timestamp,
 }
 
-/// How quickly a receiver answered last.
+/// Speed of a receiver's last response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pace {
     #[default]
@@ -63,33 +64,36 @@ pub enum Pace {
     Slow,
 }
 
-/// Slow receivers have room of their own, so that they cannot take that of the quick ones.
+/// Lane of a request. Slow receivers have a lane of their own, so that they take no capacity from
+/// quick ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     Quick,
     Slow,
 }
 
-/// What a target has to send.
+/// Next step of a target.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     Send(Box<Row>),
-    /// Nothing before this time.
+    /// Idle until this time.
     At(Timestamp),
-    /// Nothing, or nothing before something that is on its way comes back.
+    /// Idle: the queue is empty, or the next row waits for a request in flight.
     Nothing,
 }
 
 impl Target {
-    /// A row that is due at `due` was added.
-    pub fn look_again(&mut self, due: Timestamp) {
+    /// Records that a row with the due time `due` was added.
+    pub fn rescan(&mut self, due: Timestamp) {
         self.has_more = true;
-        self.low = self.low.map(|low| low.min(due));
+        self.low_water_mark = self
+            .low_water_mark
+            .map(|low_water_mark| low_water_mark.min(due));
     }
 
-    /// Looks at all rows again, the oldest too.
-    pub fn forget_low(&mut self) {
-        self.low = None;
+    /// Restarts the scan at the oldest row.
+    pub fn reset_low_water_mark(&mut self) {
+        self.low_water_mark = None;
         self.has_more = true;
     }
 
@@ -100,7 +104,7 @@ impl Target {
         }
     }
 
-    /// Requests at a time: one until it is known how the receiver does.
+    /// Free concurrency: one request at a time until the receiver's pace is known.
     pub fn room(&self, most: usize) -> usize {
         let allowed = match self.pace {
             Pace::Unknown => 1,
@@ -109,7 +113,8 @@ impl Target {
         allowed.saturating_sub(self.in_flight.len())
     }
 
-    /// Takes what may be sent now from the window, filling it from the store when nothing in it may.
+    /// Takes the next row that may be sent from the window. Refills the window from the store when
+    /// none of its rows may be sent.
     pub async fn next(
         &mut self,
         store: &Store,
@@ -132,24 +137,28 @@ impl Target {
         Ok(sooner(later, self.next_due).map_or(Next::Nothing, Next::At))
     }
 
-    /// The row is on its way.
+    /// Marks a row as in flight.
     pub fn started(&mut self, row: Row, lane: Lane) {
         self.in_flight.insert(row.key(), InFlight { row, lane });
     }
 
-    /// Leaves room behind a request that begins now. A look that comes a little late is made up for, so that the rate is kept.
-    pub fn space_out(&mut self, now: Timestamp, spacing: Duration) {
+    /// Sets the earliest start of the next request from the rate limit. Up to [`LATE_LOOK`] of
+    /// delay is made up for, so that a late poll does not lower the rate.
+    pub fn apply_rate_limit(&mut self, now: Timestamp, spacing: Duration) {
         let earliest = now.minus(LATE_LOOK);
         let from = self.not_before.map_or(now, |at| at.max(earliest));
         self.not_before = (!spacing.is_zero()).then(|| from.plus(spacing));
     }
 
-    /// The row came back. `retry`: it was not acknowledged, and waits for a later attempt. What follows waits from the time at which
-    /// the attempt began, not from when the row was taken: on a busy machine that is earlier.
-    pub fn ended(&mut self, key: &[u8], retry: Option<Retried>) -> Option<InFlight> {
+    /// Removes a row from those in flight. `retry`: the attempt was not acknowledged, and another
+    /// one follows. Later events wait from the logged start of the attempt. The time at which the
+    /// row was taken is too early on a busy machine.
+    pub fn ended(&mut self, key: &[u8], retry: Option<RetryAt>) -> Option<InFlight> {
         let ended = self.in_flight.remove(key)?;
-        // It may still be there, if only at a later time.
-        self.low = self.low.map(|low| low.min(ended.row.due));
+        // The row may still exist, possibly with a later due time.
+        self.low_water_mark = self
+            .low_water_mark
+            .map(|low_water_mark| low_water_mark.min(ended.row.due));
         let was_first = ended.row.attempts == 0 && ended.row.sequence() == 1;
         if let Some(retried) = retry.filter(|_| was_first) {
             self.tried
@@ -175,16 +184,17 @@ impl Target {
                         self.window.retain(|row| row.key() != first.key());
                         return Ok(Some(first));
                     }
-                    // It is on its way: we are asked again when it comes back.
+                    // In flight: `next` is called again when its request ends.
                 }
             }
         }
         Ok(None)
     }
 
-    /// How it stands with the first event of the transaction that `row` is about; and that event itself, if it waits to be sent. It need
-    /// not be in the window: when the clock was set back, it lies behind its later events, and a window full of those would wait for
-    /// ever. It was never tried, so it is due.
+    /// State of the first event of the row's transaction, and that event itself if it waits to be
+    /// sent. It may be outside the window: after the clock was set back, it is due after its later
+    /// events, and a window full of those would wait for it forever. It was never tried, so it is
+    /// due.
     async fn predecessor(
         &self,
         store: &Store,
@@ -193,7 +203,7 @@ impl Target {
         let Some(key) = row.predecessor_key() else {
             return Ok((Predecessor::Settled, None));
         };
-        // Whatever the attempt, an earlier event that is on its way has its answer within the deadline: worth the wait.
+        // An earlier event in flight ends within the deadline at any attempt: wait for it.
         let is_earlier = |flying: &InFlight| {
             flying.row.transaction == row.transaction && flying.row.sequence() < row.sequence()
         };
@@ -205,7 +215,8 @@ impl Target {
             return Ok((Predecessor::Tried { first_attempt_at }, None));
         }
         let waiting = store.get(Table::Outbox, &key).await?;
-        // One that cannot be read is skipped, and told in the log where the queue is read: who waited for it would wait for ever.
+        // An unreadable row is skipped; the scan of the queue logs it. Waiting for it would never
+        // end.
         let first = waiting.and_then(|value| Row::read(&key, &value).ok());
         Ok(match first {
             Some(first) => (Predecessor::Unsent, Some(first)),
@@ -213,7 +224,7 @@ impl Target {
         })
     }
 
-    /// Reads the beginning of the queue again. Answers when the first row that is not due yet will be.
+    /// Fills the window from the low-water mark. Returns the earliest due time in the future.
     async fn fill(
         &mut self,
         store: &Store,
@@ -223,20 +234,20 @@ impl Target {
         if !self.is_loaded {
             self.load_tried(store, webhook, now).await?;
         }
-        let (start, end) = row::of_webhook(webhook, self.low.unwrap_or_default());
+        let (start, end) = row::of_webhook(webhook, self.low_water_mark.unwrap_or_default());
         let limit = WINDOW + self.in_flight.len();
         let rows = store
             .scan(Table::Outbox, &start, &end, Direction::Forward, limit)
             .await?;
         self.has_more = rows.len() == limit;
         self.window.clear();
-        let mut low = now;
+        let mut low_water_mark = now;
         let mut next_due = None;
         for (key, value) in rows {
             let row = match Row::read(&key, &value) {
                 Ok(row) => row,
                 Err(error) => {
-                    tracing::error!(webhook.id = %webhook, %error, "A webhook in the outbox is skipped.");
+                    tracing::error!(webhook.id = %webhook, %error, "skipped an unreadable webhook");
                     continue;
                 }
             };
@@ -246,15 +257,15 @@ impl Target {
                 break;
             }
             if !self.in_flight.contains_key(&key) {
-                low = low.min(row.due);
+                low_water_mark = low_water_mark.min(row.due);
                 self.window.push_back(row);
             }
         }
-        self.low = Some(low);
+        self.low_water_mark = Some(low_water_mark);
         Ok(next_due)
     }
 
-    /// After a restart: which first events were tried in the last seconds.
+    /// Loads, after a restart, the first events that were tried in the last [`ORDER_WAIT`].
     async fn load_tried(
         &mut self,
         store: &Store,
@@ -273,7 +284,7 @@ impl Target {
     }
 }
 
-/// The sooner of two moments that there may be.
+/// Earlier of two optional times.
 pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -281,11 +292,11 @@ pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     }
 }
 
-/// Due rows of one webhook that are in memory besides those on their way.
+/// Maximum number of due rows in memory for each webhook, besides those in flight.
 const WINDOW: usize = 16;
-/// So late a look may come without slowing a webhook down that has a rate limit.
+/// Delay of a poll that does not lower a webhook's rate.
 const LATE_LOOK: Duration = Duration::from_millis(20);
-/// Attempts of the last seconds that are read when a queue is first looked at after a start.
+/// Maximum number of recent attempts that are read at the first scan of a queue after a start.
 const TRIED_AT_START: usize = 200;
 
 #[cfg(test)]
@@ -296,7 +307,7 @@ mod tests {
     use crate::store::Batch;
     use crate::transaction::EventName;
 
-    /// The first event of a transaction of its own, due at `due`.
+    /// First event of a transaction, due at `due`.
     fn row(webhook: WebhookId, due: Timestamp) -> Row {
         let id = Ulid::from_parts(1, due.as_seconds().unsigned_abs().into());
         Row {
@@ -327,15 +338,23 @@ mod tests {
         }
         store.commit(batch).await.unwrap();
         let mut target = Target::default();
-        target.look_again(first);
+        target.rescan(first);
         let Ok(Next::Send(sent)) = target.next(&store, webhook, now).await else {
             panic!("nothing is sent");
         };
         let key = sent.key();
         target.started(*sent, Lane::Quick);
         target.fill(&store, webhook, now).await.unwrap();
-        assert_eq!(target.low, Some(second), "a dead receiver holds up no look");
+        assert_eq!(
+            target.low_water_mark,
+            Some(second),
+            "rows in flight do not hold the mark back"
+        );
         target.ended(&key, None).unwrap();
-        assert_eq!(target.low, Some(first), "its row may be there still");
+        assert_eq!(
+            target.low_water_mark,
+            Some(first),
+            "the row may still exist"
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! A shop that sells one teapot through Switchyard, in one file.
 //!
-//! It shows the four things that every integration does, in the order in which they happen: [`buy`] initializes a payment and sends the
-//! customer to the checkout page; [`thanks`] receives them back; [`webhook`] hears what happened meanwhile; and [`settle`], which both of
-//! them call, asks the engine for the truth before anything is delivered. `docs/for-merchants.md` walks through it.
+//! Shows the four parts of every integration, in the order in which they run: [`buy`] initializes a
+//! payment and sends the customer to the checkout page; [`thanks`] is the page to which the
+//! customer returns; [`webhook`] receives events; and [`settle`], called by both, verifies the
+//! payment with the engine before anything is delivered. `docs/for-merchants.md` explains each
+//! part.
 //!
-//! It leaves out what is not about payments: orders live in memory, and there is one product.
+//! Everything else is left out: orders are in memory, and there is one product.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +21,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-/// What we sell. The amount is in major units: 25 dollars.
+/// The product. The amount is in major units: 25 dollars.
 const PRODUCT: &str = "A blue teapot";
 const AMOUNT: u64 = 25;
 const CURRENCY: &str = "USD";
@@ -69,7 +71,7 @@ async fn front() -> Html<String> {
     ))
 }
 
-/// 1. Initialize a payment, remember its id with the order, and send the customer to the checkout page.
+/// 1. Initialize a payment, store its id with the order, and send the customer to its checkout.
 async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
     let number = order_number();
     let payment = json!({
@@ -80,7 +82,8 @@ async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
         "customer": { "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace" },
         "metadata": { "order": number },
     });
-    // The order's number as idempotency key: if our request is lost on the way and sent again, there is still one payment.
+    // The order's number is the idempotency key: a request that is repeated after a lost response
+    // still creates only one payment.
     let request = shop
         .http
         .post(shop.settings.api("/v1/payments/initialize"))
@@ -102,7 +105,7 @@ async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
     Ok(Redirect::to(checkout_url))
 }
 
-/// 2. The customer is back. What the address says is only a hint: anybody can type it.
+/// 2. The customer returns. The parameters of the URL are only a hint: anyone can type them.
 async fn thanks(
     State(shop): State<Arc<Shop>>,
     Query(query): Query<BTreeMap<String, String>>,
@@ -119,7 +122,7 @@ async fn thanks(
     }))
 }
 
-/// 3. The engine tells us that something happened. Check who speaks, then ask for the truth.
+/// 3. The engine sends an event. Check the signature, then verify the payment.
 async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> Response {
     let given = headers
         .get("x-service-signature")
@@ -133,7 +136,8 @@ async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes)
         event["event"].as_str().unwrap_or_default(),
         event["data"]["id"].as_str().unwrap_or_default(),
     );
-    // Only 200 is an acknowledgment. Events that are not about a payment of ours are acknowledged too, or they would come again.
+    // Only 200 is an acknowledgment. Events about anything other than our payments are acknowledged
+    // too; otherwise the engine would retry them.
     if !kind.starts_with("payment.") || !is_id(id) {
         return StatusCode::OK.into_response();
     }
@@ -143,14 +147,14 @@ async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes)
     }
 }
 
-/// What became of an order.
+/// State of an order.
 enum Settled {
     Delivered,
     Waiting,
     NotPaid,
 }
 
-/// 4. Verify before delivering, and deliver once, however often we hear of it.
+/// 4. Verify before delivering, and deliver only once, whatever the number of calls.
 async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
     let payment = shop
         .answer(
@@ -185,7 +189,7 @@ async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
         order.is_delivered = true;
     }
     println!("Delivered order {number}, paid by {id}");
-    // Tell the engine that we did our part; it is only a mark, so it may be told twice.
+    // Mark the payment as processed. The call may be repeated.
     shop.answer(
         shop.http
             .post(shop.settings.api(&format!("/v1/payments/{id}/process"))),
@@ -194,7 +198,8 @@ async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
     Ok(Settled::Delivered)
 }
 
-/// Lower-case hexadecimal HMAC-SHA256 of the raw body. Compared in constant time: how long it takes must not tell how much is right.
+/// Checks the signature: lower-case hexadecimal HMAC-SHA256 of the raw body. Compares in constant
+/// time, so that the response time does not reveal how much of it is correct.
 fn is_signed(secret: &[u8], given: &str, body: &[u8]) -> bool {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key of any length will do");
     mac.update(body);
@@ -209,7 +214,7 @@ fn is_signed(secret: &[u8], given: &str, body: &[u8]) -> bool {
     !secret.is_empty() && digits.is_some_and(|digits| mac.verify_slice(&digits).is_ok())
 }
 
-/// Ids go into addresses: take nothing that is not shaped like one.
+/// Whether the text has the form of a payment id. Ids become part of URLs.
 fn is_id(id: &str) -> bool {
     id.starts_with("py_") && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
@@ -223,7 +228,7 @@ fn order_number() -> String {
 }
 
 impl Shop {
-    /// Sends with our key, and gives `data` of a good answer.
+    /// Sends a request with our key, and returns `data` of a successful response.
     async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Value, Trouble> {
         let response = request
             .bearer_auth(&self.settings.secret_key)
@@ -242,7 +247,8 @@ impl Shop {
     }
 }
 
-/// Where the engine is, and our secrets: from the environment, the rest from the file that a development server writes.
+/// Settings of the shop: environment variables, and for the missing ones the file that a
+/// development server writes.
 struct Settings {
     base_url: String,
     secret_key: String,
@@ -272,7 +278,7 @@ impl Settings {
         Ok(Self {
             base_url: either("SHOP_SWITCHYARD_URL", "base_url")?,
             secret_key: either("SHOP_SECRET_KEY", "sandbox_secret_key")?,
-            // Without one every webhook is refused: the return page still verifies.
+            // Without a secret every webhook is rejected. The return page still verifies.
             webhook_secret: set("SHOP_WEBHOOK_SECRET").unwrap_or_default(),
             public_url: set("SHOP_PUBLIC_URL")
                 .unwrap_or_else(|| format!("http://127.0.0.1:{port}")),
@@ -285,7 +291,7 @@ impl Settings {
     }
 }
 
-/// The customer sees a sentence; the log has the reason.
+/// Error with the reason for the log. The customer gets a general message.
 struct Trouble(String);
 
 impl From<reqwest::Error> for Trouble {

@@ -22,7 +22,7 @@ mod script;
 
 use std::path::Path;
 
-use switchyard_engine::gateway::{Bare, WorkerSettings};
+use switchyard_engine::gateway::{DirectLibrary, WorkerSettings};
 use switchyard_gateway::Operation;
 use switchyard_gateway::abi;
 
@@ -32,7 +32,7 @@ pub use self::samples::{Answer, Samples};
 /// Checks a built library; `settings` say which program plays its worker.
 pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings) -> Report {
     let mut report = Report::default();
-    let inspection = match Bare::inspect(library) {
+    let inspection = match DirectLibrary::inspect(library) {
         Ok(inspection) => inspection,
         Err(refused) => {
             report.fail("static", "file", refused.to_string());
@@ -52,7 +52,7 @@ pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings)
     report.pass("static", "one symbol", format!("`{}`", abi::SYMBOL));
     facts::judge(manifest, &mut report);
     imports::judge(&inspection.imports, &mut report);
-    let bare = match Bare::load(library, &inspection, settings) {
+    let bare = match DirectLibrary::load(library, &inspection, settings) {
         Ok(bare) => bare,
         Err(refused) => {
             report.fail("static", "loads", refused.to_string());

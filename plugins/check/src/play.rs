@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{Bare, BareStep, Manifest};
+use switchyard_engine::gateway::{DirectLibrary, DirectStep, Manifest};
 use switchyard_gateway::manifest::Method;
 use switchyard_gateway::wire::{
     Begin, Effect, EffectResult, Failed, HttpRequest, Pending, Ready, Resume,
@@ -16,7 +16,7 @@ use crate::script::{Echo, Script};
 
 /// A loaded gateway with what is known of it.
 pub(crate) struct Stage<'a> {
-    bare: Bare,
+    bare: DirectLibrary,
     pub manifest: &'a Manifest,
     pub samples: &'a Samples,
     pub config: Value,
@@ -45,7 +45,7 @@ pub(crate) enum End {
 }
 
 impl<'a> Stage<'a> {
-    pub(crate) fn new(bare: Bare, manifest: &'a Manifest, samples: &'a Samples) -> Self {
+    pub(crate) fn new(bare: DirectLibrary, manifest: &'a Manifest, samples: &'a Samples) -> Self {
         let config = samples.config(manifest);
         let texts = manifest
             .secret_fields()
@@ -96,7 +96,7 @@ impl<'a> Stage<'a> {
         let mut step = self.bare.begin(&written(begin)).await;
         loop {
             let (message, call) = match step {
-                BareStep::Pending(message, call) => (message, call),
+                DirectStep::Pending(message, call) => (message, call),
                 over => {
                     played.over(over);
                     break;
@@ -210,16 +210,16 @@ fn reference(nth: u8) -> String {
 }
 
 impl Played {
-    fn over(&mut self, step: BareStep) {
+    fn over(&mut self, step: DirectStep) {
         self.end = match step {
-            BareStep::Ready(message) => match serde_json::from_slice::<Ready<Value>>(&message) {
+            DirectStep::Ready(message) => match serde_json::from_slice::<Ready<Value>>(&message) {
                 Ok(ready) => {
                     self.log.extend(ready.log.into_iter().map(|line| line.text));
                     End::Ready(ready.outcome)
                 }
                 Err(error) => End::Broken(format!("ends in what the engine cannot read: {error}")),
             },
-            BareStep::Failed(message) => match serde_json::from_slice::<Failed>(&message) {
+            DirectStep::Failed(message) => match serde_json::from_slice::<Failed>(&message) {
                 Ok(failed) => {
                     self.log
                         .extend(failed.log.into_iter().map(|line| line.text));
@@ -227,9 +227,9 @@ impl Played {
                 }
                 Err(error) => End::Broken(format!("fails in what the engine cannot read: {error}")),
             },
-            BareStep::Nonsense(what) => End::Broken(what),
-            BareStep::Gone(why) => End::Broken(format!("took its process down: {why}")),
-            BareStep::Pending(..) => End::Cancelled,
+            DirectStep::Nonsense(what) => End::Broken(what),
+            DirectStep::Gone(why) => End::Broken(format!("took its process down: {why}")),
+            DirectStep::Pending(..) => End::Cancelled,
         };
     }
 

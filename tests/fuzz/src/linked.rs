@@ -3,7 +3,7 @@
 use gateway_demo::Demo;
 use ring::digest::{SHA256, digest};
 use switchyard_engine::clock::Clock;
-use switchyard_engine::gateway::{By, GatewaySettings, Gateways, Shelf};
+use switchyard_engine::gateway::{By, GatewaySettings, Gateways, StaticGateways};
 use switchyard_engine::ids::Ids;
 use switchyard_gateway::abi::{ABI_MAJOR, Plugin};
 use switchyard_gateway::runtime::{self, Entry as _};
@@ -29,7 +29,7 @@ pub async fn gateways(clock: &Clock) -> Gateways {
     let gateways = Gateways::new(settings, clock.clone(), Ids::system());
     let gateways = gateways.expect("the client is made of what is compiled in");
     let manifest = Demo::manifest();
-    let shelf = Shelf::of([(manifest, &PLUGIN)]);
+    let shelf = StaticGateways::of([(manifest, &PLUGIN)]);
     gateways.put_up(&shelf.expect("the manifest is in order"));
     let sha256 = digest(&SHA256, manifest);
     let sha256: String = sha256

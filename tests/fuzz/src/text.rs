@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gateway_crypto_evm::address::Address;
 use gateway_crypto_evm::xpub::Receiving;
-use switchyard::config::{Bytes, Span, TrustedProxies};
+use switchyard::config::{Bytes, DurationSetting, TrustedProxies};
 use switchyard_engine::access::Fingerprint;
 use switchyard_engine::access::fuzzing::is_token;
 use switchyard_engine::clock::Timestamp;
@@ -19,7 +19,7 @@ use switchyard_engine::money::Currency;
 use switchyard_engine::routing::Percent;
 use switchyard_engine::transaction::Status;
 use switchyard_engine::webhook::WebhookSettings;
-use switchyard_engine::webhook::fuzzing::asked_again;
+use switchyard_engine::webhook::fuzzing::next_retry;
 use url::Host;
 
 use crate::money::split;
@@ -66,7 +66,7 @@ pub fn text(bytes: &[u8]) {
             let _ = Receiving::parse(text);
         }
         10 => {
-            let _ = (Span::from_str(text), Bytes::from_str(text));
+            let _ = (DurationSetting::from_str(text), Bytes::from_str(text));
         }
         11 => forwarded(text),
         _ => retry_after(text),
@@ -186,7 +186,7 @@ fn retry_after(text: &str) {
     let interval = WebhookSettings::default().interval;
     for chance in [0, u32::MAX] {
         for status in [429, 503] {
-            let [deaf, hearing] = asked_again(status, text, now, chance);
+            let [deaf, hearing] = next_retry(status, text, now, chance);
             let deaf = deaf.expect("a first refusal is no end").since(now);
             let hearing = hearing.expect("a first refusal is no end").since(now);
             assert!(deaf >= interval && deaf <= interval * 2, "{text}: {deaf:?}");
@@ -203,8 +203,8 @@ fn retry_after(text: &str) {
             }
         }
         // Who says nothing of time with another status is not listened to.
-        let plain = asked_again(500, "", now, chance);
-        assert_eq!(asked_again(500, text, now, chance), plain, "{text}");
+        let plain = next_retry(500, "", now, chance);
+        assert_eq!(next_retry(500, text, now, chance), plain, "{text}");
     }
 }
 

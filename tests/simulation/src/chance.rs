@@ -1,10 +1,10 @@
-//! Chance from a seed (SplitMix64): one seed, one history.
+//! Seeded random numbers (SplitMix64). The same seed gives the same history.
 
-/// A stream of chance. Streams for different purposes do not disturb each other.
+/// A stream of random numbers. Streams for different purposes are independent.
 pub struct Chance(u64);
 
 impl Chance {
-    /// The stream of `seed` for one purpose.
+    /// Creates the stream of `seed` for one purpose.
     pub fn of(seed: u64, purpose: &str) -> Self {
         Self(seed ^ xxhash_rust::xxh3::xxh3_64(purpose.as_bytes()))
     }
@@ -17,17 +17,17 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when that is 0.
+    /// Returns a number below `end`; 0 when `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.draw() % end.max(1)
     }
 
-    /// A number from `from` to `to`, both included.
+    /// Returns a number from `from` to `to`, both included.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
-    /// True `permille` times of a thousand.
+    /// Returns true with a probability of `permille` / 1,000.
     pub fn happens(&mut self, permille: u64) -> bool {
         self.below(1_000) < permille
     }

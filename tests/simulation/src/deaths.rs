@@ -1,25 +1,27 @@
-//! The same history again and again, with a death at another step each time.
+//! Repeats one history with a process crash at each step in turn.
 
 use crate::history::{History, Options, run};
 use crate::plan::Plan;
 
-/// How many places there are in the history of `plan` at which the process can die: before and after each flush and each request.
+/// Number of steps in the history of `plan` at which the process can crash: before and after each
+/// flush and each request.
 pub fn points(plan: &Plan) -> u64 {
     undisturbed(plan).steps.iter().sum()
 }
 
-/// Runs the history of `plan` twice for each place at which the process can die, and lets it die there and start again; the second time it
-/// dies once more soon after. Whatever the place: every promise is kept, and with a [calm](Plan::is_calm) plan everything ends as it does
-/// when nobody dies: the transactions, what webhooks and mails tell of them, and the gateways. Answers how many places there were.
+/// Runs the history of `plan` twice for each step at which the process can crash: once with a crash
+/// and a restart there, and once with a second crash during the recovery. Every promise has to
+/// hold. With a [calm](Plan::is_calm) plan everything must also end as without a crash: the
+/// transactions, their webhooks and mails, and the gateways. Returns the number of steps.
 ///
 /// # Panics
-/// When it does not, with the place.
+/// When a check fails; the message names the step.
 pub fn survives_a_death_at_every_step(plan: &Plan) -> u64 {
     let calm = undisturbed(plan);
     assert_eq!(calm.broken, [], "without a death: {}", calm.log);
     let points = calm.steps.iter().sum();
     for point in 1..=points {
-        // And again while it recovers, at another step each time.
+        // The second history crashes again during the recovery, at a different step each time.
         for deaths in [vec![point], vec![point, 1 + point % RECOVERY]] {
             let what = format!("deaths at steps {deaths:?}");
             let died = run(with_deaths(plan, deaths), LOGGED);
@@ -32,7 +34,7 @@ pub fn survives_a_death_at_every_step(plan: &Plan) -> u64 {
     points
 }
 
-/// Steps of a life in which it takes up what the one before has left.
+/// Steps of a life within which the process recovers the work of the previous one.
 const RECOVERY: u64 = 12;
 
 fn undisturbed(plan: &Plan) -> History {

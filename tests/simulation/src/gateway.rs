@@ -1,5 +1,6 @@
-//! The gateway of the simulation: an ordinary one, linked in, whose connection says how often it panics, stalls or talks nonsense. It goes
-//! by two names, so that there are two gateways, and each has a few versions, which say in every request who they are.
+//! The gateway of the simulation: an ordinary gateway, linked in. Its connection's configuration
+//! gives the rate of panics, stalls and faults. It is registered under two names, as two gateways,
+//! and in several versions. Every request carries the version.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,13 +24,14 @@ struct Simulated;
 struct Config {
     base: String,
     secret: String,
-    /// Of a thousand calls, how many it stumbles over before it sends, and as many after it.
+    /// Permille of calls that fail before the request is sent, and as many that fail after it.
     temper: u64,
-    /// Whether the provider is idempotent: a submission that failed is sent once more in its call.
+    /// Whether the provider is idempotent. The gateway then repeats a failed submission in the same
+    /// call.
     repeats: bool,
 }
 
-/// What the provider answers, and what its callbacks say.
+/// Body of a provider's response or callback.
 #[derive(Deserialize)]
 struct News {
     reference: String,
@@ -144,7 +146,7 @@ async fn submit(
         request.json(&ask)
     };
     let mut sent = post(token(cx, &config, &version).await?).send().await;
-    // What did not authenticate changed nothing.
+    // A request that failed to authenticate had no effect.
     if sent.as_ref().is_ok_and(|answer| answer.status == 401) {
         let token = new_token(cx, &config, &version).await?;
         sent = post(token).header(REPEATS, "1").send().await;
@@ -163,7 +165,7 @@ async fn submit(
     outcome(answer.json()?)
 }
 
-/// The connection's access token: the cached one, or a new one.
+/// Returns the connection's access token: the cached one, or a new one.
 async fn token(cx: &Context, config: &Config, version: &str) -> Result<String, Fault> {
     match cx.cached(TOKEN).await {
         Some(token) => Ok(token),
@@ -184,7 +186,7 @@ async fn new_token(cx: &Context, config: &Config, version: &str) -> Result<Strin
 #[derive(Deserialize)]
 struct Token {
     access_token: String,
-    /// Seconds.
+    /// In seconds.
     expires_in: u64,
 }
 
@@ -209,7 +211,7 @@ fn outcome(news: News) -> Result<Outcome, Fault> {
     Ok(outcome.with_provider_id(news.id))
 }
 
-/// Panics, faults, or waits for long, as seldom as the connection says.
+/// Panics, faults or stalls at the rate in the connection's configuration.
 async fn stumble(cx: &Context, config: &Config) -> Result<(), Fault> {
     let chance = cx.chance();
     if chance % 1_000 >= config.temper {
@@ -225,7 +227,7 @@ async fn stumble(cx: &Context, config: &Config) -> Result<(), Fault> {
     }
 }
 
-/// What a provider signs its callbacks with.
+/// Signature of a provider's callback.
 pub fn signature(secret: &str, body: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(secret.as_bytes());
@@ -234,23 +236,25 @@ pub fn signature(secret: &str, body: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The manifest of a version of the first gateway, or of the second: as it lies beside this crate's `Cargo.toml`, but for name and number.
+/// Manifest of a version of the first or second gateway: `gateway.json` beside this crate's
+/// `Cargo.toml`, with another name and version.
 pub fn manifest(name: &str, version: usize) -> String {
     let text = include_str!("../gateway.json");
     let text = text.replace(r#""name": "simulated""#, &format!(r#""name": "{name}""#));
     text.replace("1.0.0", &number(version))
 }
 
-/// `2.0.0`: what its manifest says, and what stands in the operator's overview.
+/// Version number in the manifest and in the operator's overview, such as `2.0.0`.
 pub fn number(version: usize) -> String {
     format!("{version}.0.0")
 }
 
-/// The names of the two gateways. A connection's host begins with the first letter of its gateway's.
+/// Names of the two gateways. The host of a connection begins with the first letter of its
+/// gateway's name.
 pub const NAMES: [&str; 2] = ["simulated", "neighbour"];
 pub const VERSIONS: usize = 3;
 
-/// The entries of each version, as the engine would find them in its library.
+/// Entry points of each version, as the engine would find them in a library.
 pub static PLUGINS: [Plugin; VERSIONS] = [plugin::<1>(), plugin::<2>(), plugin::<3>()];
 
 const fn plugin<const NUMBER: u8>() -> Plugin {
@@ -263,32 +267,33 @@ const fn plugin<const NUMBER: u8>() -> Plugin {
     }
 }
 
-/// In which header a gateway says which version of it is speaking.
+/// Header with the version of the gateway that sends the request.
 pub const VERSION: &str = "x-gateway-version";
-/// Begin of the hosts of the provider that is idempotent by reference.
+/// Prefix of the hosts of the provider that is idempotent by reference.
 pub const IDEMPOTENT: &str = "s1";
-/// Header of a request that the gateway sends again inside one call.
+/// Header of a request that the gateway repeats inside one call.
 pub const REPEATS: &str = "x-repeats";
 /// Path at which a provider issues access tokens.
 pub const TOKEN_PATH: &str = "auth/token";
 /// Key of the token in the connection's cache.
 const TOKEN: &str = "token";
-/// How long after a failed submission the gateway sends it once more.
+/// Delay before the gateway repeats a failed submission.
 const REPEAT_AFTER: std::time::Duration = std::time::Duration::from_secs(25);
 
 thread_local! {
-    /// The version of which a call begins at this moment.
+    /// Version of the gateway whose call is beginning on this thread.
     static BEGINS: Cell<u8> = const { Cell::new(0) };
-    /// The bodies of callbacks over which there were panics in the history that runs on this thread, and how often.
+    /// Number of panics per callback body in the history that runs on this thread.
     static PANICS: RefCell<BTreeMap<Vec<u8>, u32>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// A history begins.
+/// Resets the state of this thread for a new history.
 pub fn begin_history() {
     PANICS.take();
 }
 
-/// What is panicked over at each of the engine's tries has been heard by nobody, so that no promise is about it: one try is spared.
+/// Whether a panic over this callback is allowed. The engine's last try never panics: a callback
+/// that panics at each try is never read, and no promise would cover it.
 fn may_panic_over(body: &[u8]) -> bool {
     PANICS.with_borrow_mut(|panics| {
         let count = panics.entry(body.to_vec()).or_default();
@@ -298,23 +303,24 @@ fn may_panic_over(body: &[u8]) -> bool {
 }
 
 /// # Safety
-/// As the ABI asks of `begin`.
+/// Same requirements as `begin` in the ABI.
 unsafe extern "C" fn begin<const NUMBER: u8>(
     message: Bytes,
     answer: Sink,
     call: *mut *mut c_void,
 ) -> i32 {
     BEGINS.set(NUMBER);
-    // SAFETY: what holds for this call holds for that one.
+    // SAFETY: the requirements of this function are those of `c_begin`.
     unsafe { runtime::c_begin::<Simulated>(message, answer, call) }
 }
 
-/// Which version's code runs. Asked before a call's first effect: later other calls may have begun.
+/// Returns the version of the running code. Must be called before the first effect of a call: other
+/// calls may begin afterwards.
 fn version() -> String {
     BEGINS.get().to_string()
 }
 
-/// Takes a step that comes to nothing.
+/// Runs one step without any effect.
 pub fn warm_up() {
     unsafe extern "C" fn put(_: *mut std::ffi::c_void, _: Bytes) {}
     let mut call = std::ptr::null_mut();
@@ -322,6 +328,7 @@ pub fn warm_up() {
         ctx: std::ptr::null_mut(),
         put,
     };
-    // SAFETY: the message, the sink and the place for the call outlive the step, which ends in a fault: it leaves no call to end.
+    // SAFETY: the message, the sink and the slot for the call outlive the step. The step ends in a
+    // fault, so there is no call to end.
     unsafe { (PLUGINS[0].begin)(Bytes::lend(b""), sink, &raw mut call) };
 }

@@ -1,4 +1,4 @@
-//! One history from its seed to its verdict.
+//! One history, from its seed to the check of its promises.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,29 +27,30 @@ use crate::promises::{
 use crate::reached::Reached;
 use crate::world::{SECOND, Shared, nature};
 
-/// How a history is run.
+/// Options for running a history.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub fault: Option<Fault>,
-    /// Keep its lines, and not their hash alone.
+    /// Whether the log lines are kept. Otherwise only their hash is.
     pub keeps_log: bool,
 }
 
-/// What came of it.
+/// Result of a history.
 #[derive(Debug)]
 pub struct History {
     pub seed: u64,
     pub broken: Vec<Broken>,
-    /// Of all its lines, and of all rows on the disk at the end.
+    /// Hash of all log lines and of all rows on the disk at the end.
     pub hash: u64,
     pub lines: u64,
     pub log: String,
-    /// Steps of each life: places at which it could have died.
+    /// Number of steps of each life, at each of which the process could have crashed.
     pub steps: Vec<u64>,
     pub transactions: usize,
-    /// How they ended, who heard of it, and which gateways serve: `payment success`, in order.
+    /// End of each transaction, received webhooks and mails, and serving gateways, sorted. Example:
+    /// `payment success`.
     pub ends: Vec<String>,
-    /// Lies that were told, and events of the core.
+    /// Lies of providers and events of the core that occurred.
     pub reached: Reached,
 }
 
@@ -111,7 +112,8 @@ pub fn run(plan: Plan, options: Options) -> History {
     }
 }
 
-/// How everything ended, without what may differ: ids, times, and how often what comes at least once has come.
+/// Describes how everything ended, without details that may differ between histories: ids, times,
+/// and the number of copies of an at-least-once message.
 fn ends(evidence: &Evidence) -> Vec<String> {
     let kind = |id: &str| id.split('_').next().unwrap_or_default().to_owned();
     let stored = evidence.stored.iter();
@@ -138,7 +140,7 @@ fn ends(evidence: &Evidence) -> Vec<String> {
     ends
 }
 
-/// Nobody is up for a while.
+/// Lets some time pass without a running process.
 fn rest(world: &Shared) {
     let mut world = world.lock();
     let down = i64::try_from(world.patience.between(0, 90_000)).unwrap_or(0) * 1_000;
@@ -168,16 +170,17 @@ fn hash_of_disk(disk: &Disk, seed: u64) -> u64 {
     hash
 }
 
-/// Transactions on a disk, with the keys of their rows.
+/// Returns the transactions on a disk, with the keys of their rows.
 fn transactions(disk: &Disk) -> Vec<(Vec<u8>, Transaction)> {
     let rows = disk.rows().into_iter();
     let rows = rows.filter(|(table, ..)| *table == Table::Transaction);
-    let read = |value: &[u8]| serde_json::from_slice(value.get(8..)?).ok(); // the version stands before it
+    // the version precedes the JSON
+    let read = |value: &[u8]| serde_json::from_slice(value.get(8..)?).ok();
     rows.filter_map(|(_, key, value)| Some((key, read(&value)?)))
         .collect()
 }
 
-/// The transactions for which a disk has a timer, by their rows' keys.
+/// Returns the row keys of the transactions that have a timer on the disk.
 fn timers(disk: &Disk) -> BTreeSet<Vec<u8>> {
     let rows = disk.rows().into_iter();
     let rows = rows.filter(|(table, ..)| *table == Table::Timer);
@@ -185,7 +188,7 @@ fn timers(disk: &Disk) -> BTreeSet<Vec<u8>> {
         .collect()
 }
 
-/// P5 at the moment of a death: what is on the disk is all that is left.
+/// Checks P5 at a crash, when only the disk is left.
 fn without_timer(disk: &Disk) -> Vec<Broken> {
     let timers = timers(disk);
     let stuck = transactions(disk).into_iter();
@@ -203,8 +206,8 @@ fn without_timer(disk: &Disk) -> Vec<Broken> {
         .collect()
 }
 
-/// Whether every transaction is final or with a person, and everything has been told. Asked again and again, so it reads little: what is
-/// final has no timer.
+/// Whether every transaction is final or has a case, and every message is delivered. Called often,
+/// so it reads little: a final transaction has no timer.
 pub async fn is_settled(engine: &Engine) -> bool {
     let rows = async |table, first: &[u8], most| {
         let last = [first, &[u8::MAX; 20]].concat();
@@ -213,7 +216,7 @@ pub async fn is_settled(engine: &Engine) -> bool {
             .scan(table, first, &last, Direction::Forward, most);
         rows.await.ok()
     };
-    // A callback that was put off may tell of money yet.
+    // A delayed callback may still report money.
     let to_do = [(Table::Outbox, &[][..]), (Table::Callback, b"q")];
     for (table, first) in to_do {
         if rows(table, first, 1)
@@ -240,7 +243,7 @@ pub async fn is_settled(engine: &Engine) -> bool {
     true
 }
 
-/// Writes down what the store says, when everything has come to rest.
+/// Records the contents of the store when everything has come to rest.
 pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image) {
     let timers = timers(disk);
     let mut stored = Vec::new();
@@ -309,7 +312,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     world.evidence.totals = totals;
 }
 
-/// What the lists of everybody who has a transaction tell, by each status and by none.
+/// Compares the totals of each list, by status and without a filter, with the rows on the disk.
 async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
     let all = transactions(disk);
     let mut totals = Vec::new();
@@ -381,7 +384,7 @@ fn told(
     }
 }
 
-/// References of attempts that began after money was recorded for another attempt.
+/// Returns the references of attempts that began after money was recorded for another attempt.
 fn begun_after_money(timeline: &[Recorded]) -> Vec<String> {
     let is_money = |recorded: &&Recorded| match &recorded.event {
         Event::CaseOpened { case } => case.reason.holds() || case.reason == CaseReason::LateSuccess,
@@ -395,7 +398,7 @@ fn begun_after_money(timeline: &[Recorded]) -> Vec<String> {
     begun.collect()
 }
 
-/// Who signed what stands on the timeline.
+/// Returns the operator who signed a recorded event.
 fn signed(recorded: &Recorded) -> Option<String> {
     match &recorded.event {
         Event::OperatorActed { operator, .. } => Some(operator.name.clone()),
@@ -403,7 +406,7 @@ fn signed(recorded: &Recorded) -> Option<String> {
     }
 }
 
-/// What never goes wrong in a history of this plan.
+/// Returns the parts of the system in which this plan injects no faults.
 fn peace(plan: &Plan) -> Peace {
     let trouble = &plan.trouble;
     let first = trouble.gateways == 0;
@@ -418,7 +421,7 @@ fn peace(plan: &Plan) -> Peace {
     }
 }
 
-/// Whom a mail about a case is for, in [`Posted::to`].
+/// Recipient in [`Posted::to`] of a mail about a case.
 pub const ABOUT_CASE: &str = "merchant about a case";
 
 async fn posted(engine: &Engine) -> Vec<Posted> {
@@ -441,7 +444,7 @@ async fn posted(engine: &Engine) -> Vec<Posted> {
     all
 }
 
-/// By gateway, the version in force.
+/// Returns the active version of each gateway.
 async fn in_force(engine: &Engine) -> BTreeMap<String, Option<String>> {
     let overviews = engine.gateways.overviews().await.unwrap_or_default();
     let version = |overview: Overview| {
@@ -453,7 +456,7 @@ async fn in_force(engine: &Engine) -> BTreeMap<String, Option<String>> {
     overviews.into_iter().map(version).collect()
 }
 
-/// Whether a text lies on the disk in clear.
+/// Whether a text is stored on the disk in the clear.
 fn is_kept(rows: &[(Table, Vec<u8>, Vec<u8>)], text: &str) -> bool {
     let holds = |bytes: &[u8]| {
         bytes
@@ -464,12 +467,12 @@ fn is_kept(rows: &[(Table, Vec<u8>, Vec<u8>)], text: &str) -> bool {
         .any(|(_, key, value)| holds(key) || holds(value))
 }
 
-/// Microseconds of a clock that nobody set.
+/// Microseconds since the start, by a clock that is never set.
 fn since_start(at: Timestamp) -> i64 {
     at.as_micros() - START.as_micros()
 }
 
-/// An event in a few words.
+/// Formats an event in one line.
 fn line_of(recorded: &Recorded) -> String {
     let mut line = String::new();
     let written = format!("{:?}", recorded.event);

@@ -1,4 +1,5 @@
-//! What lies on the disk before a history begins: an app with its keys, connections and webhooks. Made once for each shape.
+//! Initial contents of the disk: an app with its keys, connections and webhooks. Built once for
+//! each shape.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,11 +12,11 @@ use switchyard_engine::access::{
 };
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
-use switchyard_engine::gateway::{By, GatewaySettings, Gateways, Shelf};
+use switchyard_engine::gateway::{By, GatewaySettings, Gateways, StaticGateways};
 use switchyard_engine::ids::{AppId, ConnectionId, Ids};
 use switchyard_engine::money::{Correction, Currency, Rate};
 use switchyard_engine::secret::Secret;
-use switchyard_engine::simulation::{Disk, FlushEnd, Nature, Tables, World};
+use switchyard_engine::simulation::{Disk, DiskModel, FlushEnd, Tables, World};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::START;
 
@@ -23,11 +24,11 @@ use crate::gateway::{IDEMPOTENT, NAMES, PLUGINS, VERSIONS, manifest};
 use crate::plan::Plan;
 use crate::world;
 
-/// A disk to begin with, and what is known of it.
+/// Initial contents of a disk, with the ids in them.
 pub struct Image {
     pub tables: Tables,
     pub keys: DevelopmentKeys,
-    /// By the provider's host.
+    /// Connections by the provider's host.
     pub connections: BTreeMap<String, ConnectionId>,
     pub webhooks: Vec<String>,
 }
@@ -37,17 +38,17 @@ struct Shape {
     connections: usize,
     neighbours: usize,
     webhooks: usize,
-    /// Of the gateway, in fifties of a thousand.
+    /// Rate of faults of the first gateway, in units of 50 permille.
     temper: u64,
-    /// The second gateway's, when it is sick.
+    /// Rate of faults of the second gateway, in units of 300 permille. 0 when it is healthy.
     sick: u64,
     attempts: u8,
 }
 
-/// What callbacks of every provider are signed with.
+/// Secret with which every provider signs its callbacks.
 pub const CALLBACK_SECRET: &str = "simulated-callback-secret";
 
-/// The image for a plan.
+/// Returns the image for a plan.
 pub fn of(plan: &Plan) -> Arc<Image> {
     static IMAGES: OnceLock<Mutex<BTreeMap<Shape, Arc<Image>>>> = OnceLock::new();
     let shape = Shape {
@@ -64,13 +65,13 @@ pub fn of(plan: &Plan) -> Arc<Image> {
     image.or_insert_with(|| Arc::new(make(shape))).clone()
 }
 
-/// The vault of every engine that runs on an image.
+/// Creates the vault of every engine that runs on an image.
 pub fn vault(ids: &Ids) -> Vault {
     let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "the simulation");
     Vault::new(&master.expect("it is 32 bytes in hexadecimal"), ids.clone())
 }
 
-/// An app without a rate limit.
+/// Options without a rate limit.
 pub fn options() -> Options {
     Options {
         requests_per_minute: 0,
@@ -78,9 +79,9 @@ pub fn options() -> Options {
     }
 }
 
-/// Gateways with every version that there is on their shelf.
+/// Creates gateways with every version registered.
 pub fn shelved(clock: &Clock, ids: &Ids) -> Gateways {
-    static SHELF: OnceLock<Shelf> = OnceLock::new();
+    static SHELF: OnceLock<StaticGateways> = OnceLock::new();
     let settings = GatewaySettings {
         dir: "/nowhere".into(), // there are no files
         ..GatewaySettings::default()
@@ -93,19 +94,19 @@ pub fn shelved(clock: &Clock, ids: &Ids) -> Gateways {
             .flat_map(|name| (1..=VERSIONS).map(move |version| manifest(name, version)));
         let all: Vec<String> = all.collect();
         let versions = all.iter().map(String::as_bytes);
-        let shelf = Shelf::of(versions.zip(PLUGINS.iter().cycle()));
+        let shelf = StaticGateways::of(versions.zip(PLUGINS.iter().cycle()));
         shelf.expect("the manifests are in order")
     }));
     gateways
 }
 
-/// By what a version is known.
+/// Hash that identifies a version.
 pub fn hash(name: &str, version: usize) -> String {
     let digest = Sha256::digest(manifest(name, version));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Francs for a dollar.
+/// Sets the rate from USD to XOF.
 pub async fn set_rate(exchange: &Exchange, rate: &str) -> Result<(), ExchangeError> {
     let currency = |code| Currency::from_code(code).expect("it is in the table");
     let rate = Rate::parse(rate).expect("it is a rate");
@@ -129,7 +130,7 @@ fn make(shape: Shape) -> Image {
 }
 
 async fn furnish(shape: Shape) -> Image {
-    let disk = Disk::new(Nature {
+    let disk = Disk::new(DiskModel {
         takes: Box::new(|| Duration::from_millis(1)),
         ends: Box::new(|_| FlushEnd::Done),
     });
@@ -183,7 +184,7 @@ async fn furnish(shape: Shape) -> Image {
     }
 }
 
-/// The first version of each gateway, and what a dollar costs.
+/// Installs the first version of each gateway, and sets the first exchange rate.
 async fn take_on_gateways(store: &Store, clock: &Clock, ids: &Ids) {
     let gateways = shelved(clock, ids);
     gateways
@@ -203,7 +204,7 @@ async fn take_on_gateways(store: &Store, clock: &Clock, ids: &Ids) {
         .expect("an empty disk takes everything");
 }
 
-/// An app's connections, by the host of their provider.
+/// Creates the app's connections, and returns them by the host of their provider.
 async fn connect(access: &Access, app: AppId, shape: Shape) -> BTreeMap<String, ConnectionId> {
     let mut connections = BTreeMap::new();
     for (environment, word) in [
@@ -228,7 +229,7 @@ async fn connect(access: &Access, app: AppId, shape: Shape) -> BTreeMap<String, 
                 }),
             });
             connections.insert(host, made.await.expect("the connection is in order").id);
-            tokio::time::sleep(Duration::from_secs(1)).await; // connections are listed by age
+            tokio::time::sleep(Duration::from_secs(1)).await; // connections are sorted by age
         }
     }
     connections

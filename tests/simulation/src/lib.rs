@@ -1,6 +1,8 @@
-//! The deterministic simulation: the real engine, in a world that loses, delays, lies and kills, on one thread and virtual time.
+//! Deterministic simulation of the real engine on one thread and virtual time, in a world that
+//! loses and delays messages, lies, and crashes the process.
 //!
-//! One seed is one history, whatever the machine does. `cargo xtask simulate` runs many; `docs/simulation.md` says how to read one.
+//! The same seed gives the same history on every machine. `cargo xtask simulate` runs many seeds;
+//! `docs/simulation.md` describes how to read a history.
 
 pub mod chance;
 mod deaths;
@@ -15,7 +17,7 @@ pub mod promises;
 pub mod reached;
 mod world;
 
-/// Seeds that once failed: a number at the beginning of a line, and what it found behind it.
+/// Seeds that once failed, one at the beginning of each line, followed by the defect that it found.
 pub const CORPUS: &str = include_str!("../corpus.txt");
 
 pub use self::deaths::{points, survives_a_death_at_every_step};

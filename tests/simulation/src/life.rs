@@ -1,4 +1,5 @@
-//! One life of the process: from the start of the engine to its death, or to the rest of everything.
+//! One life of the process: from the start of the engine to a crash, or until everything is at
+//! rest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{
-    Choice, Engine, EngineError, EngineSettings, Equipment, NewPayment, NewPayout,
+    Choice, Dependencies, Engine, EngineError, EngineSettings, NewPayment, NewPayout,
 };
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
@@ -26,25 +27,25 @@ use crate::gateway::signature;
 use crate::image::{self, CALLBACK_SECRET, Image};
 use crate::world::{Deed, Happening, MINUTE, SECOND, Shared, line};
 
-/// How a life ended.
+/// End of a life.
 pub enum Ended {
     Died,
     /// Everything has come to rest.
     AtRest,
 }
 
-/// What a life is lived with.
+/// Inputs of a life.
 pub struct Life<'h> {
     pub world: &'h Shared,
     pub disk: &'h Disk,
     pub image: &'h Arc<Image>,
-    /// From 0: ids of one life are not those of the next.
+    /// Number of the life, from 0. Part of the seed of ids, so that no two lives share an id.
     pub number: u64,
     pub die_at: Option<u64>,
     pub fault: Option<Fault>,
 }
 
-/// What deeds are done with.
+/// Objects that deeds act on.
 #[derive(Clone)]
 pub(crate) struct Hands {
     pub(crate) world: Shared,
@@ -54,7 +55,7 @@ pub(crate) struct Hands {
 }
 
 impl Life<'_> {
-    /// Lives it. Whatever was under way in the process when it ends is gone.
+    /// Runs the life. Work in progress in the process is lost at its end.
     pub fn live(&self) -> Ended {
         let _entered = simulation::enter(simulation::World {
             line: line(self.world),
@@ -92,7 +93,7 @@ impl Life<'_> {
         crate::history::gather(self.world, self.disk, &engine, self.image).await;
     }
 
-    /// As the program starts it, from what is on the disk.
+    /// Starts the engine from the contents of the disk, as the program does.
     async fn start(&self) -> (Engine, Clock) {
         let (seed, wall) = {
             let world = self.world.lock();
@@ -120,12 +121,12 @@ impl Life<'_> {
         let kept = gateways.keep_in(&store).await;
         kept.expect("what is on the disk can be read");
         let mut settings = EngineSettings {
-            // Each history has a handful of payers who confirm as often as they like.
+            // Each history has a handful of payers, who confirm without limit.
             limits: LimitSettings::none(),
             ..EngineSettings::default()
         };
         settings.mail.from = "Switchyard <no-reply@pay.example.com>".to_owned();
-        let engine = Engine::start(Equipment {
+        let engine = Engine::start(Dependencies {
             store,
             access,
             gateways,
@@ -148,7 +149,7 @@ fn directory() -> Arc<Directory> {
 }
 
 impl Hands {
-    /// Works through the agenda until nothing more is on it.
+    /// Performs the deeds on the agenda until it is empty.
     async fn work(&self, clock: &Clock) {
         loop {
             let (deed, next, now) = {
@@ -182,8 +183,8 @@ impl Hands {
         }
     }
 
-    /// Lets days pass until everything is final and told, or a person has it: at two looks, since a process that was just started has not
-    /// taken up yet what was left.
+    /// Lets days pass until everything is final and delivered, or has a case. Requires two polls in
+    /// a row: a process that has just started has not yet recovered its open work.
     async fn settle(&self, clock: &Clock) {
         let began = self.world.lock().now();
         let mut was_settled = false;
@@ -196,13 +197,13 @@ impl Hands {
             was_settled = is_settled;
             let grain = grain(now);
             clock.set_grain(grain);
-            // What providers say meanwhile is on the agenda again.
+            // Events of providers in the meantime are on the agenda.
             tokio::time::sleep(grain.max(Duration::from_millis(500))).await;
             self.work_off().await;
         }
     }
 
-    /// What has come onto the agenda up to now.
+    /// Performs the deeds on the agenda that are due.
     async fn work_off(&self) {
         loop {
             let deed = {
@@ -218,7 +219,7 @@ impl Hands {
         }
     }
 
-    /// Begins a deed. Others happen meanwhile.
+    /// Starts a deed. Other deeds run concurrently.
     fn begin(&self, deed: Deed) {
         self.world.lock().acting += 1;
         let hands = self.clone();
@@ -269,7 +270,7 @@ impl Hands {
         }
     }
 
-    /// The merchant's request. With a key it is sent until it is answered.
+    /// Sends the merchant's request. With a key it is repeated until it is answered.
     async fn ask(&self, order: usize) {
         let (new, again) = {
             let mut world = self.world.lock();
@@ -338,7 +339,7 @@ impl Hands {
         made.map(|tx| tx.id)
     }
 
-    /// As the API does it for a request with a key.
+    /// Handles a request with a key as the API does.
     async fn initialize_once(
         &self,
         caller: &Caller,
@@ -381,7 +382,7 @@ impl Hands {
             if tab == INSISTING && world.orders[order].is_confirmed {
                 return;
             }
-            // Whoever is not answered, because the process died, comes back.
+            // A payer without an answer, because the process crashed, returns.
             let tab = INSISTING;
             world.later(8 * SECOND, Happening::Deed(Deed::Confirm { order, tab }));
         }
@@ -389,7 +390,7 @@ impl Hands {
             return;
         };
         let Some(tx) = found else {
-            // The page says that there is no such payment: the payer does not come back.
+            // The page shows that the payment does not exist, so the payer does not return.
             let mut world = self.world.lock();
             let is_answered = !world.is_dead;
             world.orders[order].is_confirmed |= is_answered;
@@ -425,7 +426,8 @@ impl Hands {
         self.saw(&whom, order, confirmed.map(Some));
     }
 
-    /// The payer types what the provider sent, if the page asks for it, and again if it is wrong or lost.
+    /// Types the code that the provider sent, if the page asks for it. Repeated if the code is
+    /// wrong or lost.
     async fn type_code(&self, order: usize, tries: u32) {
         let Some(id) = self.id(order) else { return };
         if tries < CODES {
@@ -532,19 +534,21 @@ impl Hands {
     }
 }
 
-/// How late timers may be: not at all in the minute in which everything happens, and then more and more, so that days pass quickly.
+/// Maximum delay of timers: none in the busy minute at the start, then increasing, so that days
+/// pass quickly.
 fn grain(now: i64) -> Duration {
     let late = (now - EXACT_UNTIL).max(0) / 24;
     Duration::from_micros(u64::try_from(late.min(30 * MINUTE)).unwrap_or(0))
 }
 
-/// Up to then timers are exact.
+/// Time until which timers are exact.
 pub const EXACT_UNTIL: i64 = 90 * SECOND;
-/// The tab of a payer who was not answered.
+/// Tab of a payer who got no answer.
 const INSISTING: u8 = 9;
-/// How often a payer types a code besides the first time.
+/// Maximum number of repetitions of a code by a payer.
 const CODES: u32 = 4;
-/// How often a provider calls back until it is answered.
+/// Maximum number of callbacks that a provider sends until one is answered.
 const CALLS: u32 = 7;
-/// Longer than the schedule of queries takes to come to a person, and the post to give up.
+/// Longer than the query schedule takes to open a case, and longer than the retries of webhooks and
+/// mails.
 const DAYS: i64 = 5 * 24 * 60 * MINUTE;

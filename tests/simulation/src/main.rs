@@ -1,4 +1,5 @@
-//! Runs histories: many seeds on all cores, one with all its lines, or with each fault planted until it is found.
+//! Runs histories: many seeds on all cores, one seed with all its lines, or each planted fault
+//! until it is found.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -18,34 +19,34 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Run the deterministic simulation
 #[derive(Parser)]
 struct Arguments {
-    /// Histories to run at least, after those that once failed
+    /// Minimum number of histories, after those of the corpus
     #[arg(long, default_value_t = 1_000)]
     seeds: u64,
-    /// Seconds to go on for at least
+    /// Minimum run time in seconds
     #[arg(long, default_value_t = 0)]
     seconds: u64,
-    /// Transactions to go through at least
+    /// Minimum number of transactions
     #[arg(long, default_value_t = 0)]
     transactions: u64,
-    /// Go on after one that breaks a promise, and say of each only which
+    /// Continue after a broken promise, and print one line for each
     #[arg(long)]
     all: bool,
-    /// With so many times the payments and payouts in each history
+    /// Multiply the payments and payouts of each history
     #[arg(long, default_value_t = 1)]
     crowd: usize,
-    /// On so many threads; as many as there are cores, when nothing is said
+    /// Number of threads [default: number of cores]
     #[arg(long)]
     threads: Option<usize>,
-    /// The first seed
+    /// First seed
     #[arg(long, default_value_t = 1)]
     from: u64,
-    /// Replay this one, twice, with all its lines
+    /// Replay this seed twice, with all its lines
     #[arg(long)]
     seed: Option<u64>,
-    /// With this fault planted, by its name
+    /// Plant this fault, by its name
     #[arg(long, value_parser = fault)]
     fault: Option<Fault>,
-    /// Plant each fault, one after the other, and look for it in so many seeds
+    /// Plant each fault in turn, and look for it in this many seeds
     #[arg(long, value_name = "SEEDS")]
     plant: Option<u64>,
 }
@@ -99,7 +100,7 @@ fn report(history: &History, crowd: usize, fault: Option<Fault>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// What replays a history.
+/// Returns the command that replays a history.
 fn command(seed: u64, crowd: usize, fault: Option<Fault>) -> String {
     let planted = fault.map(|fault| format!(" --fault {fault:?}"));
     let crowd = (crowd > 1).then(|| format!(" --crowd {crowd}"));
@@ -110,14 +111,15 @@ fn command(seed: u64, crowd: usize, fault: Option<Fault>) -> String {
     )
 }
 
-/// Runs the corpus and then seeds from `from` on, on all cores, until there were enough or one fails.
+/// Runs the corpus and then seeds from `from` on, on all cores, until the minimums are reached or a
+/// history fails.
 fn many(arguments: &Arguments) -> ExitCode {
     let run = Run::new(arguments);
     on_threads(arguments.threads, &|| run.work());
     let total = run.so_far();
     total.print(run.lasted());
     println!("{}", total.reached);
-    // So many histories have to reach everything; fewer need not.
+    // This many histories must cover every lie and event; fewer need not.
     let has_gap = total.histories >= ENOUGH && !total.reached.missing().is_empty();
     match total.broken > 0 || (has_gap && arguments.fault.is_none()) {
         true => ExitCode::FAILURE,
@@ -125,14 +127,14 @@ fn many(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Histories in which every lie is told and every event of the core occurs.
+/// Number of histories in which every lie and every event of the core occurs.
 const ENOUGH: u32 = 10_000;
 
-/// Many histories, for all threads.
+/// A run of many histories, shared by all threads.
 struct Run<'a> {
     arguments: &'a Arguments,
     began: Instant,
-    /// Seeds that once failed, and their crowds.
+    /// Seeds of the corpus with their crowds.
     corpus: Vec<(u64, usize)>,
     turn: AtomicU64,
     total: Mutex<Total>,
@@ -157,7 +159,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What each thread does.
+    /// Main loop of each thread.
     fn work(&self) {
         let options = Options {
             fault: self.arguments.fault,
@@ -175,7 +177,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next seed and its crowd, unless there were enough or one has failed.
+    /// Returns the next seed and its crowd, unless the minimums are reached or a history has
+    /// failed.
     fn next(&self) -> Option<(u64, usize)> {
         let (arguments, corpus) = (self.arguments, &self.corpus);
         let first = corpus.len() as u64;
@@ -190,7 +193,8 @@ impl<'a> Run<'a> {
         Some(known.copied().unwrap_or_else(next))
     }
 
-    /// A broken promise: what it was and what replays it, and the first one with all its lines, unless all are wanted.
+    /// Prints a broken promise and the command that replays it. Without `--all`, also prints the
+    /// first failed history with all its lines.
     fn tell(&self, history: &History, crowd: usize) {
         let (seed, fault) = (history.seed, self.arguments.fault);
         if self.arguments.all {
@@ -217,14 +221,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The seed at the beginning of a line of the corpus, and its crowd: `1826*8`.
+/// Parses the seed at the beginning of a corpus line, and its crowd: `1826*8`.
 fn known(line: &str) -> Option<(u64, usize)> {
     let word = line.split_whitespace().next()?;
     let (seed, crowd) = word.split_once('*').unwrap_or((word, "1"));
     Some((seed.parse().ok()?, crowd.parse().ok()?))
 }
 
-/// `None`: as many as there are cores. Histories know nothing of one another.
+/// Runs `work` on each thread. `None`: one thread per core. Histories are independent of each
+/// other.
 fn on_threads(threads: Option<usize>, work: &(impl Fn() + Sync)) {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(cores);
@@ -235,7 +240,7 @@ fn on_threads(threads: Option<usize>, work: &(impl Fn() + Sync)) {
     });
 }
 
-/// A run that is long says after so many histories how far it is.
+/// Histories between two progress lines.
 const TELLS: u32 = 1_000;
 
 #[derive(Clone, Default)]
@@ -245,7 +250,7 @@ struct Total {
     lives: u64,
     transactions: u64,
     lines: u64,
-    /// The same whatever the order in which threads come to their ends.
+    /// Independent of the order in which threads finish.
     digest: u64,
     reached: Reached,
 }
@@ -276,7 +281,8 @@ impl Total {
     }
 }
 
-/// A simulation that finds nothing proves nothing: each fault that is planted has to be found by the rule that it breaks.
+/// Plants each fault and requires that the rule it breaks finds it: a simulation that finds nothing
+/// proves nothing.
 fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
     let next = AtomicU64::new(0);
     let missed = AtomicBool::new(false);

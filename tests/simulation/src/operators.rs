@@ -1,4 +1,4 @@
-//! What people do to the engine who run the installation.
+//! Actions of the people who run the installation.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::promises::OrderedByHand;
 use crate::world::{Change, Deed, Happening, SECOND, Word};
 
 impl Hands {
-    /// Makes the next change of a gateway, and goes on until it is answered.
+    /// Makes the next change of a gateway, and repeats it until it is answered.
     pub(crate) async fn operate(&self, turn: usize) {
         let intent = {
             let mut world = self.world.lock();
@@ -35,7 +35,7 @@ impl Hands {
             Change::RollBack(version) => {
                 let hash = image::hash(name, version);
                 match gateways.roll_back(name, Some(&hash), &by).await {
-                    // By an order of which the answer was lost.
+                    // An earlier request whose response was lost may have done it.
                     Ok(_) | Err(LifeError::AlreadyThere { .. }) => Ok(Some(number(version))),
                     Err(error) => Err(error),
                 }
@@ -53,7 +53,7 @@ impl Hands {
         ));
         match done {
             Ok(version) => world.changed(turn, Some(version)),
-            // The store takes no writes now: once more, a little later.
+            // The store rejects writes: retry a little later.
             Err(LifeError::Write(_) | LifeError::Read(_)) => {}
             Err(_) => world.changed(turn, None),
         }
@@ -82,12 +82,13 @@ impl Hands {
         let Some(id) = self.id(order) else { return };
         let by = self.world.lock().signature();
         let checked = self.engine.check(id, operator(&by)).await;
-        // That it was asked may be another's doing, of the same moment: no signature can be expected of it.
+        // Another operator's check may have triggered the query at the same moment, so no signature
+        // is required.
         let seen = checked.map(|checked| Some(checked.transaction));
         self.saw("the operator, who has it checked,", order, seen);
     }
 
-    /// Looks at the open attempt and into its provider's books, and says what stands there.
+    /// Resolves the open attempt by its provider's ledger.
     pub(crate) async fn settle_by_hand(&self, order: usize) {
         use switchyard_engine::transaction::AttemptState::Pending;
         let Some(id) = self.id(order) else { return };
@@ -155,7 +156,8 @@ impl Hands {
         }
     }
 
-    /// What a merchant does whose endpoint was gone and is mended.
+    /// Does what a merchant does after repairing an endpoint that was gone: enables the webhook and
+    /// replays the missed deliveries.
     pub(crate) async fn catch_up(&self, webhook: usize) {
         {
             let mut world = self.world.lock();
@@ -175,7 +177,7 @@ impl Hands {
             ..WebhookChange::default()
         };
         if access.update_webhook(found.id, enabled).await.is_err() {
-            return; // the store takes no writes now
+            return; // the store rejects writes
         }
         let (since, mut after) = (START.minus(Duration::from_secs(24 * 3_600)), None);
         loop {
@@ -196,7 +198,7 @@ impl Hands {
         }
     }
 
-    /// The operator was told that it is done.
+    /// Records that an operator's command was acknowledged.
     fn is_ordered(&self, by: String, order: usize) {
         let mut world = self.world.lock();
         let Some(transaction) = world.orders[order].id.clone().filter(|_| !world.is_dead) else {
@@ -216,7 +218,7 @@ fn operator(name: &str) -> Operator {
     }
 }
 
-/// The version in force after a change.
+/// Returns the active version after a change.
 fn current(
     changed: Result<switchyard_engine::gateway::Overview, LifeError>,
 ) -> Result<Option<String>, LifeError> {

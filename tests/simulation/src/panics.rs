@@ -1,18 +1,19 @@
-//! Panics: those of the gateway are part of the world; any other is a defect, contained or not.
+//! Panics. Those of the gateway are part of the simulation; any other is a defect, contained or
+//! not.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
 thread_local! {
-    /// What panicked in the history that runs on this thread; `None` when none does.
+    /// Panics in the history that runs on this thread; `None` when none runs.
     static PANICS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// From now on panics on this thread are noted and not printed, until [`noted`] is asked.
+/// Records panics on this thread instead of printing them, until [`noted`] is called.
 pub fn note() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        crate::gateway::warm_up(); // it sets a hook of its own at its first step
+        crate::gateway::warm_up(); // sets its own hook at its first step
         let _ = std::panic::take_hook();
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -34,7 +35,7 @@ pub fn note() {
     PANICS.set(Some(Vec::new()));
 }
 
-/// What panicked on this thread since [`note`], besides gateways.
+/// Returns the panics on this thread since [`note`], without those of gateways.
 pub fn noted() -> Vec<String> {
     PANICS.take().unwrap_or_default()
 }

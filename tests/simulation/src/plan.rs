@@ -1,10 +1,11 @@
-//! What a history is made of, drawn from its seed before anything happens: who asks for what, and which kinds of trouble there are.
+//! The plan of a history, drawn from its seed before anything happens: orders, people and faults.
 //!
-//! Each history has a few kinds of trouble only, each as strong as chance wants: all of them at once would hide one another.
+//! Each history has only a few kinds of faults, each of random frequency. All of them at once would
+//! hide one another.
 
 use crate::chance::Chance;
 
-/// Everything that is settled before the first moment.
+/// Everything that is fixed before a history begins.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub seed: u64,
@@ -16,62 +17,64 @@ pub struct Plan {
     pub payments: usize,
     pub payouts: usize,
     pub trouble: Trouble,
-    /// Every merchant sends a key, and every payer comes to the page once and stays until there is an answer.
+    /// Whether every merchant sends a key, and every payer opens the page once and stays until
+    /// there is an answer.
     pub is_plain: bool,
-    /// At which steps the process dies, each counted from its last start.
+    /// Steps at which the process crashes, each counted from its last start.
     pub deaths: Vec<u64>,
-    /// Changes of gateways (upgraded, rolled back, drained, removed, restored), one after the other.
+    /// Number of gateway changes (upgrade, roll back, drain, remove, restore), one after the other.
     pub changes: usize,
-    /// Of a thousand transactions, how many an operator lends a hand with.
+    /// Permille of transactions that an operator acts on.
     pub by_hand: u64,
-    /// Of a thousand payments, how many are paid in another currency than they were asked in.
+    /// Permille of payments that are paid in a currency other than the ordered one.
     pub converted: u64,
-    /// Of a thousand submitted payments, for how many the provider wants a code from the payer.
+    /// Permille of submitted payments for which the provider requires a code from the payer.
     pub codes: u64,
-    /// How often each endpoint and each mail server refuses each message before it takes it. It changes nothing about the end.
+    /// Number of refusals of each message by each endpoint and each mail server before it accepts
+    /// the message. Has no effect on the end.
     pub refusals: usize,
-    /// Seconds by which every other order comes later: longer than the health of a connection counts.
+    /// Delay in seconds of every other order: longer than a connection's health data is valid.
     pub pause: u64,
 }
 
-/// How often something goes wrong, of a thousand times.
+/// Frequency of each fault, in permille.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
-    /// Nobody listens where a provider was.
+    /// A provider refuses the TCP connection.
     pub refused: u64,
-    /// A request to a provider, or its answer, is lost.
+    /// A request to a provider, or its response, is lost.
     pub lost: u64,
-    /// One of them is late, by up to a minute.
+    /// A request or response is late, by up to a minute.
     pub late: u64,
-    /// A provider fails: some of these times it did what it was asked to.
+    /// A provider fails. In some of these cases it has executed the request.
     pub failing: u64,
-    /// A provider answers with something that is no answer.
+    /// A provider returns an invalid response.
     pub nonsense: u64,
     /// A provider contradicts itself, or takes another amount.
     pub lies: u64,
-    /// A provider never comes to an end.
+    /// A provider never finishes.
     pub endless: u64,
-    /// Callbacks are doubled, late, early, lost.
+    /// Callbacks are duplicated, late, early or lost.
     pub callbacks: u64,
     pub forged: u64,
     /// A merchant's endpoint fails, hangs, or loses its acknowledgment.
     pub endpoints: u64,
-    /// A merchant's endpoint answers 410, until the merchant mends and enables it again.
+    /// A merchant's endpoint returns 410, until the merchant repairs and enables it again.
     pub gone: u64,
     pub mail: u64,
     /// A gateway panics, stalls or faults.
     pub gateways: u64,
-    /// The disk takes no writes for a moment.
+    /// The disk rejects writes for a moment.
     pub disk: u64,
     /// The disk is slow.
     pub slow_disk: u64,
-    /// The clock is set, by up to an hour; how often in all.
+    /// Number of changes of the clock, each by up to an hour.
     pub jumps: u64,
-    /// The clock is set while nobody is up.
+    /// The clock is changed while the process is down.
     pub restarts: u64,
-    /// The second gateway and its provider are sick: they hang, panic and fault.
+    /// The second gateway and its provider hang, panic and fault.
     pub sick: u64,
-    /// A payer is hasty: submits twice, has two tabs, cancels.
+    /// A payer submits twice, uses two tabs, or cancels.
     pub haste: u64,
 }
 
@@ -105,7 +108,8 @@ impl Plan {
         plan.with_people(&mut Chance::of(seed, "people of the plan"))
     }
 
-    /// A death later than the others, of a life that has seen the second round of everything.
+    /// Adds a crash at a later step than the others, when everything has happened at least twice in
+    /// that life.
     fn with_a_late_death(mut self, chance: &mut Chance) -> Self {
         if chance.happens(250) {
             let place = chance.between(0, self.deaths.len() as u64) as usize;
@@ -114,7 +118,7 @@ impl Plan {
         self
     }
 
-    /// What people do besides ordering and paying, and what else there is.
+    /// Adds actions of people besides ordering and paying, and the second gateway.
     fn with_people(self, chance: &mut Chance) -> Self {
         let mut some = |often: u64, least: u64, most: u64| match chance.happens(often) {
             true => chance.between(least, most),
@@ -124,7 +128,7 @@ impl Plan {
         let changes = some(300, 1, 6) as usize;
         let (sick, restarts) = (some(400, 200, 900), some(250, 300, 1_000));
         let (more_payments, more_payouts) = (some(500, 0, 3) as usize, some(500, 0, 3) as usize);
-        // Under load: what changes and what is sick has somebody to hurt.
+        // With more load, so that changes and a failing gateway can affect other transactions.
         let is_busy = changes > 0 || (neighbours > 0 && sick > 0);
         Self {
             neighbours,
@@ -148,7 +152,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Nothing goes wrong and nobody dies: one payment or one payout, at two connections, told to one webhook.
+    /// Plan without faults and crashes: payments and payouts at two connections, with one webhook.
     pub fn calm(seed: u64, payments: usize, payouts: usize) -> Self {
         Self {
             seed,
@@ -171,7 +175,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same with `times` as many payments and payouts, in the same minutes.
+    /// The same plan with `times` as many payments and payouts, in the same minutes.
     pub fn crowded(self, times: usize) -> Self {
         Self {
             payments: self.payments * times,
@@ -180,7 +184,8 @@ impl Plan {
         }
     }
 
-    /// Whether a death changes nothing about the end: nothing goes wrong besides, and nobody does what depends on the moment.
+    /// Whether a crash must not change the end: there are no other faults, and no action depends on
+    /// its timing.
     pub fn is_calm(&self) -> bool {
         self.trouble == Trouble::default() && self.by_hand + self.converted + self.codes == 0
     }

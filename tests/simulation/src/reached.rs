@@ -1,4 +1,4 @@
-//! Lies that providers told, and events of the core that histories contain.
+//! Counts of the lies that providers told, and of the core events in the histories.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ names! { EVENTS, event, Event:
     CaseOpened CaseAmended CaseClosed MoneyReported
 }
 
-/// Lies and events of a number of histories.
+/// Counts of lies and events over several histories.
 #[derive(Clone, Debug, Default)]
 pub struct Reached {
     pub lies: Counts,
@@ -54,13 +54,13 @@ impl Reached {
         }
     }
 
-    /// Lies that no provider told.
+    /// Returns the lies that no provider told.
     pub fn untold(&self) -> Vec<&'static str> {
         let is_untold = |name: &&&str| !self.lies.contains_key(**name);
         crate::LIES.iter().filter(is_untold).copied().collect()
     }
 
-    /// Lies that no provider told, and events that no history contains.
+    /// Returns the lies that no provider told, and the events that no history contains.
     pub fn missing(&self) -> Vec<&'static str> {
         let has_not_occurred = |name: &&&str| !self.events.contains_key(**name);
         let mut missing = self.untold();

@@ -17,7 +17,7 @@ use switchyard_engine::gateway::{GatewaySettings, Gateways};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::mail::MailSettings;
 use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{Death, Mortal};
+use switchyard_engine::store::{CrashingKv, Death};
 use switchyard_engine::testing::{Bench, Wanted};
 use switchyard_engine::transaction::{ClientContext, Status};
 use switchyard_engine::webhook::WebhookSettings;
@@ -35,7 +35,7 @@ pub struct Life<'o> {
     pub gateways: Gateways,
     pub(super) outside: &'o Outside,
     router: Router,
-    process: Mortal,
+    process: CrashingKv,
 }
 
 impl<'o> Life<'o> {
@@ -45,7 +45,7 @@ impl<'o> Life<'o> {
             Point::Flush(death) => death,
             Point::Nowhere | Point::Arrival(_) => Death::Never,
         };
-        let process = Mortal::new(&outside.disk, death);
+        let process = CrashingKv::new(&outside.disk, death);
         if let Point::Arrival(arrival) = point {
             outside.wires.lead_to(arrival, &process);
         }
@@ -56,7 +56,7 @@ impl<'o> Life<'o> {
         }
     }
 
-    async fn start(outside: &'o Outside, process: &Mortal) -> anyhow::Result<Self> {
+    async fn start(outside: &'o Outside, process: &CrashingKv) -> anyhow::Result<Self> {
         let store = process.store();
         let settings = GatewaySettings {
             dir: outside.folder.path().join("gateways"),

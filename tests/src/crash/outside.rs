@@ -14,7 +14,7 @@ use switchyard_engine::access::{DevelopmentKeys, NewConnection, NewWebhook, Webh
 use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::secret::Secret;
-use switchyard_engine::store::{MemoryDisk, Mortal};
+use switchyard_engine::store::{CrashingKv, MemoryDisk};
 use switchyard_engine::testing::START;
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ pub(super) struct Wires(Arc<Mutex<Wired>>);
 #[derive(Default)]
 struct Wired {
     arrived: u64,
-    kills: Option<(Arrival, Mortal)>,
+    kills: Option<(Arrival, CrashingKv)>,
 }
 
 impl Outside {
@@ -123,7 +123,7 @@ impl Outside {
 
 impl Wires {
     /// From now on arrivals are counted, and at one of them this process dies.
-    pub(super) fn lead_to(&self, arrival: Arrival, process: &Mortal) {
+    pub(super) fn lead_to(&self, arrival: Arrival, process: &CrashingKv) {
         let mut wired = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *wired = Wired {
             arrived: 0,
@@ -156,7 +156,7 @@ impl Wires {
         std::panic::resume_unwind(Box::new("a connection to a process that died on purpose"))
     }
 
-    fn arrives(&self) -> Option<(Arrival, Mortal)> {
+    fn arrives(&self) -> Option<(Arrival, CrashingKv)> {
         let mut wired = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         wired.arrived += 1;
         let arrived = wired.arrived;

@@ -1,5 +1,6 @@
-//! What the store's crash tests share: rows that show a loss, a process to kill, a disk that loses what was not synced. This
-//! alone of the outside tests knows the engine: it holds the promise of [`switchyard_engine::store`], not of the service.
+//! Shared parts of the store's crash tests: rows that show a loss, a process to kill, and a disk
+//! that loses unsynced writes. Of the tests in this crate, only these use the engine as a library:
+//! they check the guarantees of [`switchyard_engine::store`], not of the service.
 
 pub mod power_cut;
 pub mod process;

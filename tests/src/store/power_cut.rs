@@ -1,9 +1,10 @@
-//! A disk that loses what was not synced, made from what a process really wrote.
+//! A simulated power cut: loses unsynced data from files that a real process wrote.
 //!
-//! The child runs with `tests/power_cut/shim.c` between it and the operating system, which logs every write and every sync below
-//! one directory. When the child is killed, the power is taken to fail as well: every file is put back to what was synced of it,
-//! plus, by a seeded choice, some of what was written since, whole or torn. Directory entries are taken as durable at once,
-//! except that a new file of which nothing was ever synced may be gone.
+//! The child runs with `tests/power_cut/shim.c` between it and the operating system. The shim logs
+//! every write and every sync below one directory. Killing the child stands for a power cut: each
+//! file is reset to its synced content, plus, by a seeded choice, some of the later writes, whole
+//! or torn. Directory entries count as durable at once, except that a new file without any sync may
+//! be gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,17 +13,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What becomes of writes that were not synced.
+/// Part of the unsynced writes that survives a cut.
 #[derive(Clone, Copy, Debug)]
 pub enum Survives {
     Nothing,
-    /// Those before some moment; of the one at that moment, some sectors.
+    /// All writes before a random moment, and some sectors of the write at that moment.
     Prefix,
-    /// Of each page of each file, what it was at some moment since the last sync: the disk wrote them in an order of its own.
+    /// Each page of each file as of a random moment since the last sync: the disk reordered writes.
     Pages,
 }
 
-/// Builds the shim in a directory and gives its path. Under another name first: a process of another test may be loading it.
+/// Builds the shim in a directory and returns its path. Compiles to a temporary name first, because
+/// a process of another test may be loading the library.
 pub fn build_shim(directory: &Path) -> io::Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("power_cut/shim.c");
     let library = directory.join("power_cut.so");
@@ -42,7 +44,8 @@ pub fn build_shim(directory: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The files below a directory by their inode, as they are before the child starts. All of it counts as durable.
+/// Files below a directory, by inode, as of before the child starts. Their content counts as
+/// durable.
 pub struct Before(BTreeMap<u64, (PathBuf, Vec<u8>)>);
 
 impl Before {
@@ -56,7 +59,8 @@ impl Before {
     }
 }
 
-/// Takes from the files below `root` what the log says was not synced. Tells how many bytes were at stake.
+/// Removes from the files below `root` the writes that the log shows as unsynced. Returns the
+/// number of bytes that could have been lost.
 pub fn cut(
     before: Before,
     root: &Path,
@@ -75,12 +79,12 @@ pub fn cut(
         let describe = |error: io::Error| format!("{}: {error}", path.display());
         let inode = fs::metadata(&path).map_err(describe)?.ino();
         if !seen.insert(inode) {
-            continue; // another name of a file that was put back already
+            continue; // another hard link to a file that was reset already
         }
         let now = fs::read(&path).map_err(describe)?;
         let Some(file) = history.files.remove(&inode) else {
             if now.is_empty() {
-                continue; // the kill fell between its creation and the note of it
+                continue; // killed between the creation and its log record
             }
             return Err(format!(
                 "{} was written behind the shim's back",
@@ -88,7 +92,7 @@ pub fn cut(
             ));
         };
         if now.is_empty() && file.is_another(&path) {
-            continue; // the same, and its inode was that of a file which is no more
+            continue; // as above, and the inode was reused from a removed file
         }
         file.compare(&now)
             .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
@@ -105,16 +109,16 @@ pub fn cut(
     Ok(at_stake)
 }
 
-/// A file as it is known to be on the disk, and what was done to it since.
+/// Known durable content of a file, and its later changes.
 #[derive(Default)]
 struct Content {
-    /// Under which name it was found or created, if the log tells.
+    /// Name at which the file was found or created, if logged.
     name: PathBuf,
     durable: Vec<u8>,
     pending: Vec<Event>,
-    /// How many events are durable and no longer pending.
+    /// Number of events that are durable and no longer pending.
     done: usize,
-    /// When it was created, if it was during the log and nothing of it was synced.
+    /// Moment of creation, if the file was created during the log and never synced.
     unsynced_since: Option<usize>,
 }
 
@@ -126,9 +130,9 @@ enum Event {
 #[derive(Default)]
 struct History {
     files: BTreeMap<u64, Content>,
-    /// The moments at which directories (any inode) were synced.
+    /// Moments at which directories (or any other inode) were synced.
     synced: BTreeSet<(u64, usize)>,
-    /// Syncs under way: how many events of its file each covers.
+    /// Syncs in progress, with the number of events of the file that each covers.
     begun: BTreeMap<usize, usize>,
 }
 
@@ -148,7 +152,7 @@ fn replay(before: Before, log: &[u8]) -> Result<History, String> {
     };
     let mut rest = log;
     let mut moment = 0;
-    // The kill may have cut the last record short: its call was not made.
+    // The kill may have truncated the last record. Its call was not made.
     while let Some((record, after)) = Record::split(rest) {
         rest = after;
         moment += 1;
@@ -160,7 +164,7 @@ fn replay(before: Before, log: &[u8]) -> Result<History, String> {
                     unsynced_since: Some(moment),
                     ..Content::default()
                 };
-                *file.or_default() = created; // the inode may have been another file's
+                *file.or_default() = created; // the inode may be reused from another file
             }
             b'W' => file.or_default().pending.push(Event::Write {
                 offset: record.offset,
@@ -243,7 +247,8 @@ impl Content {
         self.unsynced_since = None;
     }
 
-    /// Whether the log explains the file: otherwise the shim has missed a call, and the test would prove nothing.
+    /// Whether the log explains the content of the file. If not, the shim missed a call and the
+    /// test would prove nothing.
     fn compare(&self, now: &[u8]) -> Result<(), String> {
         let mut logged = self.durable.clone();
         let (last, before) = match self.pending.split_last() {
@@ -251,7 +256,8 @@ impl Content {
             None => (None, [].as_slice()),
         };
         before.iter().for_each(|event| event.apply(&mut logged));
-        // A call is logged before it is made: the kill may have kept the last one from being made, or from being finished.
+        // A call is logged before it is made, so the kill may have prevented or interrupted the
+        // last one.
         let mut is_explained = logged == now;
         if let Some(last) = last {
             if let Event::Write { offset, bytes } = last {
@@ -282,7 +288,7 @@ impl Content {
         ))
     }
 
-    /// Whether the log speaks of a file that had another name: this one may have got its inode after that was removed.
+    /// Whether the log describes a file with another name. This file may have reused its inode.
     fn is_another(&self, path: &Path) -> bool {
         self.name != path
     }
@@ -324,7 +330,8 @@ impl Content {
 
     fn pages(self, chance: &mut Chance) -> Vec<u8> {
         let end = self.pending.len();
-        // Half of the cuts leave holes in what is otherwise there: one page of so many is older than the rest.
+        // Half of the cuts leave holes: one page in every `older` is from an earlier moment than
+        // the rest.
         let older = [1, 2, 8, 32][chance.below(4)];
         let mut moment_of = |any: usize| match chance.below(any) {
             0 => chance.below(end + 1),
@@ -380,7 +387,7 @@ fn write_at(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     to[offset..end].copy_from_slice(bytes);
 }
 
-/// Engines reserve files of many megabytes of nothing: those need not be written.
+/// Leaves trailing zero pages unwritten: storage backends preallocate files of many megabytes.
 fn write_sparse(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let used = bytes
         .chunks(PAGE)
@@ -407,7 +414,7 @@ fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// One seed, one cut.
+/// Seeded random numbers. The same seed gives the same cut.
 struct Chance(u64);
 
 impl Chance {
@@ -422,7 +429,7 @@ impl Chance {
 /// The end of the names of files that the shim does not watch: SQLite shares memory through them
 /// and discards what it finds there after a crash.
 const SHARED_MEMORY: &[u8] = b"-shm";
-/// What a disk writes whole.
+/// Bytes that a disk writes atomically.
 const SECTOR: usize = 512;
-/// What the operating system hands to the disk at once.
+/// Bytes that the operating system passes to the disk at once.
 const PAGE: usize = 4096;

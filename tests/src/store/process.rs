@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use switchyard_engine::store::Backend;
 
-/// What a killed child had said. Every line stands for an acknowledged commit.
+/// Output of a killed child. Every line stands for an acknowledged commit.
 pub struct Said {
-    /// Whether it got as far as opening the store.
+    /// Whether the child opened the store.
     pub opened: bool,
     /// Lane and number.
     pub acknowledged: Vec<(u64, u64)>,
     pub status: ExitStatus,
 }
 
-/// When to kill it.
+/// Moment of the kill.
 #[derive(Clone, Copy, Debug)]
 pub enum Kill {
     AfterCommits(usize),
     AfterMillis(u64),
 }
 
-/// Runs `program <backend> <directory>` until it is time, kills it with SIGKILL, and tells what it had said by then.
+/// Runs `program <backend> <directory>`, kills it with SIGKILL at the given moment, and returns its
+/// output so far.
 pub fn run_and_kill(
     program: &str,
     backend: Backend,
@@ -40,7 +41,7 @@ pub fn run_and_kill(
         .spawn()?;
     let output = child.stdout.take().map(BufReader::new);
     let heard = listen(&mut child, output, kill);
-    // Whatever happened, the child must not go on.
+    // Kill the child after an error of `listen` as well.
     child.kill()?;
     let status = child.wait()?;
     let (opened, acknowledged) = heard?;
@@ -64,8 +65,9 @@ fn listen(
     for line in output.into_iter().flat_map(BufRead::lines) {
         let line = line?;
         opened |= line == "open";
-        // A line that the kill cut short may not be taken for a smaller number: only whole ones end with a line feed, and
-        // `lines` gives the last one without telling. It is harmless, a smaller number of the lane was acknowledged before.
+        // A line that the kill truncated must not be read as a smaller number. Only complete lines
+        // end with a line feed, and `lines` does not distinguish them. A truncated last line is
+        // harmless: every smaller number of its lane was acknowledged before.
         let number = line
             .split_once(' ')
             .and_then(|(lane, n)| Some((lane.parse().ok()?, n.parse().ok()?)));
@@ -73,7 +75,7 @@ fn listen(
         if let Kill::AfterCommits(enough) = kill
             && acknowledged.len() == enough
         {
-            // Not always just after an acknowledgment: at that moment nothing is under way.
+            // Vary the delay: immediately after an acknowledgment no commit is in flight.
             std::thread::sleep(Duration::from_micros(enough as u64 * 37 % 3_000));
             child.kill()?;
         }

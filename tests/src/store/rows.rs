@@ -1,8 +1,9 @@
-//! Commits whose loss or tearing shows: what the store's crash tests write, and how they check what is left.
+//! Commits that make loss and tearing visible, and the check of the rows that remain after a crash.
 //!
-//! Writers work in lanes. A lane's commit number `n` puts four rows, moves the lane's head from the number before, and deletes a
-//! row of the commit before. So from the rows alone it shows whether a commit is torn, missing among later ones, or out of order. All lanes
-//! add to one row of counts, which tells how many commits there are.
+//! Writers work in lanes. Commit number `n` of a lane puts four rows, moves the lane's head on from
+//! `n - 1`, and deletes a row of the previous commit. The rows alone therefore show whether a
+//! commit is torn, missing before later ones, or out of order. All lanes add to one row of counts,
+//! which holds the number of commits.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +11,10 @@ use switchyard_engine::store::{
     Backend, Batch, CommitError, Direction, Store, StoreSettings, Table, counts,
 };
 
-/// Writers that work at the same time.
+/// Concurrent writers.
 pub const LANES: u64 = 16;
 
-/// How the child and its parent open the same store.
+/// Settings with which the child and its parent open the same store.
 pub fn settings(backend: Backend, directory: &std::path::Path) -> StoreSettings {
     StoreSettings {
         backend,
@@ -28,7 +29,7 @@ pub fn backend_named(name: &str) -> Option<Backend> {
         .find(|backend| backend.name() == name)
 }
 
-/// Makes the commit number `n`, counted from 1, of a lane.
+/// Makes commit number `n`, counted from 1, of a lane.
 pub async fn commit(store: &Store, lane: u64, n: u64) -> Result<(), CommitError> {
     let key = key(lane, n);
     let mut batch = Batch::new();
@@ -47,7 +48,7 @@ pub async fn commit(store: &Store, lane: u64, n: u64) -> Result<(), CommitError>
     store.commit(batch).await
 }
 
-/// The number of the last commit of each lane, or what is wrong with the rows.
+/// Returns the number of the last commit of each lane, or the first inconsistency of the rows.
 pub async fn check(store: &Store) -> Result<Vec<u64>, String> {
     let mut heads = Vec::new();
     for lane in 0..LANES {
@@ -102,7 +103,7 @@ pub async fn check(store: &Store) -> Result<Vec<u64>, String> {
     Ok(heads)
 }
 
-/// What is wrong when these commits were acknowledged and the lanes end at these heads.
+/// Returns the acknowledged commits that are beyond the heads of their lanes, and therefore lost.
 pub fn lost(acknowledged: &[(u64, u64)], heads: &[u64]) -> Vec<(u64, u64)> {
     let is_lost = |(lane, n): &&(u64, u64)| heads[*lane as usize] < *n;
     acknowledged.iter().filter(is_lost).copied().collect()
@@ -144,7 +145,7 @@ fn number(key: &[u8]) -> Option<(u64, u64)> {
     Some(((key >> 64) as u64, key as u64))
 }
 
-/// Bytes that no other row has; now and then many of them, so that a row spans pages of the disk.
+/// Bytes that are unique to a row. Every 16th row is large, so that it spans disk pages.
 fn value(table: Table, lane: u64, n: u64) -> Vec<u8> {
     let length = match n % 16 {
         0 => 12_000,
@@ -161,7 +162,7 @@ fn value(table: Table, lane: u64, n: u64) -> Vec<u8> {
     bytes
 }
 
-/// How many commits there are, and the sum of their numbers.
+/// Key of the row with the number of commits and the sum of their numbers.
 const COUNT: &[u8] = b"all";
-/// The tables in which every commit leaves a row.
+/// Tables in which every commit leaves a row.
 const KEPT: [Table; 3] = [Table::Transaction, Table::Event, Table::Index];

@@ -1,8 +1,9 @@
-//! What was open at a kill with a question behind it: its next one has a time of its own, by the schedule, and has to come soon after it.
+//! Transactions that were open at a kill and had been queried at the provider before. The schedule
+//! gives their next query a due time, and the query has to come soon after it.
 //!
-//! The provider tells by itself whom it was asked about. The program is asked about the others, a few at a time and only when that can
-//! show something: there may be thousands, and whoever asks about all of them again and again takes the machine that the program needs to
-//! go to work on them.
+//! The provider records which transactions it was queried about. The others are looked up in the
+//! program, a few at a time and only when the answer can show something new. There may be thousands
+//! of them, and polling them all would take CPU time from the program under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,28 +15,29 @@ use tokio::time::Instant;
 use super::kills::{FEW, GRACE, Taken, story, taken_up};
 use super::{Site, operator};
 
-/// Times count from the start of the life.
+/// Resumption of these transactions in one life. Times count from its start.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// By id, when the program itself says that it is due; none: it was not looked at yet.
+    /// Due time by id, as the program reports it. `None`: not looked up yet.
     open: BTreeMap<String, Option<Duration>>,
-    /// How long after it was due each was at work again, of those of which it is known when that was.
+    /// Delays between due time and resumption, where the due time is known.
     pub(super) resumed: Vec<Duration>,
-    /// At work again so soon after the start that they were in time, whenever they were due.
+    /// Transactions that resumed so soon after the start that they were in time, whatever their due
+    /// time.
     pub(super) soon: usize,
-    /// Due later than a life can be waited for.
+    /// Transactions whose due time is later than a life can wait.
     pub(super) not_yet: usize,
-    /// At work too late, or not at all.
+    /// Transactions that resumed too late, or not at all.
     pub(super) late: Vec<String>,
 }
 
 impl Asked {
-    /// Another life: what was open when the last one ended.
+    /// Starts another life with the transactions that were open at the end of the last one.
     pub(super) fn begin(&mut self, open: BTreeSet<String>) {
         self.open = open.into_iter().map(|id| (id, None)).collect();
     }
 
-    /// One that is due so long after the start, and not at work yet.
+    /// Adds a transaction that has not resumed yet and is due this long after the start.
     pub(super) fn add(&mut self, id: String, due: Duration, within: Duration) {
         match due > within {
             true => self.not_yet += 1,
@@ -47,7 +49,7 @@ impl Asked {
         self.open.is_empty()
     }
 
-    /// The provider was asked about it `after` the start.
+    /// Records a query that the provider received `after` the start.
     pub(super) fn heard(&mut self, id: &str, after: Duration, within: Duration) {
         let due = match self.open.get(id) {
             Some(Some(due)) => *due,
@@ -56,32 +58,32 @@ impl Asked {
                 self.soon += 1;
                 return;
             }
-            // The program says when it was due.
+            // The program reports the due time.
             Some(None) | None => return,
         };
         self.open.remove(id);
         self.is_back(id, after.saturating_sub(due), within, "by its provider");
     }
 
-    /// Asks the program about a few of those of which it says something new.
+    /// Asks the program about a few of the transactions for which it can report something new.
     pub(super) async fn look(
         &mut self,
         site: &Site,
         (began, began_at): (Instant, Timestamp),
         within: Duration,
     ) -> anyhow::Result<()> {
-        // Before the answers: nothing that they do not have yet is held against them.
+        // Take the time before the requests: an answer cannot contain anything later.
         let now = began.elapsed();
         let ids = self.worth_a_look(now, within);
         for (id, shown) in operator::see_all(&site.server.operator(), &ids).await? {
-            // One that is gone is found in the end, with all others.
+            // A transaction that is gone is reported at the end, with all others.
             self.hear(id, &shown.unwrap_or_default(), (now, began_at), within);
         }
         Ok(())
     }
 
-    /// Of what the provider did not hear of: what nobody knows the time of, once all that was due at the start has to be at work; the
-    /// others when they are late.
+    /// Selects transactions that the provider has not been queried about: those without a known due
+    /// time once everything due at the start must have resumed; the others once they are late.
     fn worth_a_look(&self, now: Duration, within: Duration) -> Vec<String> {
         let is_worth_it = |(_, due): &(&String, &Option<Duration>)| {
             due.map_or(now > within, |due| now > due + within)
@@ -90,7 +92,7 @@ impl Asked {
         ids.map(|(id, _)| id.clone()).take(FEW).collect()
     }
 
-    /// What the program says of one, asked `now`.
+    /// Evaluates the program's view of a transaction, requested at `now`.
     fn hear(
         &mut self,
         id: String,
@@ -114,7 +116,7 @@ impl Asked {
         }
     }
 
-    /// It is at work `after` it was due.
+    /// Records that a transaction resumed `after` its due time.
     pub(super) fn is_back(&mut self, id: &str, after: Duration, within: Duration, story: &str) {
         self.resumed.push(after);
         if after > within {
@@ -140,7 +142,7 @@ mod tests {
         Timestamp::parse("2026-11-20T10:00:00Z").unwrap()
     }
 
-    /// A transaction to which this has happened: what, when, and when the provider is asked next.
+    /// Builds a transaction with these events: type, time, and the time of the next query.
     fn shown(events: &[(&str, &str, Option<&str>)]) -> Value {
         let at = |time: &str| format!("2026-11-20T{time}Z");
         let timeline: Vec<Value> = events

@@ -1,4 +1,5 @@
-//! What the program says became of the provider's callbacks, once the provider has sent them all; and what it has to say.
+//! Result of each provider callback as the program reports it once the provider has sent them all,
+//! and the checks on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::promises::{Break, Evidence, Rule, found_broken};
 use crate::eventually;
 use crate::provider::Called;
 
-/// A callback as the operator sees it.
+/// A callback as the operator API shows it.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     pub state: String,
@@ -23,10 +24,11 @@ pub struct Stored {
     pub dealt_with_at: Option<Timestamp>,
 }
 
-/// By reference. What the gateway has not read yet has the empty one.
+/// Callbacks by reference. Callbacks that the gateway has not read yet are under the empty
+/// reference.
 pub type StoredCallbacks = BTreeMap<String, Vec<Stored>>;
 
-/// Waits until the provider has nothing more to send.
+/// Waits until the provider has no callback left to send.
 pub(super) async fn all_sent(site: &Site) -> anyhow::Result<()> {
     let open = "every callback is acknowledged";
     eventually(open, SENT_WITHIN, async || {
@@ -36,8 +38,9 @@ pub(super) async fn all_sent(site: &Site) -> anyhow::Result<()> {
     .await
 }
 
-/// Waits until the program has dealt with all that it acknowledged, or with nothing for a long time; then all of them. What waits for a
-/// time of its own is not waited for: the machine is suspended until then.
+/// Waits until the program has processed every callback that it acknowledged, or has made no
+/// progress for a long time, and returns them all. The machine is suspended until the due time of
+/// scheduled callbacks instead of waiting for it.
 pub(super) async fn dealt_with(site: &Site) -> anyhow::Result<StoredCallbacks> {
     let mut since = Instant::now();
     let (mut left, mut slept) = (usize::MAX, Duration::ZERO);
@@ -87,7 +90,7 @@ async fn all(site: &Site) -> anyhow::Result<StoredCallbacks> {
     Ok(stored)
 }
 
-/// All callbacks of a connection, newest first.
+/// Returns all callbacks of a connection, newest first.
 async fn pages(site: &Site, connection: &str, filter: &str) -> anyhow::Result<Vec<Value>> {
     let operator = site.server.operator();
     let (mut all, mut before) = (Vec::new(), String::new());
@@ -108,7 +111,7 @@ fn time(callback: &Value, name: &str) -> Option<Timestamp> {
     Timestamp::parse(callback[name].as_str()?)
 }
 
-/// What is promised of callbacks.
+/// Checks the promises about callbacks.
 pub(super) fn hold(evidence: &Evidence, breaks: &mut Vec<Break>) {
     let nobody = Called::default();
     let nothing = Vec::new();
@@ -147,14 +150,15 @@ pub(super) fn hold(evidence: &Evidence, breaks: &mut Vec<Break>) {
     }
 }
 
-/// A net, not a measure.
+/// Generous timeout, not a measurement.
 const SENT_WITHIN: Duration = Duration::from_secs(120);
-/// More than any call of a gateway lasts, twice.
+/// More than twice the duration of the longest gateway call.
 const DUE_FOR: Duration = Duration::from_secs(180);
-/// What is due so soon is waited for.
+/// Items due this soon are waited for without a suspension.
 const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
-/// The longest suspension in all: one that waits for our own call has the longest time, a minute and a half.
+/// Limit of the total suspension. The longest delay is that of a callback waiting for our own call:
+/// a minute and a half.
 const NIGHT: Duration = Duration::from_secs(15 * 60);
 
 #[cfg(test)]
@@ -165,7 +169,8 @@ mod tests {
     const PAID: &str = "py_paid";
     const DECLINED: &str = "po_declined";
 
-    /// One that was paid, and whose provider told of it three times, was answered once, and was heard twice.
+    /// A paid transaction. Its provider sent the callback three times, got one answer, and two
+    /// copies were stored.
     fn sound() -> Evidence {
         let mut evidence = Evidence::default();
         let called = Called {
@@ -192,7 +197,7 @@ mod tests {
         evidence
     }
 
-    /// Which promises are broken once this was planted.
+    /// Returns the promises that are broken after this change to the evidence.
     fn planted(plant: impl FnOnce(&mut Evidence)) -> Vec<Rule> {
         let mut evidence = sound();
         plant(&mut evidence);
@@ -214,7 +219,7 @@ mod tests {
             })
         };
         assert_eq!(stored(0), [Rule::CallbackKept]);
-        // Two answers never came: as many as three were stored.
+        // Two requests got no answer, so up to three callbacks may be stored.
         assert_eq!(stored(1), []);
         assert_eq!(stored(3), []);
         assert_eq!(stored(4), [Rule::CallbackKept]);
@@ -243,7 +248,7 @@ mod tests {
         assert_eq!(dealt(|one| one.transaction = None), wrong);
         let anothers = dealt(|one| one.transaction = Some(DECLINED.to_owned()));
         assert_eq!(anothers, wrong);
-        // A hint that is believed is no better than a signature that is not.
+        // A trusted hint is as wrong as an untrusted signature.
         let believed = planted(|evidence| evidence.calls.get_mut("a").unwrap().is_signed = false);
         assert_eq!(believed, wrong);
     }

@@ -5,13 +5,14 @@ use tokio::time::Instant;
 use super::kills::Lives;
 use super::{Figures, Load, Site, judge};
 
-/// Orders that are promised before the fault, and once more after it.
+/// Number of orders that must be promised before the fault, and again after it.
 const BEFORE_AND_AFTER: usize = 40;
 
-/// Lets orders come in, has the fault happen, lets orders come in again, and judges what is left.
+/// Runs load, injects the fault, runs load again, and judges the result.
 ///
 /// # Errors
-/// [`Broken`](super::Broken), when a promise was broken; and whatever `fault` finds. Any other error: it could not be found out.
+/// [`Broken`](super::Broken) when a promise was broken, and any error of `fault`. Any
+/// other error means that the check could not be completed.
 pub async fn through(
     mut site: Site,
     rate: u32,

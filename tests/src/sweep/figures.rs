@@ -1,4 +1,4 @@
-//! What a sweep came to.
+//! Figures of a sweep.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,58 +12,60 @@ use super::load::Counts;
 use super::promises::Evidence;
 use super::rest::Rested;
 
-/// Of a sweep that broke no promise; any other has none.
+/// Figures of a sweep that broke no promise; any other sweep has none.
 #[derive(Debug)]
 pub struct Figures {
     pub kills: usize,
-    /// Kills before the program took requests.
+    /// Kills before the program accepted requests.
     pub early: u32,
     pub took: Duration,
     pub counts: Counts,
     pub payments: usize,
     pub payouts: usize,
-    /// Transactions by their end: success, failed, and not paid by anybody.
+    /// Transactions by their end: success, failed, and unpaid.
     pub ends: [usize; 3],
-    /// Movements in the provider's books.
+    /// Movements in the provider's ledger.
     pub charges: u64,
     pub references: usize,
-    /// Ready after a start, sorted.
+    /// Times from a start until the program was ready, sorted.
     pub ready: Vec<Duration>,
-    /// At work again after a start, sorted: what was open at a kill.
+    /// Times from a start until a transaction that was open at the kill resumed, sorted.
     pub resumed: Vec<Duration>,
-    /// Lives that lasted until everything that was open at the kill before was at work again.
+    /// Lives that lasted until everything that was open at the preceding kill had resumed.
     pub whole: u32,
-    /// The same of what was open with a question behind it, counted from when the next one was due, sorted; in whole lives only.
+    /// Times from the due time of the next query until a transaction with an earlier query resumed,
+    /// sorted. In whole lives only.
     pub asked_again: Vec<Duration>,
-    /// The same, where nobody saw when it was due, and it was in time whenever that was.
+    /// Such transactions whose due time was not observed and that resumed in time in any case.
     pub soon: usize,
-    /// Of those, the ones whose next question was due later than such a life lasts.
+    /// Such transactions whose next query was due later than a life lasts.
     pub not_yet: usize,
-    /// What waited for a time of the schedule when all else had ended, and for how long.
+    /// Transactions that waited for a scheduled time when all others had ended, and the time that
+    /// the machine was suspended for them.
     pub scheduled: (usize, Duration),
     /// Payments that the payer was asked to pay again.
     pub paid_again: usize,
-    /// Payments that failed since nothing was sent.
+    /// Payments that failed because nothing was sent.
     pub never_sent: usize,
     pub deliveries: usize,
     pub events: usize,
     pub callbacks: Callbacks,
 }
 
-/// What became of the provider's callbacks.
+/// Counts about the provider's callbacks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Callbacks {
-    /// Transactions that the provider called about.
+    /// Transactions that the provider sent callbacks about.
     pub transactions: usize,
-    /// Requests, and those of them that were acknowledged, and that were signed.
+    /// Callback requests in total, acknowledged, and signed.
     pub sent: u32,
     pub acknowledged: u32,
     pub signed: u32,
-    /// Stored ones, acknowledged or not.
+    /// Stored callbacks, acknowledged or not.
     pub stored: usize,
-    /// Of those, the ones that were received in one life and dealt with in a later one.
+    /// Stored callbacks that were received in one life and processed in a later one.
     pub in_a_later_life: usize,
-    /// Transactions that ended without a question to the provider: by their callback alone.
+    /// Transactions that ended by a callback alone, without a query to the provider.
     pub ended: usize,
 }
 
@@ -165,7 +167,7 @@ impl Figures {
         }
     }
 
-    /// What was asked of it.
+    /// Rows about the load.
     fn load(&self) -> Vec<(&'static str, String)> {
         let counts = &self.counts;
         let made = self.payments + self.payouts;
@@ -203,7 +205,7 @@ impl Figures {
         ]
     }
 
-    /// What came of it.
+    /// Rows about the results.
     fn end(&self) -> Vec<(&'static str, String)> {
         let [success, failed, unpaid] = self.ends;
         let (scheduled, slept) = self.scheduled;
@@ -270,7 +272,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// The middle, the 99th of a hundred and the last of sorted times.
+/// Median, 99th percentile and maximum of sorted times.
 fn spread(times: &[Duration]) -> String {
     let at = |percent: usize| {
         times.get((times.len() * percent / 100).min(times.len().saturating_sub(1)))

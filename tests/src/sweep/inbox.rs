@@ -1,4 +1,5 @@
-//! The merchant's webhook endpoint: it keeps only what the judge needs, of any number of deliveries.
+//! The merchant's webhook endpoint. Stores only the data that the judge needs, for any number of
+//! deliveries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,28 +15,28 @@ use tokio::time::Instant;
 use crate::receiver::signature;
 
 pub const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
-/// One delivery in so many is refused, and has to come again.
+/// One delivery in this many is refused, and must be retried.
 const REFUSES: usize = 20;
 
-/// Serves until it is dropped.
+/// Webhook endpoint that serves until it is dropped.
 pub struct Inbox {
     pub url: String,
     desk: Shared,
     _served: Loopback,
 }
 
-/// What came of one event of one transaction.
+/// Deliveries of one event of one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Letter {
-    /// The how-manieth of all deliveries it came with first, acknowledged or not.
+    /// Position of its first delivery among all deliveries, acknowledged or not.
     pub first: usize,
-    /// The ids under which it was acknowledged.
+    /// Ids under which it was acknowledged.
     pub ids: BTreeSet<String>,
-    /// A body that says another status than its event does.
+    /// Whether the status in a body differs from that of the event.
     pub contradicts_itself: bool,
 }
 
-/// By transaction and event.
+/// Deliveries by transaction and event.
 pub type Letters = BTreeMap<(String, String), Letter>;
 
 #[derive(Default)]
@@ -44,7 +45,8 @@ struct Desk {
     heard: Vec<(Instant, String)>,
     deliveries: usize,
     unsigned: usize,
-    /// The next delivery of this event that was never acknowledged is acknowledged and thrown away.
+    /// Event of which the next delivery is acknowledged and discarded, if none was acknowledged
+    /// before.
     loses: Option<&'static str>,
 }
 
@@ -55,7 +57,7 @@ impl Inbox {
         Self::behind(|inbox| inbox).await
     }
 
-    /// With something before it that sees every request.
+    /// Starts with a layer around the router that receives every request.
     pub async fn behind(something: impl FnOnce(Router) -> Router) -> anyhow::Result<Self> {
         let desk = Shared::default();
         let router = Router::new().fallback(receive).with_state(desk.clone());
@@ -67,12 +69,12 @@ impl Inbox {
         })
     }
 
-    /// Empties it.
+    /// Removes all deliveries.
     pub fn forget(&self) {
         *self.lock() = Desk::default();
     }
 
-    /// By event of this transaction, under how many ids it was acknowledged.
+    /// Returns the acknowledged events of this transaction and the number of ids of each.
     pub fn events_of(&self, id: &str) -> BTreeMap<String, usize> {
         let desk = self.lock();
         let events = desk.letters.iter().filter(|((of, _), _)| of == id);
@@ -91,23 +93,24 @@ impl Inbox {
             .is_some_and(|letter| !letter.ids.is_empty())
     }
 
-    /// All that came.
+    /// Returns a copy of all deliveries.
     pub fn letters(&self) -> Letters {
         self.lock().letters.clone()
     }
 
-    /// Acknowledges the next delivery of this event, and throws it away: a webhook that is lost. It is one that has not come before: what
-    /// came under another id already would not be missed.
+    /// Acknowledges the next delivery of this event and discards it, to simulate a lost webhook.
+    /// Chooses an event that was not acknowledged before: the loss of a repeated one would go
+    /// unnoticed.
     pub fn lose_next(&self, event: &'static str) {
         self.lock().loses = Some(event);
     }
 
-    /// Of which transactions something was acknowledged since this was last asked, and when.
+    /// Returns the transactions with an acknowledgment since the last call, and the time of each.
     pub fn heard(&self) -> Vec<(Instant, String)> {
         std::mem::take(&mut self.lock().heard)
     }
 
-    /// Requests, and those of them that were not signed with [`SECRET`].
+    /// Returns the number of requests, and of those not signed with [`SECRET`].
     pub fn deliveries(&self) -> (usize, usize) {
         let desk = self.lock();
         (desk.deliveries, desk.unsigned)

@@ -1,5 +1,5 @@
-//! Says what has held when the killing is over: waits until nothing moves any more, gathers what was seen, and holds the promises
-//! against it.
+//! Judges a sweep when the kills are over: waits until nothing moves any more, gathers the
+//! evidence, and checks the promises against it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,13 +17,15 @@ use super::rest::{Made, rests};
 use super::{Load, Site};
 use crate::client::Client;
 
-/// How long the end of a transaction waits for its first event to be acknowledged, from its first attempt on.
+/// Time that the end of a transaction waits for the acknowledgment of its first event, counted from
+/// the first attempt of that event.
 const WAITS_FOR_THE_FIRST: Duration = Duration::from_secs(3);
 
-/// The figures, when every promise was kept.
+/// Returns the figures if every promise was kept.
 ///
 /// # Errors
-/// [`Broken`], which tells the promises that were broken. Any other error: it could not be found out.
+/// [`Broken`] with the promises that were broken. Any other error means that the check
+/// could not be completed.
 pub(super) async fn judge(
     site: &Site,
     load: &Load,
@@ -33,7 +35,7 @@ pub(super) async fn judge(
     let made = load.told().made.clone();
     callbacks::all_sent(site).await?;
     let rested = rests(site, load, &made).await?;
-    // About what was paid again.
+    // Callbacks about payments that were paid again.
     callbacks::all_sent(site).await?;
     let callbacks = callbacks::dealt_with(site).await?;
     let (counts, wrong_answers) = {
@@ -72,7 +74,7 @@ pub(super) async fn judge(
     ))
 }
 
-/// What the merchant is told of each id that a 201 named.
+/// Returns the public status of each id that a 201 named.
 async fn statuses(site: &Site, made: &Made) -> anyhow::Result<BTreeMap<String, Option<String>>> {
     let merchant = site.server.merchant();
     let all = operator::each(made.keys().cloned(), move |id| {
@@ -99,7 +101,8 @@ async fn listed(site: &Site, list: &str) -> anyhow::Result<u64> {
     listed.body["meta"]["total"].as_u64().context("a total")
 }
 
-/// Those that failed where they should not have, and of whose last attempt the program says that nothing was sent.
+/// Returns transactions that failed against expectation and whose last attempt, by the program's
+/// record, sent nothing.
 async fn never_sent(
     site: &Site,
     made: &Made,
@@ -121,8 +124,8 @@ async fn never_sent(
     Ok(never.map(|(id, _)| id).collect())
 }
 
-/// Of those whose end came before their first event: where the program's log of deliveries has it that the first one was tried as long
-/// before, and did not arrive.
+/// Returns transactions whose end arrived before their first event, where by the program's delivery
+/// log the first event was attempted early enough and failed.
 async fn end_may_come_first(
     site: &Site,
     made: &Made,

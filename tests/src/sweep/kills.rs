@@ -1,4 +1,4 @@
-//! The kills, at a different moment of each life.
+//! Kills of the server, at a different moment of each life.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,35 +14,38 @@ use super::load::Fate;
 use super::promises::kind;
 use super::{Load, Site, judge, operator};
 
-/// How often, and under how much.
+/// Number of kills, and the load.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
     pub kills: u32,
-    /// Orders a second.
+    /// Orders per second.
     pub rate: u32,
-    /// How soon after a start the program has to be at work on what was open when it died.
+    /// Time limit after a start for resuming the transactions that were open at the kill.
     pub resumes_within: Duration,
 }
 
-/// Every so-many-th life lasts until everything that was open at the kill before it is at work again.
+/// Every so-many-th life lasts until everything that was open at the preceding kill has resumed.
 const WHOLE: u32 = 20;
-/// The first of them.
+/// First whole life.
 const FIRST_WHOLE: u32 = 5;
-/// Every so-many-th kill comes before the program takes requests.
+/// Every so-many-th kill comes before the program accepts requests.
 const EARLY: u32 = 8;
-/// Every so-many-th life has the gateway in a process of its own.
+/// Every so-many-th life runs the gateway in a worker process.
 const WORKER: u32 = 4;
-/// How often it is looked whether everything is at work.
+/// Poll interval for whether everything has resumed.
 const LOOK: Duration = Duration::from_millis(250);
-/// As many are asked about at once.
+/// Maximum number of transactions looked up at once.
 pub(super) const FEW: usize = 100;
-/// How much longer than promised a life is at most in which not everything is at work again, so that it is known how late it was.
+/// Extension of a life beyond the promised time while not everything has resumed, so that the delay
+/// can be measured.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Kills the server as often as wanted, and judges what is left. `programmable`: the library of that gateway.
+/// Kills the server as often as requested, and judges the result. `programmable`: the library of
+/// that gateway.
 ///
 /// # Errors
-/// [`Broken`](super::Broken), when a promise was broken. Any other error: it could not be found out.
+/// [`Broken`](super::Broken) when a promise was broken. Any other error means that the
+/// check could not be completed.
 pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     let mut site = Site::open(programmable, |_| ()).await?;
     let load = Load::new(site.server.merchant(), site.server.stranger());
@@ -67,7 +70,7 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
         lives.begin(&site);
         site.server.launch()?;
         if kill % EARLY == EARLY - 1 {
-            // Another moment each time: opening the store, loading gateways, the first orders.
+            // A different moment each time: opening the store, loading gateways, the first orders.
             tokio::time::sleep(Duration::from_millis(u64::from(kill * 37 % 400))).await;
             lives.early += 1;
             site.server.kill().await?;
@@ -84,7 +87,7 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     judge::judge(&site, &load, lives, took).await
 }
 
-/// A line for whoever watches: a sweep takes minutes.
+/// Progress line, because a sweep takes minutes.
 fn progress(load: &Load, kill: u32, ready: Duration) -> String {
     let told = load.told();
     let (made, payers, again) = (told.made.len(), told.payers.len(), told.again.len());
@@ -94,33 +97,36 @@ fn progress(load: &Load, kill: u32, ready: Duration) -> String {
     )
 }
 
-/// How long a life is: 30 ms to 1.5 s, another each time, without chance.
+/// Returns the length of a life: 30 ms to 1.5 s, different each time, without randomness.
 fn life(kill: u32) -> Duration {
     Duration::from_millis(30 + u64::from(kill) * 373 % 1_470)
 }
 
-/// What was seen of the program's lives.
+/// Observations over all lives of the program.
 pub(super) struct Lives {
     pub(super) first: Instant,
-    /// When each life began.
+    /// Start times of the lives.
     pub(super) starts: Vec<Timestamp>,
     began: Instant,
     began_at: Timestamp,
-    /// How soon after a start everything has to be at work.
+    /// Time limit after a start for resuming everything.
     within: Duration,
-    /// What was open when the last life ended, had not been asked about, and is not yet seen at work in this one.
+    /// Transactions that were open at the end of the last life, had not been queried, and are not
+    /// yet observed to have resumed.
     open: BTreeSet<String>,
-    /// What was heard of from outside later than that, and when. It may have been at work long before.
+    /// Transactions first observed from outside after the limit, with the time. They may have
+    /// resumed long before.
     heard_late: Vec<(String, Duration)>,
     pub(super) ready: Vec<Duration>,
     pub(super) resumed: Vec<Duration>,
-    /// Lives that lasted until everything was at work again.
+    /// Lives that lasted until everything had resumed.
     pub(super) whole: u32,
-    /// What the provider had been asked about before, perhaps by a question that died with the process. The next one has its time.
+    /// Transactions that the provider had been queried about before, perhaps by a query that the
+    /// kill interrupted. Their next query has a due time.
     pub(super) asked: Asked,
-    /// Payments that wait for their payer: nothing is due of them in later lives.
+    /// Payments that wait for their payer. The program has nothing to do for them in later lives.
     for_payer: BTreeSet<String>,
-    /// In whole lives: what was at work too late, or not at all.
+    /// Transactions that resumed too late or not at all, in whole lives.
     pub(super) late: Vec<String>,
     pub(super) early: u32,
 }
@@ -153,7 +159,7 @@ impl Lives {
         self.starts.push(self.began_at);
     }
 
-    /// After the kill: what is open now.
+    /// Records the open transactions after a kill.
     fn end(&mut self, site: &Site, load: &Load) {
         self.listen(site);
         let (mut open, asked) = open(site, load);
@@ -171,7 +177,7 @@ impl Lives {
             if self.open.is_empty() && self.heard_late.is_empty() && self.asked.is_empty() {
                 break;
             }
-            // Who is not heard of by then may be at work all the same.
+            // A transaction without a sign from outside may still have resumed.
             if self.began.elapsed() > self.within {
                 load.pause(true);
                 self.look(site).await?;
@@ -189,7 +195,7 @@ impl Lives {
         Ok(())
     }
 
-    /// Asks the program about a few of those that nobody outside has heard of in time.
+    /// Asks the program about a few transactions that showed no sign outside in time.
     async fn look(&mut self, site: &Site) -> anyhow::Result<()> {
         let is_over = self.began.elapsed() > self.within + GRACE;
         let heard: BTreeMap<_, _> = std::mem::take(&mut self.heard_late).into_iter().collect();
@@ -219,7 +225,7 @@ impl Lives {
         Ok(())
     }
 
-    /// It is at work `at` that time after the start, and was due at that.
+    /// Records that a transaction resumed `at` after the start and was due at `due`.
     fn is_back(&mut self, id: &str, due: Duration, at: Duration, shown: &Value) {
         let story = story(shown, self.began_at);
         if due > Duration::ZERO {
@@ -233,7 +239,7 @@ impl Lives {
         }
     }
 
-    /// A line for whoever watches.
+    /// Progress line about a whole life.
     fn whole_life(&self) -> String {
         let (took, asked) = (self.began.elapsed(), &self.asked);
         format!(
@@ -244,7 +250,8 @@ impl Lives {
         )
     }
 
-    /// Notes what the provider and the inbox have heard of in this life.
+    /// Records the transactions that the provider and the inbox received requests about in this
+    /// life.
     fn listen(&mut self, site: &Site) {
         let mut signs: BTreeMap<String, Instant> = BTreeMap::new();
         let mut note = |at: Instant, id: String| {
@@ -261,7 +268,7 @@ impl Lives {
         told.filter(|(at, _)| *at >= self.began)
             .for_each(|(at, id)| note(at, id));
         for (id, at) in signs {
-            // Its payer has come back.
+            // A sign of a payment that waited for its payer: the payer has returned.
             self.for_payer.remove(&id);
             if self.open.remove(&id) {
                 match at - self.began {
@@ -273,7 +280,7 @@ impl Lives {
     }
 }
 
-/// What became of one, by its own timeline: how long before or after the start.
+/// Formats the timeline of a transaction, with times relative to the start.
 pub(super) fn story(shown: &Value, began_at: Timestamp) -> String {
     let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
     let told = timeline.iter().filter_map(|event| {
@@ -286,21 +293,21 @@ pub(super) fn story(shown: &Value, began_at: Timestamp) -> String {
     format!("{}, now {}", told.join(", "), shown["state"])
 }
 
-/// Where one stands in this life, by the program's own timeline. Times count from its start.
+/// State of a transaction in this life, by the program's own timeline. Times count from the start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// It had ended before: only the news of it was still on its way.
+    /// Ended before the start; only its event was undelivered.
     Ended,
-    /// A decline had opened it for its payer again, who comes back when they like.
+    /// A decline made it payable again. The payer returns at any time.
     ForPayer,
-    /// Due then, and at work at that time.
+    /// Resumed at `at`.
     At { due: Duration, at: Duration },
-    /// Due then, and not at work.
+    /// Not resumed.
     Not { due: Duration },
 }
 
-/// What is open is due at once. Of one that the provider was being asked about, perhaps by a question that died with the process, the next
-/// question has a time of its own.
+/// Classifies an open transaction. It is due at once, unless the provider was being queried about
+/// it, perhaps by a query that the kill interrupted. Then its next query has a scheduled time.
 pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
     let timeline = shown["timeline"].as_array().cloned().unwrap_or_default();
     let time = |at: &Value| Timestamp::parse(at.as_str()?);
@@ -344,8 +351,9 @@ pub(super) fn taken_up(shown: &Value, began_at: Timestamp) -> Taken {
     }
 }
 
-/// What the engine has to go on with after a start: it was accepted, and its end was not heard. First what nobody asked about
-/// yet; then the rest, whose next question is a later one of the schedule.
+/// Returns the transactions that the engine has to continue after a start: accepted, and without a
+/// delivered end. First those that were never queried; then the others, whose next query is
+/// scheduled.
 fn open(site: &Site, load: &Load) -> (BTreeSet<String>, BTreeSet<String>) {
     let books = site.provider.books();
     let asked: BTreeSet<_> = books

@@ -1,4 +1,4 @@
-//! Merchants and payers at a steady rate, who go on whatever becomes of the server.
+//! Merchants and payers that send requests at a steady rate, whether or not the server is up.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,13 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::client::{Answer, Client, HttpError, payment, payout};
 use crate::{PAYS, eventually};
 
-/// A net, not a measure.
+/// Generous timeout, not a measurement.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(120);
-/// Turns that may be under way at once; the clients of a server that hangs are not without number either.
+/// Maximum concurrent turns, so that a hanging server does not accumulate clients without limit.
 const AT_ONCE: usize = 400;
 
-/// What the provider does at each of the two connections, for ten orders in turn. Whichever connection comes first, the end is the same.
+/// Behavior of the provider at each of the two connections, for ten orders in turn. The end does
+/// not depend on which connection comes first.
 const WORDS: [&str; 10] = [
     "ok ok",
     "signed signed",
@@ -32,64 +33,65 @@ const WORDS: [&str; 10] = [
     "ok ok",
 ];
 
-/// From this number on orders are long, and nobody pays them.
+/// Orders from this number on are large and unpaid.
 const FLOOD: u64 = 1 << 40;
-/// The most orders of one flood: more than any store has room for in reserve.
+/// Maximum orders of one flood: more than any store's disk reserve can hold.
 const FLOOD_ORDERS: u64 = 100_000;
 
-/// How a transaction has to end.
+/// Required end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Success,
     Failed,
-    /// Nobody comes to pay it.
+    /// Unpaid.
     Initiated,
 }
 
-/// What a 201 has promised.
+/// Promise made by a 201.
 #[derive(Clone, Copy, Debug)]
 pub struct Promise {
     pub order: u64,
     pub fate: Fate,
-    /// The engine has said that it goes to work on it: a payout's 201, or the end of the page's forms.
+    /// Whether the engine has accepted the work: by a payout's 201, or at the end of the page's
+    /// forms.
     pub under_way: bool,
 }
 
-/// What the clients know.
+/// Knowledge of the clients.
 #[derive(Default)]
 pub struct Told {
-    /// By id.
+    /// Promises by id.
     pub made: BTreeMap<String, Promise>,
-    /// Payments whose payer has not yet been told that all is typed, and comes back.
+    /// Payments whose payer has not yet completed the forms and will return.
     pub payers: VecDeque<String>,
-    /// Orders that nobody answered, or that were put off: they are sent again with the same key.
+    /// Orders without an answer or with a 503 or 409. They are sent again with the same key.
     pub again: VecDeque<Order>,
     pub counts: Counts,
-    /// When each order was sent that was answered 201, and how long its answer took.
+    /// Send time of each order that was answered with 201, and its response time.
     pub answered: Vec<(Instant, Duration)>,
-    /// What no client should ever see.
+    /// Responses that no client should ever get.
     pub broken: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Turns of the clock at which an order was due.
+    /// Ticks at which an order was due.
     pub offered: u64,
-    /// Orders that met a closed port.
+    /// Orders that found the port closed.
     pub turned_away: u64,
-    /// Answers 503.
+    /// Responses with 503 or 409.
     pub refused: u64,
-    /// Orders whose answer never came: sent again with the same key.
+    /// Orders without a response. They are sent again with the same key.
     pub unanswered: u64,
-    /// Orders that were not sent because too many were under way.
+    /// Orders that were not sent because the maximum of concurrent turns was reached.
     pub withheld: u64,
 }
 
-/// One order, named by its number: body and idempotency key follow from it.
+/// Order, identified by its number, which determines the body and the idempotency key.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     number: u64,
-    /// An earlier request may have reached the server.
+    /// Whether an earlier request may have reached the server.
     may_be_known: bool,
 }
 
@@ -125,12 +127,12 @@ impl Order {
     }
 }
 
-/// The clients. Clones share what they know.
+/// The clients. Clones share their knowledge.
 #[derive(Clone)]
 pub struct Load {
     merchant: Client,
     payer: Client,
-    /// The number before that of the first order.
+    /// Number before that of the first order.
     before_first: u64,
     told: Arc<Mutex<Told>>,
     stop: Arc<AtomicBool>,
@@ -149,7 +151,7 @@ impl Load {
         }
     }
 
-    /// The numbers of its orders begin after this one, so that another load has used other keys.
+    /// Starts the order numbers after this one, so that two loads use different keys.
     pub(super) fn numbered_after(self, before_first: u64) -> Self {
         Self {
             before_first,
@@ -161,17 +163,18 @@ impl Load {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No new orders from now on.
+    /// Stops new orders for good.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// No new orders while it is paused. Orders that were sent go on, and so do their payers.
+    /// Pauses or resumes new orders. Orders already sent continue, and so do their payers.
     pub(super) fn pause(&self, is_paused: bool) {
         self.pause.store(is_paused, Ordering::Relaxed);
     }
 
-    /// Orders `rate` times a second, until told to stop; then until every order is answered and every payer is served.
+    /// Sends `rate` orders per second until stopped, then waits until every order is answered and
+    /// every payer is served.
     pub async fn run(self, rate: u32) -> anyhow::Result<()> {
         let mut turns = JoinSet::new();
         let mut tick = tokio::time::interval(Duration::from_secs(1) / rate);
@@ -214,7 +217,8 @@ impl Load {
         }
     }
 
-    /// Fills the disk with orders that nobody pays, until the server cannot take more. `number`: another one for each flood.
+    /// Fills the disk with unpaid orders until the server refuses more. `number`: a different one
+    /// for each flood.
     pub async fn flood(&self, number: u64) -> anyhow::Result<()> {
         let refused = self.told().counts.refused;
         let first = FLOOD + number * FLOOD_ORDERS;
@@ -231,7 +235,7 @@ impl Load {
         anyhow::bail!("{FLOOD_ORDERS} long orders fit on a full disk")
     }
 
-    /// Counts an order among the promises that somebody else placed, and that nobody comes to pay.
+    /// Adds an order placed elsewhere to the promises, as one that remains unpaid.
     pub fn nobody_pays(&self, id: &str) {
         let promise = Promise {
             order: u64::MAX,
@@ -241,7 +245,7 @@ impl Load {
         self.told().made.insert(id.to_owned(), promise);
     }
 
-    /// Waits until so many more orders have been promised.
+    /// Waits until this many more orders have been promised.
     pub async fn goes_on(&self, orders: usize) -> anyhow::Result<()> {
         let before = self.told().made.len();
         eventually("orders are taken", GOES_ON_WITHIN, async || {
@@ -270,7 +274,7 @@ impl Load {
         self.come_to_pay(id).await;
     }
 
-    /// Sends the order of a promise again, with the same key: the id in its answer.
+    /// Repeats the order of a promise with the same key, and returns the id in the response.
     pub(super) async fn repeats(&self, promise: Promise) -> anyhow::Result<String> {
         let order = Order {
             number: promise.order,
@@ -282,7 +286,7 @@ impl Load {
         Ok(answer.expect(201)?.data("id")?.to_owned())
     }
 
-    /// The transaction's id, when there is one.
+    /// Returns the transaction's id, if the response has one.
     fn read(&self, order: Order, answer: anyhow::Result<Answer>) -> Option<String> {
         let mut told = self.told();
         match answer {
@@ -299,7 +303,7 @@ impl Load {
                 }
                 Some(id)
             }
-            // The one says that nothing was made, the other that an earlier request is still being carried out.
+            // 503: nothing was created. 409: an earlier request is still in flight.
             Ok(answer) if matches!(answer.status, 503 | 409) => {
                 told.counts.refused += 1;
                 told.again.push_back(order);
@@ -325,7 +329,8 @@ impl Load {
         }
     }
 
-    /// The payer goes through the page, from wherever it stands; comes back later when it cannot be done now.
+    /// Takes the payer through the page from its current step. The payer returns later if that is
+    /// not possible now.
     pub(super) async fn come_to_pay(&self, id: String) {
         let paid = pays(&self.payer, &id).await;
         let mut told = self.told();
@@ -348,16 +353,17 @@ fn never_left(error: &anyhow::Error) -> bool {
         .is_some_and(HttpError::is_connect)
 }
 
-/// Where the payer stands after the forms.
+/// Result of the forms.
 enum Page {
-    /// The engine is at work, or the payment has ended.
+    /// The engine is processing the payment, or the payment has ended.
     Typed,
     Later,
     Wrong(u16),
 }
 
-/// The two forms of the page, as a browser without script sends them. Sent again they do no harm, and where the page no longer asks
-/// they lead to where the payment stands. An error: the server is gone.
+/// Submits the two forms of the page, as a browser without scripts does. Repeating them is
+/// harmless: where the page no longer asks, they redirect to the current step. An error means that
+/// the server is gone.
 async fn pays(payer: &Client, id: &str) -> anyhow::Result<Page> {
     let details = [
         ("country", "US"),
@@ -384,7 +390,7 @@ async fn pays(payer: &Client, id: &str) -> anyhow::Result<Page> {
     )
 }
 
-/// Where a form leads.
+/// Returns the path to which a form redirects.
 async fn leads_to(
     payer: &Client,
     path: &str,

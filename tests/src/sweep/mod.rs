@@ -1,9 +1,9 @@
-//! The real program under load, killed again and again, and what the books of its provider say
+//! The real program under load, killed repeatedly, and compared with its provider's ledger
 //! afterwards. [`restores`] does the same with backups.
 //!
-//! Merchants order payments and payouts at a steady rate, whatever becomes of the program; payers go through the page's forms. The
-//! provider, the merchants' inbox and the load live in this process, which nobody kills. What has to hold in the end is in
-//! [`promises`].
+//! Merchants order payments and payouts at a steady rate, whether or not the program is up; payers
+//! submit the page's forms. The provider, the merchants' inbox and the load run in the test
+//! process, which is not killed. [`promises`] has the conditions that must hold in the end.
 
 mod asked;
 mod callbacks;

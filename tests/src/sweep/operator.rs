@@ -1,4 +1,4 @@
-//! What the program itself says, as its operator asks: of transactions, and of deliveries.
+//! Transactions and deliveries as the operator API shows them.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use super::Site;
 use crate::client::Client;
 
-/// Questions that are under way at once.
+/// Maximum concurrent requests.
 const AT_ONCE: usize = 16;
 const PAGE: usize = 100;
 
-/// One transaction with its timeline.
+/// Returns a transaction with its timeline.
 pub(super) async fn sees(operator: &Client, id: &str) -> anyhow::Result<Option<Value>> {
     let answer = operator
         .get(&format!("/operator/v1/transactions/{id}"))
@@ -28,7 +28,7 @@ pub(super) async fn sees(operator: &Client, id: &str) -> anyhow::Result<Option<V
     }
 }
 
-/// Many of them; none for those that nobody knows.
+/// Returns many transactions; `None` for an unknown id.
 pub(super) async fn see_all(
     operator: &Client,
     ids: &[String],
@@ -44,7 +44,7 @@ pub(super) async fn see_all(
     .await
 }
 
-/// Asks for each, a few at once, in no order.
+/// Calls `ask` for each id, a few at once, in no order.
 pub(super) async fn each<T, F>(
     ids: impl Iterator<Item = String>,
     ask: impl Fn(String) -> F,
@@ -73,16 +73,16 @@ where
     Ok(answers)
 }
 
-/// What the program says became of a delivery.
+/// State of a delivery as the program reports it.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
-    /// It is tried again.
+    /// Whether another attempt is scheduled.
     pub waits: bool,
     pub first_attempt_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
 }
 
-/// By transaction and event, all deliveries to the inbox that were tried at least once.
+/// Returns all deliveries to the inbox that were attempted at least once, by transaction and event.
 pub(super) async fn deliveries(site: &Site) -> anyhow::Result<BTreeMap<(String, String), Told>> {
     let operator = site.server.operator();
     let webhook = inbox(site, &operator).await?;
@@ -112,7 +112,7 @@ pub(super) async fn deliveries(site: &Site) -> anyhow::Result<BTreeMap<(String, 
     }
 }
 
-/// The id of the webhook that leads to the inbox.
+/// Returns the id of the webhook whose URL is the inbox.
 async fn inbox(site: &Site, operator: &Client) -> anyhow::Result<String> {
     let path = format!("/operator/v1/apps/{}/webhooks", site.server.dev().app_id);
     let all = operator.get(&path).await?.expect(200)?;

@@ -1,5 +1,5 @@
-//! What has to hold when the killing is over, as a pure function of what was seen. Who gathers it waits until nothing moves any more:
-//! here nothing is "not yet".
+//! Conditions that must hold when the kills are over, as a pure function of the evidence. The
+//! evidence is gathered after everything has come to rest, so no check has to allow for "not yet".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,88 +9,91 @@ use super::inbox::Letters;
 use super::load::{Fate, Promise};
 use crate::provider::{Books, Calls};
 
-/// What was seen from outside: by the clients, by the provider, by the merchant's inbox.
+/// Evidence from outside the program: from the clients, the provider and the merchant's inbox.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// By id, what a 201 has promised.
+    /// Promises of 201 responses, by id.
     pub made: BTreeMap<String, Promise>,
-    /// By id, the status that the merchant is told; none when nobody knows the id.
+    /// Public status by id; `None` for an unknown id.
     pub statuses: BTreeMap<String, Option<String>>,
-    /// How many payments, and how many payouts the merchant's lists have.
+    /// Number of payments and of payouts in the merchant's lists.
     pub listed: (u64, u64),
     pub books: Books,
-    /// The callbacks of the provider, as it saw them.
+    /// Callbacks as the provider recorded them.
     pub calls: Calls,
-    /// The same, as the program stored them.
+    /// Callbacks as the program stored them.
     pub callbacks: StoredCallbacks,
     pub letters: Letters,
-    /// Webhooks without the right signature.
+    /// Webhooks without a valid signature.
     pub unsigned: usize,
-    /// Failed, says the program, since nothing was sent.
+    /// Transactions that, by the program's record, failed because nothing was sent.
     pub never_sent: BTreeSet<String>,
-    /// The first event was tried in vain, and its end waited for it as long as it has to.
+    /// Transactions whose first event was attempted without success, and whose end waited for it as
+    /// long as required.
     pub end_may_come_first: BTreeSet<String>,
-    /// What was answered and should not have been.
+    /// Responses that no client should get.
     pub wrong_answers: Vec<String>,
-    /// Open at a kill, and not taken up in time after the start.
+    /// Transactions that were open at a kill and did not resume in time after the start.
     pub late: Vec<String>,
-    /// Due, and not looked at.
+    /// Transactions that were due and were not processed.
     pub stuck: Vec<String>,
-    /// What the program printed when it panicked.
+    /// Panic output of the program.
     pub panics: Vec<String>,
 }
 
-/// A promise, and what broke it.
+/// A broken promise and the observation that broke it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Break {
     pub rule: Rule,
     pub what: String,
 }
 
-/// What is promised.
+/// Promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// What was answered with 201 is there.
+    /// Everything that a 201 promised exists.
     NothingLost,
-    /// Money moves once at most, and nothing is there that nobody ordered.
+    /// Money moves at most once, and every record belongs to an order.
     NothingDoubled,
-    /// The end is the one that the provider's books have.
+    /// The end matches the provider's ledger.
     EndAsInTheBooks,
     /// The end is the one of the history without faults.
     EndAsWithoutFaults,
-    /// Everything ends that somebody goes on with.
+    /// Every transaction ends that the engine or a payer continues.
     NothingStuck,
     /// No submission between a restore and its release.
     HeldSendsNothing,
-    /// The report after a restore names the span of every lost transaction.
+    /// The report after a restore names the period of every lost transaction.
     LostSpanIsNamed,
     /// An idempotency key from before a backup is known after its restore.
     KeyIsKnown,
-    /// Answers take at most a few times as long during a backup.
+    /// During a backup, responses take at most a few times as long.
     BackupIsQuiet,
-    /// What was open is at work again soon after a start.
+    /// Open transactions resume soon after a start.
     ResumedInTime,
     /// No event is missing.
     WebhookCame,
     /// An event has one id, and an id one event.
     WebhookOnce,
-    /// No event says what is not so.
+    /// No event contradicts the transaction.
     WebhookTrue,
-    /// Events of one transaction come in their order.
+    /// Events of one transaction arrive in their order.
     WebhookInOrder,
     WebhookSigned,
-    /// Each callback that was acknowledged is stored, and none is that was not sent.
+    /// Each acknowledged callback is stored, and each stored callback was sent.
     CallbackKept,
-    /// Each that is stored was dealt with as news of its own transaction, and believed if it was signed.
+    /// Each stored callback was processed for its own transaction, and trusted if and only if it
+    /// was signed.
     CallbackDealtWith,
-    /// What an acknowledged callback was about has ended as it says.
+    /// The transaction of an acknowledged callback has ended as the callback says.
     CallbackCounts,
-    /// Clients see no answer that the contract has not.
+    /// Clients get no response outside the contract.
     AnswersRight,
     NoPanic,
 }
 
-/// Promises that were broken: what a judge says instead of figures. Any other error of a judge means that it could not find out.
+/// Broken promises, returned by a judge instead of figures. Any other error of a judge means that
+/// the check could not be completed.
 #[derive(Debug)]
 pub struct Broken(pub Vec<Break>);
 
@@ -115,7 +118,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Every promise that this evidence shows broken.
+/// Returns every broken promise that the evidence shows.
 pub fn broken(evidence: &Evidence) -> Vec<Break> {
     let mut breaks = Vec::new();
     listed_breaks(evidence, &mut breaks);
@@ -149,7 +152,7 @@ pub(super) fn found_broken(rule: Rule, what: String) -> Break {
     Break { rule, what }
 }
 
-/// By transaction, how often money moved.
+/// Returns the number of money movements by transaction.
 pub(super) fn moved(books: &Books) -> BTreeMap<&str, u32> {
     let mut moved = BTreeMap::new();
     for entry in books.values() {
@@ -158,7 +161,7 @@ pub(super) fn moved(books: &Books) -> BTreeMap<&str, u32> {
     moved
 }
 
-/// Breaks that were noted when they were observed.
+/// Adds the breaks that were recorded when they were observed.
 pub(super) fn listed_breaks(evidence: &Evidence, breaks: &mut Vec<Break>) {
     for (rule, found) in [
         (Rule::AnswersRight, &evidence.wrong_answers),
@@ -231,7 +234,8 @@ pub(super) fn end(
     }
 }
 
-/// Of what is at rest the first event and the end came, each under one id, in this order, and no other.
+/// Checks that the first event and the end arrived, each under one id, in this order, and no other
+/// event.
 pub(super) fn webhooks(evidence: &Evidence, id: &str, status: &str, breaks: &mut Vec<Break>) {
     let mut found = |rule, what| breaks.push(found_broken(rule, what));
     let kind = kind(id);
@@ -283,7 +287,7 @@ fn names_of_events(evidence: &Evidence, breaks: &mut Vec<Break>) {
     }
 }
 
-/// What an event of this transaction begins with.
+/// Returns the prefix of this transaction's events.
 pub(super) fn kind(id: &str) -> &'static str {
     match id.starts_with("po_") {
         true => "payout",
@@ -292,7 +296,7 @@ pub(super) fn kind(id: &str) -> &'static str {
 }
 
 impl Fate {
-    /// The public status of what has met it.
+    /// Public status that fulfills it.
     pub const fn status(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -302,9 +306,9 @@ impl Fate {
     }
 }
 
-/// All that an event can say, the first one first.
+/// Suffixes of all events, the first event first.
 const ENDS: [&str; 4] = ["initiated", "success", "failed", "cancelled"];
-/// Breaks of one rule that are printed; the first ones tell enough.
+/// Maximum number of breaks printed for one rule.
 const SHOWN: usize = 5;
 
 #[cfg(test)]
@@ -317,7 +321,7 @@ pub(super) mod tests {
     const DECLINED: &str = "po_declined";
     pub(in crate::sweep) const UNPAID: &str = "py_unpaid";
 
-    /// One that was paid, one that was declined at both connections, one that nobody paid.
+    /// Evidence of three transactions: one paid, one declined at both connections, one unpaid.
     pub(in crate::sweep) fn sound() -> Evidence {
         let mut evidence = Evidence {
             listed: (2, 1),
@@ -363,7 +367,7 @@ pub(super) mod tests {
         evidence
     }
 
-    /// Which promises are broken once this was planted.
+    /// Returns the promises that are broken after this change to the evidence.
     fn planted(plant: impl FnOnce(&mut Evidence)) -> Vec<Rule> {
         let mut evidence = sound();
         plant(&mut evidence);
@@ -402,7 +406,7 @@ pub(super) mod tests {
             entry.charges += 1;
         };
         assert_eq!(planted(|evidence| charge(evidence, "a")), doubled);
-        // Under another reference, it is no less a double.
+        // Under another reference the charge is a duplicate as well.
         let again = planted(|evidence| {
             let mut entry = evidence.books["a"].clone();
             entry.charges = 1;

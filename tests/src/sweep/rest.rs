@@ -1,7 +1,9 @@
-//! Waiting until nothing moves any more: "not yet" is told from "never" by what the program itself says is still to come.
+//! Waits until nothing moves any more. The program's own records of scheduled work distinguish "not
+//! yet" from "never".
 //!
-//! What waits for a time of the schedule is not waited for: the machine is suspended until then, so that hours pass at once and the
-//! schedule is what ends it. What is due is waited for. Whoever was not charged pays again, as a payer does who sees the page ask.
+//! For work that waits for a scheduled time, the machine is suspended until then, so that hours
+//! pass at once and the schedule itself triggers the work. Work that is due is waited for. A payer
+//! who was not charged pays again when the page asks, as a real payer does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,37 +20,38 @@ use super::{Load, Site};
 
 pub(super) type Made = BTreeMap<String, Promise>;
 
-/// What it took.
+/// Observations while waiting.
 #[derive(Debug, Default)]
 pub(super) struct Rested {
-    /// For how long the machine was suspended.
+    /// Total time that the machine was suspended.
     pub slept: Duration,
-    /// What waited for a time of the schedule when all else had ended.
+    /// Transactions that waited for a scheduled time when all others had ended.
     pub scheduled: BTreeSet<String>,
-    /// Payments that were to be paid again.
+    /// Payments that had to be paid again.
     pub paid_again: BTreeSet<String>,
-    /// What was due and was not looked at, as the operator sees it; by id.
+    /// Transactions that were due and were not processed, as the operator API shows them, by id.
     pub stuck: BTreeMap<String, String>,
 }
 
-/// Where a transaction stands of which the merchant has not heard everything.
+/// State of a transaction of which the merchant has not received every event.
 pub(super) enum Stands {
-    /// Nobody knows it.
+    /// Unknown to the program.
     Gone,
-    /// Only the news of it is under way.
+    /// Ended; only its event is undelivered.
     Told,
-    /// Its page asks.
+    /// The page asks the payer to pay.
     ForPayer,
-    /// The engine is at work on it, or has to be.
+    /// The engine is processing it, or has to.
     Due,
-    /// The engine looks at it then.
+    /// The engine processes it at this time.
     Until(Timestamp),
 }
 
-/// Waits until everything has ended that somebody goes on with, and all news are delivered or given up.
+/// Waits until every transaction that the engine or a payer continues has ended, and all events are
+/// delivered or have failed.
 ///
 /// # Errors
-/// When that does not come, and nothing shows that it never will.
+/// When that does not happen, and nothing shows that it never will.
 pub(super) async fn rests(site: &Site, load: &Load, made: &Made) -> anyhow::Result<Rested> {
     let mut waiting = Waiting {
         site,
@@ -70,15 +73,16 @@ struct Waiting<'s> {
     load: &'s Load,
     made: &'s Made,
     rested: Rested,
-    /// Since when it is seen to be due.
+    /// Time since which each transaction is observed to be due.
     due_since: BTreeMap<String, Instant>,
-    /// What nobody knows. It will not come.
+    /// Transactions that the program does not know. Their events will not come.
     gone: BTreeSet<String>,
     moved: Moved,
 }
 
 impl Waiting<'_> {
-    /// Looks once, and does what lets it go on. Whether nothing is to be waited for any more.
+    /// Polls once and does what is needed to continue. Returns whether there is nothing left to
+    /// wait for.
     async fn is_over(&mut self) -> anyhow::Result<bool> {
         let mut open = open(self.site, self.made);
         open.retain(|id| !self.rested.stuck.contains_key(id) && !self.gone.contains(id));
@@ -126,7 +130,7 @@ impl Waiting<'_> {
         Ok(quiet > A_MOMENT && news_are_done(self.site, self.made, &open, quiet).await?)
     }
 
-    /// What has been due for too long is stuck.
+    /// Records a transaction that has been due for too long as stuck.
     async fn note_due(&mut self, due: &BTreeSet<String>) -> anyhow::Result<()> {
         self.due_since.retain(|id, _| due.contains(id));
         for id in due {
@@ -154,7 +158,7 @@ impl Waiting<'_> {
     }
 }
 
-/// Of which of them the inbox has not all that it has to have.
+/// Returns the transactions of which the inbox lacks a required event.
 fn open(site: &Site, made: &Made) -> Vec<String> {
     let letters = site.inbox.letters();
     let has = |id: &str, end: &str| {
@@ -196,8 +200,9 @@ pub(super) fn stands(shown: &Value, unpaid: bool, soon: Timestamp) -> Stands {
     }
 }
 
-/// Whether no news is on its way any more. The program's own log of deliveries tells: what it takes for delivered or has given up will
-/// not come. What it has not tried for a long time in which nothing else moved will not come either.
+/// Whether no event is undelivered any more. By the program's own delivery log, a delivered or
+/// failed event will not come again. An event without an attempt for a long time in which nothing
+/// else moved will not come either.
 async fn news_are_done(
     site: &Site,
     made: &Made,
@@ -233,7 +238,7 @@ async fn still_open(site: &Site, open: &[String]) -> String {
     shown
 }
 
-/// When something last moved.
+/// Time of the last progress.
 struct Moved {
     at: Instant,
     open: usize,
@@ -266,19 +271,19 @@ impl Moved {
 }
 
 const ENDS: [&str; 3] = ["success", "failed", "cancelled"];
-/// As many are looked at one by one.
+/// Maximum number of transactions that are looked up one by one.
 const FEW: usize = 200;
 const PAUSE: Duration = Duration::from_millis(250);
-/// What is due so soon is waited for.
+/// Work due this soon is waited for without a suspension.
 const SOON: Duration = Duration::from_secs(2);
-/// More than the pause before a webhook is tried again, in every setting that a sweep has.
+/// More than the pause before a webhook is retried, in every setting of a sweep.
 const A_MOMENT: Duration = Duration::from_secs(8);
-/// More than any call of a gateway lasts, twice.
+/// More than twice the duration of the longest gateway call.
 const DUE_FOR: Duration = Duration::from_secs(180);
-/// How long a delivery may be untried while no other one is.
+/// Time for which a delivery may have no attempt while no other delivery has one either.
 const UNTRIED_FOR: Duration = Duration::from_secs(60);
-/// When whoever waits has learnt nothing for so long, nothing is proven.
+/// Without progress for this long, waiting ends with an error: nothing is proven.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The longest suspension in all. The schedule queries hourly after eight queries, many of which
-/// kills may have cut off.
+/// Limit of the total suspension. After eight queries the schedule queries hourly, and kills may
+/// have interrupted many of them.
 const NIGHT: Duration = Duration::from_secs(2 * 60 * 60);

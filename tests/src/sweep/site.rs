@@ -1,5 +1,5 @@
-//! A server with two connections to one provider, and a merchant's inbox. The first connection and the inbox are reached by name, the
-//! second connection by its address.
+//! A server with two connections to one provider, and a merchant's inbox. The first connection and
+//! the inbox are reached by name, the second connection by its address.
 
 use std::path::Path;
 
@@ -18,20 +18,21 @@ pub struct Site {
     pub provider: Provider,
     pub inbox: Inbox,
     pub world: World,
-    /// The ids of its two connections, by slot.
+    /// Ids of the two connections, by slot.
     pub(super) connections: Vec<String>,
     _folder: TempDir,
 }
 
-/// How much older than the first transaction the connections are, in seconds: what a provider does not know proves nothing about
-/// a request that went out under credentials that are as new as it.
+/// Age of the connections before the first transaction, in seconds. With newer credentials, a
+/// provider's "not found" would not prove that the request never arrived.
 const CONNECTIONS_ARE_OLDER: i64 = 3_600;
 
-/// What the provider signs its callbacks with.
+/// Key with which the provider signs its callbacks.
 const KEY: &str = "key_of_these_tests";
 
 impl Site {
-    /// `programmable`: the library of that gateway. `change`: what is to be otherwise than [`setup`] has it.
+    /// Starts a site. `programmable`: the library of that gateway. `change`: adjusts the result of
+    /// [`setup`].
     pub async fn open(
         programmable: &Path,
         change: impl FnOnce(&mut Setup),
@@ -67,18 +68,19 @@ impl Site {
         })
     }
 
-    /// What the server takes the time to be, whatever its clock on the wall was set to since it was started.
+    /// The server's current time: the real clock plus the suspensions, regardless of changes to its
+    /// wall clock since the start.
     pub(super) fn now(&self) -> Timestamp {
         Clock::wall().now().plus(self.world.slept())
     }
 }
 
-/// The same address with a name, for what has to be resolved.
+/// Replaces the address by a name that has to be resolved.
 fn by_name(url: &str) -> String {
     url.replace("127.0.0.1", "localhost")
 }
 
-/// Gives the seeded app one more connection of the programmable gateway in sandbox. Its id.
+/// Adds a sandbox connection of the programmable gateway to the seeded app, and returns its id.
 pub async fn connect(server: &Server, name: &str, config: Value) -> anyhow::Result<String> {
     let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
     let connection = json!({
@@ -88,7 +90,8 @@ pub async fn connect(server: &Server, name: &str, config: Value) -> anyhow::Resu
     Ok(made.expect(201)?.data("id")?.to_owned())
 }
 
-/// Webhooks are tried again at once, payments wait for a day, and the programmable gateway is trusted.
+/// Setup in which webhooks are retried at once, payments expire after a day, and the programmable
+/// gateway is trusted.
 fn setup(folder: &Path, programmable: &Path) -> anyhow::Result<Setup> {
     let gateways = folder.join("gateways");
     std::fs::create_dir(&gateways)?;

@@ -215,7 +215,14 @@ fn a_pure_room_may_not_look_up_or_out() {
         )
         .is_empty()
     );
-    assert!(lines(room_arrows, "engine/src/actors/a.rs", "use tokio::time;\n").is_empty());
+    assert!(
+        lines(
+            room_arrows,
+            "engine/src/processing/a.rs",
+            "use tokio::time;\n"
+        )
+        .is_empty()
+    );
 }
 
 #[test]

@@ -12,33 +12,33 @@ use switchyard_engine::transaction::{
 
 use super::samples;
 use crate::checkout::answers::Answers;
+use crate::checkout::error_page::{self, ErrorPage};
 use crate::checkout::language::Language;
 use crate::checkout::menu::{Asked, Menu};
 use crate::checkout::needs::{Values, check, needs};
-use crate::checkout::scene::Scene;
-use crate::checkout::trouble::{self, Trouble};
-use crate::checkout::visit::Chosen;
+use crate::checkout::page_context::PageContext;
+use crate::checkout::request::Selection;
 use crate::checkout::{again, cancel, choose, confirm, details, receipt, result, wait};
 
 /// A page's name and its HTML.
 pub type Shown = (String, String);
 
 /// Every page there is, of payments that `change` made what a test wants them to be.
-pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown> {
-    let scene = |tx: Transaction| {
-        let mut scene = samples::scene(tx, language);
-        change(&mut scene);
-        scene
+pub async fn pages(language: Language, change: &dyn Fn(&mut PageContext)) -> Vec<Shown> {
+    let context = |tx: Transaction| {
+        let mut context = samples::context(tx, language);
+        change(&mut context);
+        context
     };
-    let mut pages = choosing(&scene);
-    pages.extend(answering(&scene(samples::payment_in("XOF"))));
+    let mut pages = choosing(&context);
+    pages.extend(answering(&context(samples::payment_in("XOF"))));
     for (name, action) in actions() {
-        let page = wait::page(&scene(samples::waiting(action)), None, None);
+        let page = wait::page(&context(samples::waiting(action)), None, None);
         pages.push((format!("wait-{name}"), page));
     }
-    pages.extend(waiting_long(&scene));
-    pages.extend(uncertain(&scene));
-    pages.extend(ending(&scene));
+    pages.extend(waiting_long(&context));
+    pages.extend(uncertain(&context));
+    pages.extend(ending(&context));
     let mut shown = Vec::new();
     for (name, page) in pages {
         let body = axum::body::to_bytes(page.into_body(), usize::MAX)
@@ -49,18 +49,19 @@ pub async fn pages(language: Language, change: &dyn Fn(&mut Scene)) -> Vec<Shown
     shown
 }
 
-fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
-    let menu = |scene: &Scene| Menu::new(&scene.tx, samples::all_ways());
-    let francs = scene(samples::payment_in("XOF"));
-    let naira = scene(samples::payment_in("NGN"));
-    let dollars = scene(samples::payment());
+fn choosing(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response)> {
+    let menu = |context: &PageContext| Menu::new(&context.tx, samples::all_ways());
+    let francs = context(samples::payment_in("XOF"));
+    let naira = context(samples::payment_in("NGN"));
+    let dollars = context(samples::payment());
     let again = |tx| {
-        let failed = scene(tx);
+        let failed = context(tx);
         let attempt = again::failed(&failed).unwrap();
         again::page(&failed, attempt, "v1.sealed")
     };
-    let show =
-        |scene: &Scene, country, notice| choose::page(scene, &menu(scene), country, None, notice);
+    let show = |context: &PageContext, country, notice| {
+        choose::page(context, &menu(context), country, None, notice)
+    };
     vec![
         ("choose-nowhere".to_owned(), show(&francs, None, None)),
         ("choose".to_owned(), show(&francs, Some("BJ"), None)),
@@ -79,24 +80,24 @@ fn choosing(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     ]
 }
 
-fn answering(scene: &Scene) -> Vec<(String, Response)> {
+fn answering(context: &PageContext) -> Vec<(String, Response)> {
     let details = |is_test, number| {
-        let (chosen, answers) = chosen(scene, is_test, number);
-        let needs = needs(scene, &chosen.way, chosen.country);
-        details::page(scene, &chosen, &needs, Some(&answers))
+        let (chosen, answers) = chosen(context, is_test, number);
+        let needs = needs(context, &chosen.way, chosen.country);
+        details::page(context, &chosen, &needs, Some(&answers))
     };
     let bank = |given: &str| {
-        let (mut chosen, mut answers) = chosen(scene, false, "0197000000");
+        let (mut chosen, mut answers) = chosen(context, false, "0197000000");
         chosen.way = samples::way("ussd_ngn", false);
         chosen.way.asks = vec![samples::bank()];
         answers.given = Values::from([("account_bank".to_owned(), given.to_owned())]);
         answers.sent = !given.is_empty();
-        let needs = needs(scene, &chosen.way, chosen.country);
-        details::page(scene, &chosen, &needs, Some(&answers))
+        let needs = needs(context, &chosen.way, chosen.country);
+        details::page(context, &chosen, &needs, Some(&answers))
     };
-    let (chosen, answers) = chosen(scene, true, "4149518161");
-    let needs = needs(scene, &chosen.way, chosen.country);
-    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
+    let (chosen, answers) = chosen(context, true, "4149518161");
+    let needs = needs(context, &chosen.way, chosen.country);
+    let checked = check(context, &chosen.way, chosen.country, &needs, &answers.given);
     vec![
         ("details".to_owned(), details(true, "")),
         ("details-bank".to_owned(), bank("")),
@@ -104,25 +105,25 @@ fn answering(scene: &Scene) -> Vec<(String, Response)> {
         ("details-wrong".to_owned(), details(false, "12")),
         (
             "confirm".to_owned(),
-            confirm::page(scene, &chosen, &checked, "v1.sealed", None),
+            confirm::page(context, &chosen, &checked, "v1.sealed", None),
         ),
-        ("confirm-card".to_owned(), confirm_card(scene)),
-        ("cancel".to_owned(), cancel::page(scene)),
+        ("confirm-card".to_owned(), confirm_card(context)),
+        ("cancel".to_owned(), cancel::page(context)),
     ]
 }
 
-fn confirm_card(scene: &Scene) -> Response {
-    let (mut chosen, answers) = chosen(scene, false, "0197000000");
+fn confirm_card(context: &PageContext) -> Response {
+    let (mut chosen, answers) = chosen(context, false, "0197000000");
     chosen.way = samples::way("card_usd", false);
-    let needs = needs(scene, &chosen.way, chosen.country);
-    let checked = check(scene, &chosen.way, chosen.country, &needs, &answers.given);
-    confirm::page(scene, &chosen, &checked, "v1.sealed", None)
+    let needs = needs(context, &chosen.way, chosen.country);
+    let checked = check(context, &chosen.way, chosen.country, &needs, &answers.given);
+    confirm::page(context, &chosen, &checked, "v1.sealed", None)
 }
 
 /// Attempts whose payer has waited for a while.
-fn waiting_long(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+fn waiting_long(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response)> {
     let show = |name: &str, tx: Transaction, wake: Option<&str>| {
-        let page = wait::page(&scene(tx), None, wake.map(str::to_owned));
+        let page = wait::page(&context(tx), None, wake.map(str::to_owned));
         (name.to_owned(), page)
     };
     let wake = Some("Dial *880# and choose Approvals.");
@@ -148,11 +149,11 @@ fn waiting_long(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)>
 }
 
 /// Attempts whose answer was lost, and coins that are not confirmed.
-fn uncertain(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
+fn uncertain(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response)> {
     let show = |name: &str, tx: Transaction, is_lost: bool| {
-        let mut scene = scene(tx);
-        scene.is_answer_lost = is_lost;
-        (name.to_owned(), wait::page(&scene, None, None))
+        let mut context = context(tx);
+        context.is_answer_lost = is_lost;
+        (name.to_owned(), wait::page(&context, None, None))
     };
     let lost = |seconds, change: &dyn Fn(&mut Attempt)| {
         samples::waited(seconds, |attempt| {
@@ -194,9 +195,9 @@ fn uncertain(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
     ]
 }
 
-fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
-    let ended = |state| scene(samples::ended(state));
-    let failed = scene(samples::failed(DeclineReason::PayerDeclined));
+fn ending(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response)> {
+    let ended = |state| context(samples::ended(state));
+    let failed = context(samples::failed(DeclineReason::PayerDeclined));
     let mut pages = vec![
         (
             "wait-starting".to_owned(),
@@ -212,23 +213,23 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         ),
         (
             "receipt-converted".to_owned(),
-            receipt::page(&scene(samples::converted(State::Succeeded))),
+            receipt::page(&context(samples::converted(State::Succeeded))),
         ),
         (
             "result-converted".to_owned(),
-            result::page(&scene(samples::converted(State::Succeeded))),
+            result::page(&context(samples::converted(State::Succeeded))),
         ),
         (
             "wait-held".to_owned(),
             wait::page(
-                &scene(samples::partly_paid(State::AwaitingProvider)),
+                &context(samples::partly_paid(State::AwaitingProvider)),
                 None,
                 None,
             ),
         ),
         (
             "result-held".to_owned(),
-            result::page(&scene(samples::partly_paid(State::Cancelled))),
+            result::page(&context(samples::partly_paid(State::Cancelled))),
         ),
         ("result-failed".to_owned(), result::page(&failed)),
         (
@@ -243,29 +244,29 @@ fn ending(scene: &dyn Fn(Transaction) -> Scene) -> Vec<(String, Response)> {
         ("result-expired", samples::expired()),
         ("result-fee", samples::with_payer_fee(12_500)),
     ];
-    pages.extend(ends.map(|(name, tx)| (name.to_owned(), result::page(&scene(tx)))));
+    pages.extend(ends.map(|(name, tx)| (name.to_owned(), result::page(&context(tx)))));
     for reason in CaseReason::ALL {
-        let scene = scene(samples::with_case(samples::ended(State::Succeeded), reason));
+        let context = context(samples::with_case(samples::ended(State::Succeeded), reason));
         let name = reason.as_str();
-        pages.push((format!("reviewed-result-{name}"), result::page(&scene)));
-        pages.push((format!("reviewed-receipt-{name}"), receipt::page(&scene)));
+        pages.push((format!("reviewed-result-{name}"), result::page(&context)));
+        pages.push((format!("reviewed-receipt-{name}"), receipt::page(&context)));
     }
-    for trouble in [
-        Trouble::Missing,
-        Trouble::Unavailable,
-        Trouble::TooLarge,
-        Trouble::WrongMethod,
+    for error_page in [
+        ErrorPage::Missing,
+        ErrorPage::Unavailable,
+        ErrorPage::TooLarge,
+        ErrorPage::WrongMethod,
     ] {
-        let home = (trouble == Trouble::Unavailable).then(|| "/checkout/x".to_owned());
+        let home = (error_page == ErrorPage::Unavailable).then(|| "/checkout/x".to_owned());
         pages.push((
-            format!("trouble-{trouble:?}"),
-            trouble::page(&failed.visitor, trouble, home),
+            format!("trouble-{error_page:?}"),
+            error_page::page(&failed.visitor, error_page, home),
         ));
     }
     pages
 }
 
-fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
+fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, Answers) {
     let mut way = samples::way("mtn_bj", is_test);
     if !is_test {
         let asked = |name: &str, required| Asked {
@@ -279,7 +280,7 @@ fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
         way.asks = vec![asked("city", true), asked("address", false)];
     }
     let answers = Answers {
-        payment: scene.tx.id,
+        payment: context.tx.id,
         method: "mtn_bj".to_owned(),
         country: "BJ".to_owned(),
         given: Values::from([("msisdn".to_owned(), number.to_owned())]),
@@ -288,7 +289,7 @@ fn chosen(scene: &Scene, is_test: bool, number: &str) -> (Chosen, Answers) {
         agreed: None,
     };
     let country = country("BJ").unwrap();
-    (Chosen { way, country }, answers)
+    (Selection { way, country }, answers)
 }
 
 fn steps() -> Vec<Translated> {
@@ -408,8 +409,8 @@ async fn every_page_is_whole_in_both_languages() {
 #[tokio::test]
 async fn what_merchants_and_payers_wrote_is_never_markup() {
     let hostile = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'`{{7*7}}\u{202e}";
-    let pages = pages(Language::English, &|scene| {
-        let tx = Arc::make_mut(&mut scene.tx);
+    let pages = pages(Language::English, &|context| {
+        let tx = Arc::make_mut(&mut context.tx);
         tx.description = hostile.to_owned();
         tx.customer.email = hostile.to_owned();
         tx.customer.phone = Some(hostile.to_owned());
@@ -424,9 +425,9 @@ async fn what_merchants_and_payers_wrote_is_never_markup() {
             attempt.method = hostile.to_owned();
             attempt.phone = Some(hostile.to_owned());
         }
-        Arc::make_mut(&mut scene.app).name = hostile.to_owned();
-        scene.visitor.query = vec![(hostile.to_owned(), hostile.to_owned())];
-        scene.visitor.service = hostile.to_owned();
+        Arc::make_mut(&mut context.app).name = hostile.to_owned();
+        context.visitor.query = vec![(hostile.to_owned(), hostile.to_owned())];
+        context.visitor.service = hostile.to_owned();
     })
     .await;
     for (name, html) in pages {

@@ -10,7 +10,7 @@ use switchyard_engine::engine::EngineSettings;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::Gateways;
 use switchyard_engine::ids::MailId;
-use switchyard_engine::mail::{Letter, MailSettings, MoneyNews, Recipient, enqueue, posted};
+use switchyard_engine::mail::{MailSettings, MoneyNews, QueuedMail, Recipient, enqueue, posted};
 use switchyard_engine::store::Batch;
 use switchyard_engine::testing::{Bench, Wanted};
 use switchyard_engine::transaction::{
@@ -83,7 +83,7 @@ impl Office {
     }
 
     /// The mails as Python's own library decodes them.
-    fn read(&self, letters: &[Letter]) -> Vec<Sent> {
+    fn read(&self, letters: &[QueuedMail]) -> Vec<Sent> {
         let script = "import sys, json, email, email.policy\n\
                       policy = email.policy.default\n\
                       parse = email.message_from_bytes\n\
@@ -91,7 +91,7 @@ impl Office {
                       body = lambda m, kind: m.get_body((kind,)).get_content().replace('\\r', '')\n\
                       parts = lambda m: [m['subject'], body(m, 'plain'), body(m, 'html')]\n\
                       print(json.dumps([parts(read(f)) for f in sys.argv[1:]]))";
-        let file = |letter: &Letter| self.folder.path().join(format!("{}.eml", letter.id));
+        let file = |letter: &QueuedMail| self.folder.path().join(format!("{}.eml", letter.id));
         let mut python = Command::new("python3");
         python.args(["-c", script]).args(letters.iter().map(file));
         let output = python.output().expect("this test needs Python 3");
@@ -127,13 +127,13 @@ fn live(tx: Transaction, locale: &str) -> Transaction {
 }
 
 fn app(tx: &Transaction) -> App {
-    let scene = samples::scene(tx.clone(), Language::English);
+    let context = samples::context(tx.clone(), Language::English);
     App {
         settings: AppSettings {
             merchant_email: Some("shop@merchant.example".to_owned()),
             ..AppSettings::default()
         },
-        ..scene.app.as_ref().clone()
+        ..context.app.as_ref().clone()
     }
 }
 
@@ -145,8 +145,8 @@ async fn mails_about_a_payment_name_its_method_as_the_pages_do() {
         ("fr", Language::French, "Moyen de paiement\u{a0}: "),
     ] {
         let tx = live(samples::ended(State::Succeeded), locale);
-        let scene = samples::scene(tx.clone(), language);
-        let name = scene.method_name(&tx.attempts[0].method);
+        let context = samples::context(tx.clone(), language);
+        let name = context.method_name(&tx.attempts[0].method);
         let sent = office.send(&app(&tx), &tx, MailTo::Customer, 1).await;
         let line = format!("{label}{name}\n");
         assert!(sent[0].text.contains(&line), "{line}: {}", sent[0].text);

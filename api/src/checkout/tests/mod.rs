@@ -3,6 +3,7 @@
 mod gallery;
 mod mails;
 mod money;
+mod old_browsers;
 mod parts;
 mod routes;
 pub mod samples;

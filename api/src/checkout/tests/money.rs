@@ -19,7 +19,7 @@ async fn html(page: axum::response::Response) -> String {
 
 async fn waiting(tx: Transaction) -> String {
     html(wait::page(
-        &samples::scene(tx, Language::English),
+        &samples::context(tx, Language::English),
         None,
         None,
     ))
@@ -44,9 +44,9 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
         (CaseReason::NoFinalAnswer, "is being reviewed"),
     ] {
         let tx = samples::with_case(samples::ended(State::Succeeded), reason);
-        let scene = samples::scene(tx, Language::English);
-        let result = html(result::page(&scene)).await;
-        let receipt = html(receipt::page(&scene)).await;
+        let context = samples::context(tx, Language::English);
+        let result = html(result::page(&context)).await;
+        let receipt = html(receipt::page(&context)).await;
         for page in [&result, &receipt] {
             assert!(page.contains(sentence), "{reason:?}: {sentence}");
             assert!(page.contains("do not pay again") && page.contains("Café Zola"));
@@ -86,10 +86,10 @@ async fn a_second_payment_that_was_taken_back_is_not_received_any_more() {
     for (is_back, says, never) in [(false, more, back), (true, back, more)] {
         let (done, reason) = (AttemptState::Succeeded, CaseReason::PaidTwice);
         let tx = money_of_the_first(State::Succeeded, done, reason, is_back);
-        let scene = samples::scene(tx, Language::English);
+        let context = samples::context(tx, Language::English);
         for page in [
-            html(result::page(&scene)).await,
-            html(receipt::page(&scene)).await,
+            html(result::page(&context)).await,
+            html(receipt::page(&context)).await,
         ] {
             assert!(page.contains(says) && !page.contains(never), "{page}");
             assert_eq!(page.contains("Reported by the provider"), is_back);
@@ -109,7 +109,7 @@ async fn money_that_was_taken_back_is_not_called_received() {
     ] {
         let (second, reason) = (AttemptState::Declined, CaseReason::MoneyAfterTheEnd);
         let tx = money_of_the_first(State::Cancelled, second, reason, is_back);
-        let page = html(result::page(&samples::scene(tx, Language::English))).await;
+        let page = html(result::page(&samples::context(tx, Language::English))).await;
         assert!(page.contains(says) && !page.contains(never), "{page}");
     }
 }
@@ -117,11 +117,11 @@ async fn money_that_was_taken_back_is_not_called_received() {
 #[tokio::test]
 async fn several_open_cases_are_told_in_one_text() {
     let twice = samples::with_case(samples::ended(State::Succeeded), CaseReason::PaidTwice);
-    let scene = samples::scene(
+    let context = samples::context(
         samples::with_case(twice, CaseReason::Surplus),
         Language::English,
     );
-    let page = html(result::page(&scene)).await;
+    let page = html(result::page(&context)).await;
     assert!(page.contains("more than one payment") && page.contains("more than was asked"));
     for once in ["do not pay again", "give the reference"] {
         assert_eq!(page.matches(once).count(), 1, "{once}");
@@ -134,10 +134,10 @@ async fn a_success_that_was_taken_back_is_no_receipt_of_money() {
         samples::ended(State::Succeeded),
         CaseReason::SuccessContradicted,
     );
-    let scene = samples::scene(tx, Language::English);
-    let result = html(result::page(&scene)).await;
+    let context = samples::context(tx, Language::English);
+    let result = html(result::page(&context)).await;
     assert!(!result.contains("Payment successful") && !result.contains("was received. Thank you"));
-    let receipt = html(receipt::page(&scene)).await;
+    let receipt = html(receipt::page(&context)).await;
     assert!(!receipt.contains("has received your payment"));
     for page in [result, receipt] {
         assert!(!page.contains("Amount paid"), "{page}");
@@ -183,7 +183,7 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
     for state in [State::OnHold, State::AwaitingProvider] {
         let mut held = samples::partly_paid(state);
         held.attempts[0].candidate.can_cancel = true;
-        let held = samples::scene(held, Language::English);
+        let held = samples::context(held, Language::English);
         let wait = format!("/checkout/{}/wait", held.tx.id);
         let question = cancel::asked(&held);
         assert!(!question.status().is_success(), "it cannot be cancelled");
@@ -211,10 +211,10 @@ async fn a_payment_that_was_seen_is_not_asked_for_again() {
         attempt.payer_action = Some(PayerAction::Wait);
         attempt.candidate.can_cancel = true;
         attempt.started_at = samples::NOW.minus(std::time::Duration::from_secs(3_600));
-        let page = async |tx| html(wait::page(&samples::scene(tx, language), None, None)).await;
+        let page = async |tx| html(wait::page(&samples::context(tx, language), None, None)).await;
         let (asked, paid) = (page(asked).await, page(paid).await);
         assert!(paid.contains(seen), "{language:?}");
-        let due = samples::scene(samples::waiting(None), language).say("amount-due");
+        let due = samples::context(samples::waiting(None), language).say("amount-due");
         for asking in [
             &due,
             "12.5",
@@ -249,17 +249,17 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
         let attempt = &mut tx.attempts[0];
         attempt.received = Some(Amount::from_minor(5_000, attempt.amount.currency()));
         attempt.candidate.can_cancel = true;
-        let scene = |tx| samples::scene(tx, language);
-        let waiting = html(wait::page(&scene(tx.clone()), None, None)).await;
+        let context = |tx| samples::context(tx, language);
+        let waiting = html(wait::page(&context(tx.clone()), None, None)).await;
         assert!(waiting.contains(part(language)), "{language:?}: {waiting}");
         assert!(waiting.contains("7.5"), "the rest is asked for");
-        let due = scene(tx.clone()).say("amount-due");
+        let due = context(tx.clone()).say("amount-due");
         assert!(!waiting.contains(&due) && !waiting.contains("/cancel"));
         tx.attempts[0].state = AttemptState::Declined;
         tx.state = failure();
         tx.cases = samples::partly_paid(failure()).cases;
-        let failed = html(result::page(&scene(tx))).await;
-        let nothing = scene(samples::waiting(None)).say("money-nothing");
+        let failed = html(result::page(&context(tx))).await;
+        let nothing = context(samples::waiting(None)).say("money-nothing");
         assert!(
             failed.contains(part(language).trim_end_matches('.')),
             "{failed}"
@@ -283,14 +283,14 @@ async fn an_expired_account_takes_no_transfer_any_more_and_its_details_stay_read
         ),
     ] {
         let transfer = samples::transfer("2026-11-20 10:00 UTC");
-        let scene = samples::scene(samples::waiting(Some(transfer)), language);
-        let page = html(wait::page(&scene, None, None)).await;
+        let context = samples::context(samples::waiting(Some(transfer)), language);
+        let page = html(wait::page(&context, None, None)).await;
         assert!(page.contains(nothing_more), "{page}");
         for kept in ["7821 0045 19", "Wema Bank", "SWY-8F2K-11"] {
             assert!(page.contains(kept), "{kept}");
         }
         assert_eq!(page.matches(amount).count(), 2, "in the header, too");
-        let due = [scene.say("amount-due"), scene.say("row-transfer")];
+        let due = [context.say("amount-due"), context.say("row-transfer")];
         for asking in due.iter().map(String::as_str).chain(["data-copy="]) {
             let body = page.split_once("<script").unwrap().0;
             assert!(!body.contains(asking), "{asking}");
@@ -320,8 +320,8 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
         ),
     ] {
         let action = samples::transfer("2026-11-20 11:30 UTC");
-        let scene = samples::scene(samples::waiting(Some(action)), language);
-        let page = html(wait::page(&scene, None, None)).await;
+        let context = samples::context(samples::waiting(Some(action)), language);
+        let page = html(wait::page(&context, None, None)).await;
         assert_eq!(
             page.matches(amount).count(),
             2,
@@ -330,15 +330,15 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
         assert!(page.contains(fee) && page.contains(label), "{fee}");
         assert!(!page.contains(asked), "{asked}");
     }
-    let mut scene = samples::scene(
+    let mut context = samples::context(
         samples::waiting(Some(samples::transfer("2026-11-20 11:30 UTC"))),
         Language::English,
     );
-    let tx = std::sync::Arc::make_mut(&mut scene.tx);
+    let tx = std::sync::Arc::make_mut(&mut context.tx);
     if let Some(PayerAction::Transfer { fee, .. }) = &mut tx.attempts[0].payer_action {
         *fee = None;
     }
-    let page = html(wait::page(&scene, None, None)).await;
+    let page = html(wait::page(&context, None, None)).await;
     assert!(!page.contains("Provider’s fee"), "there is none");
 }
 
@@ -359,10 +359,10 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
         let paid = tx.attempts[0].captured.unwrap();
         let paid = paid.written(Language::English.written());
         let has_rate = tx.attempts[0].conversion.is_some();
-        let scene = samples::scene(tx, Language::English);
+        let context = samples::context(tx, Language::English);
         for page in [
-            html(result::page(&scene)).await,
-            html(receipt::page(&scene)).await,
+            html(result::page(&context)).await,
+            html(receipt::page(&context)).await,
         ] {
             let asked = page.find("Amount asked").expect("a row of what was asked");
             let amount = asked + page[asked..].find(&due).expect("the amount that was asked");
@@ -378,7 +378,7 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
 async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
     let failed = samples::failed(DeclineReason::InsufficientFunds).state;
     let tx = samples::partly_paid(failed);
-    let page = html(result::page(&samples::scene(tx, Language::English))).await;
+    let page = html(result::page(&samples::context(tx, Language::English))).await;
     assert!(page.contains("This payment is being reviewed"));
     assert!(page.contains("Received") && page.contains("Part of it arrived"));
     for untrue in [
@@ -389,7 +389,7 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
         assert!(!page.contains(untrue), "{untrue}");
     }
     // A person has returned the money.
-    let page = html(result::page(&samples::scene(
+    let page = html(result::page(&samples::context(
         samples::returned(),
         Language::English,
     )))
@@ -410,7 +410,7 @@ async fn money_that_was_returned_stands_once_in_the_rows_of_its_page() {
         let mut tx = samples::returned();
         let currency = tx.attempts[0].amount.currency();
         tx.attempts[0].captured = Some(Amount::from_minor(minor, currency));
-        let page = html(result::page(&samples::scene(tx, Language::English))).await;
+        let page = html(result::page(&samples::context(tx, Language::English))).await;
         let (_, rows) = page.split_once("<dl class=\"summary\">").unwrap();
         let (rows, _) = rows.split_once("</dl>").unwrap();
         assert_eq!(rows.matches(sum).count(), 1, "{rows}");

@@ -1,4 +1,4 @@
-//! Payments in every state, and the scene around them.
+//! Payments in every state, and the page context around them.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use switchyard_engine::transaction::{
 
 use crate::checkout::headers::Nonce;
 use crate::checkout::language::Language;
-use crate::checkout::menu::{Asked, Way};
-use crate::checkout::scene::{Scene, Visitor};
+use crate::checkout::menu::{Asked, PaymentOption};
+use crate::checkout::page_context::{PageContext, Visitor};
 
 pub const NOW: Timestamp = Timestamp::from_seconds(1_795_168_800);
 
@@ -454,7 +454,7 @@ pub fn charged(mut tx: Transaction) -> Transaction {
     tx
 }
 
-pub fn scene(tx: Transaction, language: Language) -> Scene {
+pub fn context(tx: Transaction, language: Language) -> PageContext {
     let tx = charged(tx);
     let app = App {
         id: tx.app,
@@ -467,7 +467,7 @@ pub fn scene(tx: Transaction, language: Language) -> Scene {
         is_enabled: true,
         settings: AppSettings::default(),
     };
-    Scene {
+    PageContext {
         visitor: Visitor {
             language,
             chose_language: true,
@@ -487,13 +487,13 @@ pub fn scene(tx: Transaction, language: Language) -> Scene {
     }
 }
 
-pub fn way(code: &str, is_test: bool) -> Way {
+pub fn way(code: &str, is_test: bool) -> PaymentOption {
     let method = Directory::new("switchyard")
         .payment_method(code)
         .unwrap()
         .clone();
     let price = Price::plain(Amount::from_minor(12_500, method.currency));
-    Way {
+    PaymentOption {
         price,
         method,
         asks: Vec::new(),
@@ -502,7 +502,7 @@ pub fn way(code: &str, is_test: bool) -> Way {
 }
 
 /// Every method of the catalogue, as if each had a gateway.
-pub fn all_ways() -> Vec<Way> {
+pub fn all_ways() -> Vec<PaymentOption> {
     let directory = Directory::new("switchyard");
     directory
         .payment_methods()

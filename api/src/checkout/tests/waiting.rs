@@ -9,7 +9,7 @@ use crate::checkout::assets::SCRIPT;
 use crate::checkout::language::Language;
 use crate::checkout::menu::Menu;
 use crate::checkout::needs::{Values, needs};
-use crate::checkout::visit::Chosen;
+use crate::checkout::request::Selection;
 use crate::checkout::{cancel, choose, details, wait};
 
 async fn html(page: axum::response::Response) -> String {
@@ -85,17 +85,17 @@ async fn a_lost_answer_is_named_with_the_longest_wait_and_the_way_out() {
 
 #[tokio::test]
 async fn a_page_whose_answer_came_says_nothing_of_a_lost_one() {
-    let shown = |action, change: &dyn Fn(&mut crate::checkout::scene::Scene)| {
-        let mut scene = samples::scene(samples::waiting(action), Language::English);
-        scene.is_answer_lost = true;
-        change(&mut scene);
-        html(wait::page(&scene, None, None))
+    let shown = |action, change: &dyn Fn(&mut crate::checkout::page_context::PageContext)| {
+        let mut context = samples::context(samples::waiting(action), Language::English);
+        context.is_answer_lost = true;
+        change(&mut context);
+        html(wait::page(&context, None, None))
     };
     let dial = PayerAction::Dial {
         ussd: "*126#".to_owned(),
     };
     let answered = shown(Some(dial), &|_| {}).await;
-    let known = shown(None, &|scene| scene.is_answer_lost = false).await;
+    let known = shown(None, &|context| context.is_answer_lost = false).await;
     for page in [answered, known] {
         assert!(!page.contains("answer did not arrive"), "{page}");
     }
@@ -136,23 +136,23 @@ async fn an_attempt_whose_coins_were_seen_is_neither_cancelled_nor_given_up() {
             attempt.candidate.can_cancel = true;
         });
         tx.attempts[0].received = Some(Amount::from_minor(0, tx.amount.currency()));
-        let scene = samples::scene(tx, Language::English);
-        let page = html(wait::page(&scene, None, None)).await;
+        let context = samples::context(tx, Language::English);
+        let page = html(wait::page(&context, None, None)).await;
         for offered in ["/cancel", "/give-up"] {
             assert_eq!(page.contains(offered), !is_seen, "{offered}");
         }
         assert_eq!(page.contains("Coins for this payment were seen"), is_seen);
         assert_eq!(page.contains("We have not seen the rest yet"), is_seen);
-        assert_eq!(cancel::asked(&scene).status().as_u16(), cancel_status);
+        assert_eq!(cancel::asked(&context).status().as_u16(), cancel_status);
     }
 }
 
 #[tokio::test]
 async fn another_method_keeps_what_was_typed_and_what_was_selected() {
-    let mut scene = samples::scene(samples::declined_once(), Language::English);
-    scene.visitor.query = vec![("a".into(), "v1.sealed".into())];
-    let menu = Menu::new(&scene.tx, samples::all_ways());
-    let list = html(choose::page(&scene, &menu, Some("BJ"), None, None)).await;
+    let mut context = samples::context(samples::declined_once(), Language::English);
+    context.visitor.query = vec![("a".into(), "v1.sealed".into())];
+    let menu = Menu::new(&context.tx, samples::all_ways());
+    let list = html(choose::page(&context, &menu, Some("BJ"), None, None)).await;
     assert!(
         list.contains("method=moov_bj&#38;a=v1.sealed"),
         "each method takes them along"
@@ -164,7 +164,7 @@ async fn another_method_keeps_what_was_typed_and_what_was_selected() {
     city.name = "city".to_owned();
     city.options.clear();
     way.asks = vec![samples::bank(), city];
-    let chosen = Chosen {
+    let chosen = Selection {
         way,
         country: country("NG").unwrap(),
     };
@@ -174,7 +174,7 @@ async fn another_method_keeps_what_was_typed_and_what_was_selected() {
         ("msisdn", "0197000000"),
     ];
     let earlier = crate::checkout::answers::Answers {
-        payment: scene.tx.id,
+        payment: context.tx.id,
         method: "mtn_bj".to_owned(),
         country: "BJ".to_owned(),
         given: Values::from(given.map(|(name, value)| (name.to_owned(), value.to_owned()))),
@@ -182,7 +182,7 @@ async fn another_method_keeps_what_was_typed_and_what_was_selected() {
         sent: true,
         agreed: None,
     };
-    let answers = details::for_another_method(earlier, &scene, &chosen);
+    let answers = details::for_another_method(earlier, &context, &chosen);
     assert_eq!(
         (answers.method.as_str(), answers.country.as_str()),
         ("ussd_ngn", "NG")
@@ -192,8 +192,8 @@ async fn another_method_keeps_what_was_typed_and_what_was_selected() {
         !answers.given.contains_key("msisdn"),
         "the number stays hidden"
     );
-    let needs = needs(&scene, &chosen.way, chosen.country);
-    let form = html(details::page(&scene, &chosen, &needs, Some(&answers))).await;
+    let needs = needs(&context, &chosen.way, chosen.country);
+    let form = html(details::page(&context, &chosen, &needs, Some(&answers))).await;
     assert!(
         form.contains("<option value=\"058\" selected>GTBank</option>"),
         "{form}"
@@ -214,10 +214,10 @@ async fn a_countdown_ends_at_once_with_the_words_for_its_end() {
     assert!(SCRIPT.contains("left.textContent = left.dataset.over"));
     assert!(!SCRIPT.contains("setTimeout(() => location.reload()"));
     // The last fraction of a second belongs to the time that is left.
-    let mut scene = samples::scene(samples::payment(), Language::English);
-    scene.now = scene.now.plus(std::time::Duration::from_millis(300));
+    let mut context = samples::context(samples::payment(), Language::English);
+    context.now = context.now.plus(std::time::Duration::from_millis(300));
     assert_eq!(
-        scene.frame("choose-title").time_left.unwrap().seconds,
+        context.frame("choose-title").time_left.unwrap().seconds,
         1_790
     );
 }

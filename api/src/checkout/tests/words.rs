@@ -6,8 +6,8 @@ use switchyard_engine::transaction::DeclineReason;
 
 use super::gallery;
 use crate::checkout::language::Language;
+use crate::checkout::page_context::PageContext;
 use crate::checkout::result::reason;
-use crate::checkout::scene::Scene;
 
 const REASONS: [DeclineReason; 13] = [
     DeclineReason::InsufficientFunds,
@@ -72,8 +72,8 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
 
 #[tokio::test]
 async fn no_page_shows_the_customers_address_or_number_in_full() {
-    let with_number = |scene: &mut Scene| {
-        Arc::make_mut(&mut scene.tx).customer.phone = Some("+2290197000000".to_owned());
+    let with_number = |context: &mut PageContext| {
+        Arc::make_mut(&mut context.tx).customer.phone = Some("+2290197000000".to_owned());
     };
     for (name, html) in gallery::pages(Language::English, &with_number).await {
         let shown = ["ada@example.com", "0197000000"].map(|text| html.contains(text));
@@ -158,8 +158,8 @@ async fn without_script_a_waiting_page_updates_every_20_seconds_until_the_payer_
         "{html}"
     );
     assert!(html.contains("still=1") && html.contains("Stop updating"));
-    let stopped = gallery::pages(Language::English, &|scene| {
-        scene.visitor.query = vec![("still".to_owned(), "1".to_owned())];
+    let stopped = gallery::pages(Language::English, &|context| {
+        context.visitor.query = vec![("still".to_owned(), "1".to_owned())];
     });
     for (name, html) in stopped.await {
         assert!(!html.contains("http-equiv=\"refresh\""), "{name}");
@@ -257,7 +257,7 @@ async fn a_payment_in_doubt_is_neither_paid_nor_failed_and_not_to_be_paid_again(
     ] {
         let pages = gallery::pages(language, &|_| {}).await;
         let (_, html) = pages.iter().find(|(name, _)| name == "wait-doubt").unwrap();
-        let failed = super::samples::scene(super::samples::payment(), language);
+        let failed = super::samples::context(super::samples::payment(), language);
         for said in said {
             assert!(html.contains(said), "{said}");
         }

@@ -13,7 +13,7 @@ use crate::state::ApiState;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terms {
+pub struct InstallOptions {
     /// SHA-256 that the operator approves. Without it the hash must be pinned, or the server in
     /// development mode.
     consent: Option<String>,
@@ -26,7 +26,7 @@ pub struct Terms {
 pub async fn add(
     State(state): State<ApiState>,
     asking: Asking,
-    Asked(terms): Asked<Terms>,
+    Asked(terms): Asked<InstallOptions>,
     body: Body,
 ) -> Answer {
     let gateways = &state.engine.gateways;
@@ -42,7 +42,7 @@ pub async fn add(
     taken(&state, added).await
 }
 
-impl Terms {
+impl InstallOptions {
     fn hosts(&self) -> Option<Hosts> {
         let listed = |hosts: &Option<String>| {
             let hosts = hosts.as_deref().unwrap_or_default().split(',');

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use switchyard_engine::gateway::{
-    Awaiting, Direction, FolderFile, Manifest, Notice, Overview, Proposal, VersionView, Widening,
+    Awaiting, Direction, FileStatus, FolderFile, Manifest, Overview, Proposal, VersionView,
+    Widening,
 };
 
 use super::super::view::{iso, shown as plain};
@@ -150,17 +151,17 @@ fn count(manifest: &Manifest, direction: Direction) -> usize {
 pub fn file(file: &FolderFile) -> Value {
     let mut view = json!({ "file": file.file, "status": "settling", "sha256": null });
     match &file.notice {
-        Notice::Settling => {}
-        Notice::Taken { sha256 } => {
+        FileStatus::Settling => {}
+        FileStatus::Taken { sha256 } => {
             (view["status"], view["sha256"]) = ("taken".into(), sha256.as_str().into());
         }
-        Notice::Gone { sha256 } => {
+        FileStatus::Gone { sha256 } => {
             (view["status"], view["sha256"]) = ("gone".into(), sha256.as_str().into());
         }
-        Notice::Refused { why } => {
+        FileStatus::Refused { why } => {
             (view["status"], view["why"]) = ("refused".into(), why.as_str().into());
         }
-        Notice::AwaitsConsent(waiting) => {
+        FileStatus::AwaitsConsent(waiting) => {
             view["status"] = "awaiting_consent".into();
             view["sha256"] = waiting.inspection.sha256.as_str().into();
             view["proposal"] = proposal(waiting);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use switchyard_engine::engine::Imagined;
+use switchyard_engine::engine::HypotheticalTransaction;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::money::{Amount, Currency};
@@ -99,7 +99,7 @@ impl Request {
         state: &ApiState,
         app: AppId,
         environment: Environment,
-    ) -> Result<Imagined, ApiError> {
+    ) -> Result<HypotheticalTransaction, ApiError> {
         let text = match &self.amount {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -111,7 +111,7 @@ impl Request {
             Some(id) => Roll::of(id.ulid().random()),
             None => Roll::of(engine.ids.ulid(engine.clock.now()).random()),
         };
-        Ok(Imagined {
+        Ok(HypotheticalTransaction {
             app,
             environment,
             kind: self.kind,
@@ -124,7 +124,12 @@ impl Request {
     }
 }
 
-fn decision(state: &ApiState, imagined: &Imagined, route: &Route, set: &RuleSet) -> Value {
+fn decision(
+    state: &ApiState,
+    imagined: &HypotheticalTransaction,
+    route: &Route,
+    set: &RuleSet,
+) -> Value {
     let decision = &route.decision;
     let fee = |id| set.fee(id, imagined.kind, &imagined.method, imagined.amount);
     let considered: Vec<Value> = decision

@@ -85,3 +85,33 @@ async fn what_a_webhook_missed_is_sent_on_request_and_the_answer_says_how_much()
     let refused = world.refused("POST", &missing, since).await;
     assert_eq!(refused, (429, "rate_limit_exceeded".to_owned()));
 }
+
+#[tokio::test]
+async fn a_change_to_a_secret_that_is_not_base64_is_refused_and_keeps_the_old_one() {
+    let world = World::new().await;
+    let path = format!("/apps/{}/webhooks", world.app());
+    let made = world
+        .done("POST", &path, json!({ "url": "https://shop.example/a" }))
+        .await;
+    let one = format!("/webhooks/{}", id(&made));
+    let secret = async || world.get(&format!("{one}/secret")).await["secret"].clone();
+    let before = secret().await;
+    for bad in [
+        "whsec_not_base64_at_all",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
+    ] {
+        let (status, answer) = world.call("PATCH", &one, json!({ "secret": bad })).await;
+        assert_eq!(status, 422, "{bad}: {answer}");
+        let error = &answer["errors"][0];
+        assert_eq!(
+            (&error["code"], &error["field"]),
+            (&json!("field_invalid"), &json!("secret")),
+            "{bad}"
+        );
+        assert!(!answer.to_string().contains(bad), "a secret is not shown");
+        assert_eq!(secret().await, before, "{bad}");
+    }
+    let good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    world.done("PATCH", &one, json!({ "secret": good })).await;
+    assert_eq!(secret().await, good);
+}

@@ -5,7 +5,7 @@ use url::Host;
 
 use super::*;
 
-/// The engine's list of what nobody may reach, asked for by a gateway whose manifest lists it.
+/// Forbidden addresses of the engine, requested by a gateway whose manifest lists them.
 #[test]
 fn a_manifest_opens_no_way_to_an_address_that_is_not_public() {
     let egress = Egress::new(false, &[]).unwrap();
@@ -18,7 +18,7 @@ fn a_manifest_opens_no_way_to_an_address_that_is_not_public() {
             .host()
             .is_some_and(|host| !matches!(host, Host::Domain(_)));
         if !is_address {
-            continue; // a name is looked at when it is resolved
+            continue; // a name is checked when it is resolved
         }
         let _ = url.set_scheme("https");
         let port = url.port_or_known_default().unwrap();
@@ -117,7 +117,7 @@ fn the_host_of_a_url_in_the_configuration_is_granted_and_nothing_else_of_it() {
 
 #[tokio::test]
 async fn a_name_of_a_private_address_is_not_reached_and_nothing_is_sent() {
-    // That this machine may be private at another port opens none but that.
+    // Allowing this machine at another port allows only that port.
     let egress = Egress::new(false, &["localhost:1".into()]).unwrap();
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
@@ -165,8 +165,9 @@ fn trap() -> (std::net::TcpListener, u16) {
     (trap, port)
 }
 
-/// A name is asked for once a connection, and what it says then is what is judged and connected to: one that says something else each
-/// time gains nothing, be it in a manifest or in a connection's configuration.
+/// A name is resolved once per connection, and the resolved address is checked and connected to.
+/// DNS rebinding has no effect, neither for a host of a manifest nor for one of a connection's
+/// configuration.
 #[tokio::test]
 async fn no_address_that_a_name_can_turn_into_makes_a_connection_to_it() {
     let (trap, port) = trap();
@@ -179,7 +180,7 @@ async fn no_address_that_a_name_can_turn_into_makes_a_connection_to_it() {
         })
         .filter(|address| !is_public(*address))
         .collect();
-    // This machine at every other turn: the trap is here.
+    // This machine at every other resolution: the trap listens here.
     turns.extend(vec![IpAddr::from([127, 0, 0, 1]); turns.len()]);
     let (asked, count) = (Arc::new(AtomicUsize::new(0)), turns.len());
     assert!(count >= 120, "{count} turns");
@@ -216,7 +217,7 @@ async fn no_address_that_a_name_can_turn_into_makes_a_connection_to_it() {
     assert!(trap.accept().is_err(), "the trap was connected to");
 }
 
-/// Where a provider points to is not where the manifest allows to go: it is an answer like any other.
+/// A redirect is not followed: it is a response like any other.
 #[tokio::test]
 async fn a_redirect_of_a_provider_is_an_answer_and_nobody_goes_there() {
     let (trap, port) = trap();
@@ -240,7 +241,7 @@ async fn a_redirect_of_a_provider_is_an_answer_and_nobody_goes_there() {
     assert!(trap.accept().is_err(), "the trap was connected to");
 }
 
-/// The address of a provider that answers one request, by pointing elsewhere.
+/// Returns the address of a provider that answers one request with a redirect.
 async fn pointing(status: u16, to: &str) -> String {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
-//! Rules of the journal, by which the requests of an attempt are judged. Pure: the host and the model
-//! checker both call them.
+//! Rules of the journal, by which the requests of an attempt are judged. Pure: the host and the
+//! model checker both call them.
 
 use std::time::Duration;
 
@@ -141,7 +141,7 @@ pub const fn is_not_sent(submits: bool, may_have_left: bool) -> bool {
     submits && !may_have_left
 }
 
-/// A query, as its answer is judged.
+/// Query whose answer is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Before its first request left.

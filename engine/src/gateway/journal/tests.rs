@@ -1,4 +1,4 @@
-//! What the journal proves, and what it never writes over.
+//! Tests of the proofs that the journal gives, and of rows that it must not overwrite.
 
 use super::*;
 use crate::ids::PaymentId;
@@ -39,7 +39,7 @@ fn answer_of(status: u16) -> Result<HttpResponse, EffectError> {
 #[tokio::test]
 async fn calls_of_one_attempt_that_overlap_write_over_none_of_each_others_rows() {
     let (journal, redactor) = (journal(), Redactor::default());
-    let scribe = |operation| Scribe::new(Some(&journal), &redactor, "acme", operation);
+    let scribe = |operation| JournalWriter::new(Some(&journal), &redactor, "acme", operation);
     let now = Timestamp::from_seconds(1_000);
     let (code, query) = (scribe("submit_input"), scribe("query"));
     let asking = query.begin(&request(false), now).await.unwrap();
@@ -61,13 +61,13 @@ async fn calls_of_one_attempt_that_overlap_write_over_none_of_each_others_rows()
     assert_eq!(journal.next().await.unwrap(), 1);
 }
 
-/// The schedule and a merchant who verifies may have asked at the same moment.
+/// A scheduled query and one of a merchant may run at the same time.
 #[tokio::test]
 async fn two_calls_of_one_operation_at_one_moment_are_two_rows() {
     let (journal, redactor) = (journal(), Redactor::default());
     let now = Timestamp::from_seconds(1_000);
     let scribes = [1, 2].map(|call| {
-        let scribe = Scribe::new(Some(&journal), &redactor, "acme", "query");
+        let scribe = JournalWriter::new(Some(&journal), &redactor, "acme", "query");
         scribe.name_call(call);
         scribe
     });
@@ -120,7 +120,7 @@ async fn rows_of_before_are_read_and_counted_on() {
     assert_eq!(rows.unwrap().len(), 1);
 }
 
-/// A request whose gateway did not say whether it moves money.
+/// Request without the flag that says whether it moves money.
 fn request_by(method: &str) -> HttpRequest {
     HttpRequest {
         method: method.into(),
@@ -148,7 +148,7 @@ async fn a_request_of_every_verb_that_can_move_money_is_durable_before_it_leaves
         (request_by("HEAD"), false),
         (request_by("OPTIONS"), false),
         (request_by("get"), false),
-        // The gateway's word comes before the verb.
+        // The flag of the gateway takes precedence over the verb.
         (
             HttpRequest {
                 method: "GET".into(),
@@ -159,8 +159,8 @@ async fn a_request_of_every_verb_that_can_move_money_is_durable_before_it_leaves
         (request(false), false),
     ] {
         let (journal, redactor) = (journal(), Redactor::default());
-        let scribe = Scribe::new(Some(&journal), &redactor, "acme", "collect");
-        // The request leaves after this, and not before.
+        let scribe = JournalWriter::new(Some(&journal), &redactor, "acme", "collect");
+        // The request is sent after this call, not before it.
         let begun = scribe.begin(&request, now).await.unwrap();
         let named = format!("{} {:?}", request.method, request.mutates);
         let rows = exchanges(&journal.store, journal.transaction, journal.attempt);
@@ -180,7 +180,7 @@ async fn an_answer_of_any_status_proves_that_the_request_was_sent() {
         200, 302, 400, 401, 404, 409, 429, 500, 501, 502, 503, 504, 520, 599,
     ] {
         let (journal, redactor) = (journal(), Redactor::default());
-        let scribe = Scribe::new(Some(&journal), &redactor, "acme", "collect");
+        let scribe = JournalWriter::new(Some(&journal), &redactor, "acme", "collect");
         let begun = scribe.begin(&request(true), now).await.unwrap();
         scribe.end(begun, &answer_of(status)).await;
         assert!(scribe.maybe_sent(), "{status}");

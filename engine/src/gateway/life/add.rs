@@ -1,4 +1,5 @@
-//! A version comes: the first of its gateway, or one that takes over from another. Inspect, consent, copy, load, store, swap.
+//! Adds a version, the first of its gateway or an upgrade: inspect, consent, copy, load, store,
+//! swap.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use switchyard_gateway::manifest::Hosts;
 
 use super::approval::{Awaiting, Source};
 use super::change::checked;
-use super::record::{Kept, Record};
+use super::record::{Record, StoredVersion};
 use super::{By, LifeError, Pin, rows};
 use crate::clock::Timestamp;
 use crate::gateway::inspect::Inspection;
@@ -16,26 +17,28 @@ use crate::gateway::version::Version;
 use crate::gateway::{Gateways, inspect, library};
 use crate::planted::{Fault, is_planted};
 
-/// Why a file may be taken on.
+/// Consent to install a file.
 #[derive(Clone, Debug)]
 pub enum Consent {
-    /// Nobody was asked: it has to be pinned, or in development mode.
+    /// No operator was asked: the hash has to be pinned, or development mode on.
     Standing,
-    /// An operator saw what the file with this hash says of itself, and said yes.
+    /// An operator saw the manifest of the file with this hash, and consented.
     Given {
         sha256: String,
-        /// The only hosts that it may talk to. None: those of its manifest.
+        /// The only hosts that it may call. `None`: those of its manifest.
         hosts: Option<Hosts>,
     },
-    /// Whoever runs the engine hands it the file: tests, and programs that embed it.
+    /// The caller supplies the file itself: tests, and programs that embed the engine.
     Trusted,
 }
 
 impl Gateways {
-    /// Takes a file on and makes it the current version of its gateway. Calls and attempts stay on the version they began on.
+    /// Installs a file and makes it the current version of its gateway. Calls and attempts stay on
+    /// the version that they began on.
     ///
     /// # Errors
-    /// When the file is refused, nobody consented to it, or it cannot be stored. The engine goes on as before.
+    /// Returns an error when the file is refused, consent is missing, or it cannot be stored. The
+    /// engine continues as before.
     pub async fn install(
         &self,
         path: &Path,
@@ -47,8 +50,8 @@ impl Gateways {
         let _changing = life.changing.lock().await;
         let (inner, path) = (Arc::clone(&self.0), path.to_owned());
         let (gateways, who) = (self.clone(), by.who.to_owned());
-        // Before it is loaded: nothing of a file runs without consent and, where one is needed,
-        // without an approval.
+        // These checks precede loading: no code of a file runs without consent and, where one is
+        // needed, without an approval.
         let task = tokio::task::spawn_blocking(move || {
             let pace = inner.pace();
             let inspected = inspect::inspect_new(&path, pace)?;
@@ -64,10 +67,10 @@ impl Gateways {
             let checked = match gateways.to_approve(&record, &kept) {
                 Some(widens) => {
                     library::keep(&inner.settings.dir, &path, &inspected, pace)?;
-                    // The hash names the file, not the hosts that were granted of its manifest: so
-                    // who approves the hash is shown all of them.
+                    // The hash identifies the file, not the hosts granted from its manifest. So the
+                    // approver of the hash is shown all of them.
                     let hosts = inspected.inspection.manifest.hosts.clone();
-                    let whole = Kept {
+                    let whole = StoredVersion {
                         hosts,
                         ..kept.clone()
                     };
@@ -94,8 +97,9 @@ impl Gateways {
         }
     }
 
-    /// Origins of the tokens behind a version: the one that adds it, and the one that pinned its hash.
-    fn origins(&self, kept: &Kept, by: &By<'_>) -> Vec<String> {
+    /// Origins of the tokens behind a version: the token that adds it, and the token that pinned
+    /// its hash.
+    fn origins(&self, kept: &StoredVersion, by: &By<'_>) -> Vec<String> {
         let pinned = self.0.life.book().pins.get(&kept.sha256).cloned();
         let pinned = pinned.and_then(|pin| pin.origin);
         by.origin
@@ -105,12 +109,13 @@ impl Gateways {
             .collect()
     }
 
-    /// Makes a loaded version the current one: on the record first, and then for whoever calls. Somebody holds `changing`.
+    /// Makes a loaded version the current one: first in the stored record, then for new calls. The
+    /// caller holds `changing`.
     pub(super) async fn adopt(
         &self,
         mut record: Record,
         version: &Arc<Version>,
-        kept: Kept,
+        kept: StoredVersion,
         by: &By<'_>,
     ) -> Result<(), LifeError> {
         let (life, now) = (&self.0.life, self.0.clock.now());
@@ -136,7 +141,7 @@ impl Gateways {
         Ok(())
     }
 
-    /// How a hash may come without a question, if it may.
+    /// Kind of standing consent to a hash, if there is one.
     pub(super) fn standing_consent(&self, sha256: &str) -> Option<&'static str> {
         let is_pinned =
             self.is_pinned_by_settings(sha256) || self.0.life.book().pins.contains_key(sha256);
@@ -152,7 +157,7 @@ impl Gateways {
         pinned.any(|pin| pin.eq_ignore_ascii_case(sha256))
     }
 
-    /// How consent was given, and for which hosts.
+    /// Checks the consent. Returns its kind and the granted hosts.
     fn granted(
         &self,
         inspection: &Inspection,
@@ -185,7 +190,7 @@ impl Gateways {
         }
     }
 
-    /// Trusts a hash beforehand: its file is taken on without a question.
+    /// Pins a hash: its file is installed without further consent.
     pub async fn pin(&self, sha256: &str, by: &By<'_>) -> Result<Pin, LifeError> {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
@@ -198,12 +203,12 @@ impl Gateways {
         if let Some(store) = life.store.get() {
             rows::write_pin(store, &pin).await?;
         }
-        tracing::info!(gateway.sha256 = %pin.sha256, change.by = by.who, "hash of a gateway pinned");
+        tracing::info!(gateway.sha256 = %pin.sha256, change.by = by.who, "gateway hash pinned");
         life.book().pins.insert(pin.sha256.clone(), pin.clone());
         Ok(pin)
     }
 
-    /// Takes that trust back. What was taken on by it stays.
+    /// Removes the pin of a hash. Versions that it installed stay.
     pub async fn unpin(&self, sha256: &str, by: &By<'_>) -> Result<(), LifeError> {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
@@ -211,24 +216,24 @@ impl Gateways {
         if let Some(store) = life.store.get() {
             rows::delete_pin(store, &sha256).await?;
         }
-        tracing::info!(gateway.sha256 = %sha256, change.by = by.who, "hash of a gateway no longer pinned");
+        tracing::info!(gateway.sha256 = %sha256, change.by = by.who, "gateway hash unpinned");
         life.book().pins.remove(&sha256);
         Ok(())
     }
 
-    /// The hashes that an operator has pinned, those of the settings not among them.
+    /// Hashes that operators pinned, without those of the settings.
     pub fn pins(&self) -> Vec<Pin> {
         self.0.life.book().pins.values().cloned().collect()
     }
 }
 
-/// A version as its record keeps it.
+/// Entry of a version in its record.
 pub(super) fn kept(
     inspection: &Inspection,
     (how, hosts, source): (&str, Hosts, Source),
     (who, now): (&str, Timestamp),
-) -> Kept {
-    Kept {
+) -> StoredVersion {
+    StoredVersion {
         sha256: inspection.sha256.clone(),
         version: inspection.manifest.version.clone(),
         title: inspection.manifest.title.clone(),
@@ -253,7 +258,7 @@ fn hash(text: &str) -> Result<String, LifeError> {
     }
 }
 
-/// What was granted, if the manifest lists it.
+/// Returns the granted hosts if the manifest lists them.
 fn narrowed(listed: &Hosts, granted: &Hosts) -> Result<Hosts, LifeError> {
     for (listed, granted) in [
         (&listed.sandbox, &granted.sandbox),
@@ -267,7 +272,7 @@ fn narrowed(listed: &Hosts, granted: &Hosts) -> Result<Hosts, LifeError> {
     Ok(granted.clone())
 }
 
-/// A host is listed itself, or under a pattern such as `*.acme.example`.
+/// Whether a host is listed, by name or by a pattern such as `*.acme.example`.
 pub(super) fn covers(listed: &[String], host: &str) -> bool {
     listed.iter().any(|entry| {
         let under = |end: &str| host.len() > end.len() && host.ends_with(end);

@@ -11,7 +11,7 @@ use switchyard_gateway::manifest::Hosts;
 
 use super::add::covers;
 use super::change::{What, checked};
-use super::record::{Kept, Record};
+use super::record::{Record, StoredVersion};
 use super::{By, LifeError, Overview};
 use crate::clock::Timestamp;
 use crate::gateway::Gateways;
@@ -53,7 +53,7 @@ pub struct Widening {
 /// A version that waits for its approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Awaiting {
-    pub version: Kept,
+    pub version: StoredVersion,
     pub widens: Widening,
     /// Origins of the tokens that uploaded it or consented to it.
     pub origins: Vec<String>,
@@ -69,9 +69,9 @@ pub(super) enum Step {
 }
 
 /// Rights of `next` beyond those of the version in use, or of the last one of a removed gateway.
-/// `None`: nothing that needs an approval. An earlier approval covers the code of a version, and not hosts
-/// that the version in use may not call: that may be the reason why it was replaced.
-pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widening> {
+/// `None`: nothing that needs an approval. An earlier approval covers the code of a version, and
+/// not hosts that the version in use may not call: these may be the reason why it was replaced.
+pub(super) fn widening(record: &Record, next: &StoredVersion, step: Step) -> Option<Widening> {
     if is_exempt(next) || (step == Step::Forward && next.source == Source::Listed) {
         return None;
     }
@@ -91,8 +91,8 @@ pub(super) fn widening(record: &Record, next: &Kept, step: Step) -> Option<Widen
     (is_wider || widens.source.is_some()).then_some(widens)
 }
 
-/// The same for code that would run inside the process of the engine, also of a first version.
-fn widening_in_process(record: &Record, next: &Kept) -> Option<Widening> {
+/// Widening by code that would run inside the process of the engine, also of a first version.
+fn widening_in_process(record: &Record, next: &StoredVersion) -> Option<Widening> {
     let beside = widening(record, next, Step::Forward);
     let is_known = record.version(&next.sha256).is_some();
     if next.source == Source::Listed || is_exempt(next) || is_known {
@@ -133,13 +133,13 @@ fn is_more(now: &Widening, stored: &Widening) -> bool {
 }
 
 /// Development mode and programs that embed the engine take every file as it is.
-fn is_exempt(next: &Kept) -> bool {
+fn is_exempt(next: &StoredVersion) -> bool {
     matches!(next.consent.as_str(), "development" | "trusted")
 }
 
 impl Record {
-    /// The version that was current last, of a removed gateway.
-    pub(super) fn last_version(&self) -> Option<&Kept> {
+    /// Version of a removed gateway that was current last.
+    pub(super) fn last_version(&self) -> Option<&StoredVersion> {
         self.version(self.previous.last()?)
     }
 
@@ -174,7 +174,8 @@ impl Record {
         Ok(found)
     }
 
-    /// By its whole hash: two files with the same beginning are quickly made.
+    /// Finds the waiting version by its whole hash: a second file with the same prefix is quickly
+    /// made.
     fn awaiting(&self, sha256: &str) -> Result<&Awaiting, LifeError> {
         let sha256 = sha256.trim().to_lowercase();
         let waiting = self.awaiting.as_ref();
@@ -190,7 +191,7 @@ impl Record {
 
 impl Gateways {
     /// Rights that a second operator has to approve before `next` becomes current.
-    pub(super) fn to_approve(&self, record: &Record, next: &Kept) -> Option<Widening> {
+    pub(super) fn to_approve(&self, record: &Record, next: &StoredVersion) -> Option<Widening> {
         match self.0.settings.runs_apart(&next.sha256) {
             true => widening(record, next, Step::Forward),
             false => widening_in_process(record, next),
@@ -207,8 +208,8 @@ impl Gateways {
     /// Makes the version with this hash, which waits for approval, the current one.
     ///
     /// # Errors
-    /// When the operator's token has the origin of one that uploaded it or consented to it, and once
-    /// when the version in use has changed since so that this one widens more.
+    /// When the operator's token has the origin of one that uploaded it or consented to it, and
+    /// once when the version in use has changed since so that this one widens more.
     pub async fn approve(
         &self,
         name: &str,
@@ -235,7 +236,7 @@ impl Gateways {
         self.overview(name).await
     }
 
-    /// Forgets the version with this hash, which waits for approval.
+    /// Discards the version with this hash, which waits for approval.
     pub async fn reject(
         &self,
         name: &str,
@@ -256,7 +257,8 @@ impl Gateways {
         self.overview(name).await
     }
 
-    /// Stores that a version waits, and says so as an error. Somebody holds `changing`.
+    /// Stores that a version waits for approval, and returns the error to report. The caller holds
+    /// `changing`.
     pub(super) async fn put_aside(
         &self,
         mut record: Record,

@@ -1,4 +1,4 @@
-//! Which upgrades need a second operator, and who that may be.
+//! Tests of upgrades that need a second operator, and of who that may be.
 
 use super::*;
 use crate::limits::GATEWAY_VERSIONS;
@@ -15,9 +15,9 @@ fn by(origin: &str) -> By<'_> {
 }
 
 /// A version whose hash is `letter` repeated.
-fn version(letter: char, hosts: &[&str], source: Source) -> Kept {
+fn version(letter: char, hosts: &[&str], source: Source) -> StoredVersion {
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-    Kept {
+    StoredVersion {
         sha256: String::from(letter).repeat(64),
         version: format!("1.0.{letter}"),
         title: "A".to_owned(),
@@ -36,7 +36,7 @@ fn version(letter: char, hosts: &[&str], source: Source) -> Kept {
     }
 }
 
-fn serving(versions: &[Kept]) -> Record {
+fn serving(versions: &[StoredVersion]) -> Record {
     let mut record = Record::new("a");
     for version in versions {
         record.adopt(version.clone(), &ENGINE, NOW);
@@ -44,7 +44,11 @@ fn serving(versions: &[Kept]) -> Record {
     record
 }
 
-fn widens(record: &Record, next: &Kept, step: Step) -> Option<(Vec<String>, Option<Source>)> {
+fn widens(
+    record: &Record,
+    next: &StoredVersion,
+    step: Step,
+) -> Option<(Vec<String>, Option<Source>)> {
     let widens = widening(record, next, step)?;
     Some((widens.hosts.live, widens.source))
 }
@@ -147,7 +151,7 @@ fn a_wide_version_from_before_the_connections_is_no_way_back_for_one_operator() 
 
 #[test]
 fn an_approval_covers_the_code_of_a_version_and_not_hosts_that_were_taken_away_since() {
-    let approved = |letter, hosts: &[&str]| Kept {
+    let approved = |letter, hosts: &[&str]| StoredVersion {
         approved_by: Some("bo".to_owned()),
         ..version(letter, hosts, Source::Upload)
     };
@@ -158,7 +162,7 @@ fn an_approval_covers_the_code_of_a_version_and_not_hosts_that_were_taken_away_s
     assert!(record.roll_back(Some("1111"), &by("ada"), NOW).is_err());
     assert!(record.roll_back(Some("2222"), &by("ada"), NOW).is_ok());
     // Adding its file again takes nothing away from the approval.
-    let again = Kept {
+    let again = StoredVersion {
         approved_by: None,
         ..narrow.clone()
     };
@@ -234,7 +238,8 @@ fn only_a_token_of_another_origin_approves() {
     assert!(record.awaiting.is_some());
     record.approved(&hash, &by("cy")).unwrap();
     assert!(record.awaiting.is_none());
-    // The origin of the operator who added it is gone: it may have been the one who approves.
+    // The origin of the operator who added it is not known any more: it may be the one who
+    // approves.
     record.put_aside(awaiting(&[""]), &by(""), NOW);
     assert!(record.approved(&hash, &by("cy")).is_err());
 }

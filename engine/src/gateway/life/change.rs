@@ -1,4 +1,4 @@
-//! What was done to a gateway, by whom, when and why: its audit line, on the record and in the log.
+//! Changes of a gateway with author, time and reason: audit lines in its record and in the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use super::error::LifeError;
 use crate::clock::Timestamp;
 use crate::limits::GATEWAY_REASON_CHARACTERS;
 
-/// One change of a gateway.
+/// Change of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub at: Timestamp,
     /// The operator's name, or `engine`.
     pub by: String,
     pub what: What,
-    /// The version that it is about.
+    /// Version that it is about.
     pub sha256: Option<String>,
     pub version: Option<String>,
     pub why: Option<String>,
@@ -51,7 +51,7 @@ impl What {
 }
 
 impl Change {
-    /// Into the log, after it is durable.
+    /// Logs the change. Call it after the change is durable.
     pub(super) fn log(&self, gateway: &str) {
         tracing::info!(
             gateway.name = gateway,
@@ -71,7 +71,7 @@ impl Change {
     }
 }
 
-/// A reason is for reading: one short text.
+/// Checks that the reason is one short line.
 pub(super) fn checked<'a>(by: &By<'a>) -> Result<By<'a>, LifeError> {
     let too_long = |why: &str| why.chars().count() > GATEWAY_REASON_CHARACTERS;
     match by.why {

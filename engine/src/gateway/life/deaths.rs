@@ -1,7 +1,7 @@
-//! Deaths of the engine in code of a gateway, which the process noted as it died: see
-//! [`crate::gateway::crash`]. Three of one version within a day put it into quarantine before
-//! anything of it is loaded. It then runs in a worker, where it can still be queried about open
-//! attempts. An operator who restores it resets the count.
+//! Crashes of the engine in code of a gateway, which the process recorded as it crashed: see
+//! [`crate::gateway::crash`]. Three of one version within a day quarantine it before any of its
+//! code is loaded. It then runs in a worker, where it can still be queried about open attempts. An
+//! operator who restores it resets the count.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::gateway::{Gateways, crash};
 use crate::limits::GATEWAY_ENGINE_DEATHS;
 
 impl Gateways {
-    /// Records the deaths since the last start. Somebody holds `changing`.
+    /// Records the crashes since the last start. The caller holds `changing`.
     pub(super) async fn note_engine_deaths(&self) {
         let dir = &self.0.settings.dir;
         let deaths = match crash::deaths(dir) {
@@ -35,7 +35,7 @@ impl Gateways {
         }
     }
 
-    /// Whether the record holds its deaths now.
+    /// Returns whether the record contains its crashes now.
     async fn note_deaths_of(&self, mut record: Record, deaths: &BTreeMap<String, usize>) -> bool {
         let now = self.0.clock.now();
         let name = record.name.clone();
@@ -57,7 +57,7 @@ impl Gateways {
             counter.increment(u64::try_from(*times).unwrap_or(u64::MAX));
             let is_too_often = record.note_engine_deaths(&sha256, *times, now);
             if let Err(error) = self.0.life.keep(record.clone()).await {
-                tracing::error!(gateway.name = name, %error, "failed to record that");
+                tracing::error!(gateway.name = name, %error, "failed to record an engine crash");
                 return false;
             }
             if is_too_often {

@@ -1,11 +1,12 @@
-//! No new attempts begin at a gateway, and those that did are awaited. What is left is counted live.
+//! Drain of a gateway: no new attempts begin, and the open ones finish. They are counted at each
+//! read.
 
 use super::change::checked;
 use super::{By, LifeError, Overview};
 use crate::gateway::Gateways;
 
 impl Gateways {
-    /// Lets a gateway come to rest. A payment that would have begun at it goes to the next candidate; restore ends it.
+    /// Starts a drain. A new payment goes to the next candidate; `restore` ends the drain.
     pub async fn drain(&self, name: &str, by: &By<'_>) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {

@@ -1,4 +1,4 @@
-//! Why a change of a gateway was not made. Nothing was changed then.
+//! Error of a change to a gateway. Nothing was changed.
 
 use crate::gateway::inspect::Refused;
 use crate::limits::GATEWAY_REASON_CHARACTERS;

@@ -1,8 +1,10 @@
-//! The operator's folder: a new file is a candidate, a changed one an upgrade, a vanished one changes nothing.
+//! The operator's folder: a new file is a candidate, a changed file an upgrade. A deleted file
+//! changes nothing.
 //!
-//! A file is looked at when its size and time of change are the same at two looks, so that a copy under way is not. What was taken
-//! from a file is remembered by its hash, also over a restart: after a roll back the newer file that still lies there is not taken
-//! again. Each thing is said once, not at every look.
+//! A file is inspected when its size and modification time are the same at two scans, so that a
+//! copy in progress is not. The hash of each installed file is stored, also over a restart: after a
+//! rollback the newer file in the folder is not installed again. Each event is logged once, not at
+//! every scan.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,44 +21,44 @@ use crate::gateway::version::{ENGINE, Version};
 use crate::gateway::{Gateways, inspect};
 use crate::limits::{GATEWAY_FOLDER_FILES, GATEWAY_FOLDER_POLL_INTERVAL};
 
-/// A file of the folder, and what became of it.
+/// File of the folder, and its status.
 #[derive(Clone, Debug)]
 pub struct FolderFile {
     pub file: String,
     pub path: PathBuf,
-    pub notice: Notice,
+    pub notice: FileStatus,
 }
 
-/// What the engine makes of a file.
+/// Status of a file in the folder.
 #[derive(Clone, Debug)]
-pub enum Notice {
-    /// It is still changing, or has just come.
+pub enum FileStatus {
+    /// New, or still changing.
     Settling,
-    /// It is one of its gateway's versions.
+    /// Installed as one of its gateway's versions.
     Taken { sha256: String },
-    /// It can be taken on as soon as an operator says yes to its hash.
+    /// Can be installed as soon as an operator consents to its hash.
     AwaitsConsent(Box<Proposal>),
-    /// It is no gateway, or cannot be one here.
+    /// Not a gateway, or not one that this engine can install.
     Refused { why: String },
-    /// It was taken, and lies there no more. The engine has its own copy: its gateway goes on.
+    /// Installed, then deleted from the folder. The gateway continues on the engine's own copy.
     Gone { sha256: String },
 }
 
-/// What is known of a file.
+/// State of a file that a scan has seen.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The hash that was taken from it last.
+    /// Hash that was installed from it last.
     pub taken: Option<String>,
-    stamp: Option<Stamp>,
-    /// The stamp of the content that `notice` is about.
-    settled: Option<Stamp>,
-    notice: Option<Notice>,
+    stamp: Option<FileFingerprint>,
+    /// Fingerprint of the content that `notice` is about.
+    settled: Option<FileFingerprint>,
+    notice: Option<FileStatus>,
 }
 
-/// What changes when a file does.
-type Stamp = (u64, Option<SystemTime>);
+/// Size and modification time of a file.
+type FileFingerprint = (u64, Option<SystemTime>);
 
-/// The watch on a folder; it ends when this is dropped.
+/// Periodic scan of the folder. Dropping it stops the scan.
 pub struct FolderWatch(JoinHandle<()>);
 
 impl Drop for FolderWatch {
@@ -66,10 +68,10 @@ impl Drop for FolderWatch {
 }
 
 impl Gateways {
-    /// Takes in what lies in the folder now, then keeps looking.
+    /// Scans the folder now, then periodically.
     ///
     /// # Errors
-    /// When the folder is there and cannot be read.
+    /// Returns an error when the folder exists and cannot be read.
     pub async fn watch(&self, folder: &Path) -> io::Result<FolderWatch> {
         self.look_at_folder(folder).await?;
         let gateways = self.clone();
@@ -81,7 +83,7 @@ impl Gateways {
                     Ok(()) => is_readable = true,
                     Err(error) if is_readable => {
                         is_readable = false;
-                        tracing::error!(%error, "The folder of gateways cannot be read; what is loaded goes on.");
+                        tracing::error!(%error, "failed to read the gateway folder");
                     }
                     Err(_) => {}
                 }
@@ -89,16 +91,16 @@ impl Gateways {
         })))
     }
 
-    /// From now on this is the folder; what lies in it is taken in as it is.
+    /// Sets the folder and scans it. Files are inspected at once, without a second scan.
     ///
     /// # Errors
-    /// When the folder is there and cannot be read.
+    /// Returns an error when the folder exists and cannot be read.
     pub async fn look_at_folder(&self, folder: &Path) -> io::Result<()> {
         self.0.life.book().folder = Some(folder.to_owned());
         self.look_into_folder(true).await
     }
 
-    /// The files of the folder, in order of name.
+    /// Files of the folder, in order of name.
     pub fn folder_files(&self) -> Vec<FolderFile> {
         let book = self.0.life.book();
         let Some(folder) = &book.folder else {
@@ -114,11 +116,11 @@ impl Gateways {
         files.collect()
     }
 
-    /// An operator says yes to a file that waits in the folder.
+    /// Installs a file that awaits consent in the folder. Requires its SHA-256.
     pub async fn accept(&self, sha256: &str, by: &By<'_>) -> Result<Arc<Version>, LifeError> {
         let sha256 = sha256.trim().to_lowercase();
         let waits = |file: &FolderFile| match &file.notice {
-            Notice::AwaitsConsent(proposal) => proposal.inspection.sha256 == sha256,
+            FileStatus::AwaitsConsent(proposal) => proposal.inspection.sha256 == sha256,
             _ => false,
         };
         let waiting = self.folder_files().into_iter().find(waits);
@@ -128,7 +130,7 @@ impl Gateways {
             hosts: None,
         };
         let taken = self.install(&waiting.path, consent, by).await;
-        // A version that waits for approval has been copied: its file is not needed any more.
+        // A version that awaits approval has been copied: its file is not needed any more.
         if let Ok(Version { sha256, .. }) | Err(LifeError::AwaitsApproval { sha256, .. }) =
             taken.as_deref()
         {
@@ -137,7 +139,8 @@ impl Gateways {
         taken
     }
 
-    /// One look. `is_first`: files are taken as they are; who starts the engine has put them there.
+    /// Scans the folder once. `is_first`: files are inspected as they are, because they were there
+    /// before the engine started.
     pub async fn look_into_folder(&self, is_first: bool) -> io::Result<()> {
         let Some(folder) = self.0.life.book().folder.clone() else {
             return Ok(());
@@ -167,8 +170,8 @@ impl Gateways {
         Ok(())
     }
 
-    /// What is to be done with a file whose content is new.
-    async fn look_at(&self, folder: &Path, file: &str) -> Notice {
+    /// Inspects a file with new content, and installs it if consent is given already.
+    async fn look_at(&self, folder: &Path, file: &str) -> FileStatus {
         let path = folder.join(file);
         let (looked, pace) = (path.clone(), self.0.pace());
         let task = tokio::task::spawn_blocking(move || inspect::inspect_new(&looked, pace));
@@ -179,14 +182,14 @@ impl Gateways {
         };
         let (name, sha256) = (inspection.manifest.name.clone(), inspection.sha256.clone());
         if self.was_taken(file, &sha256) && !self.is_missing(&name, &sha256) {
-            return Notice::Taken { sha256 };
+            return FileStatus::Taken { sha256 };
         }
         match self
             .install(&path, Consent::Standing, &By::new(ENGINE))
             .await
         {
             Ok(version) => match self.took(file, &version.sha256).await {
-                Ok(()) => Notice::Taken { sha256 },
+                Ok(()) => FileStatus::Taken { sha256 },
                 Err(error) => refusal(file, error.to_string()),
             },
             Err(LifeError::NoConsent { .. }) => {
@@ -195,15 +198,15 @@ impl Gateways {
                     gateway.name = name,
                     gateway.version = %inspection.manifest.version,
                     gateway.sha256 = %sha256,
-                    "A gateway awaits consent: `switchyard gateway add {sha256}` takes it on."
+                    "gateway file awaits consent"
                 );
                 let source = self.source(&path, &sha256);
-                Notice::AwaitsConsent(Box::new(self.proposal(inspection, source)))
+                FileStatus::AwaitsConsent(Box::new(self.proposal(inspection, source)))
             }
             Err(waits @ LifeError::AwaitsApproval { .. }) => {
                 tracing::warn!(file, gateway.name = name, "{waits}");
                 match self.took(file, &sha256).await {
-                    Ok(()) => Notice::Taken { sha256 },
+                    Ok(()) => FileStatus::Taken { sha256 },
                     Err(error) => refusal(file, error.to_string()),
                 }
             }
@@ -220,14 +223,15 @@ impl Gateways {
         taken == Some(sha256)
     }
 
-    /// Should this version be in use, and could its copy not be loaded? Then the file mends it.
+    /// Whether this version is the current one and its copy could not be loaded. Its file then
+    /// replaces the copy.
     fn is_missing(&self, name: &str, sha256: &str) -> bool {
         let record = self.0.life.record(name);
         let is_current = record.is_some_and(|record| record.current.as_deref() == Some(sha256));
         is_current && self.current(name).is_none()
     }
 
-    /// Remembers what was taken from a file, for good.
+    /// Stores which hash was installed from a file.
     async fn took(&self, file: &str, sha256: &str) -> Result<(), LifeError> {
         if let Some(store) = self.0.life.store.get() {
             rows::write_file(store, file, sha256).await?;
@@ -235,7 +239,7 @@ impl Gateways {
         let mut book = self.0.life.book();
         let known = book.files.entry(file.to_owned()).or_default();
         known.taken = Some(sha256.to_owned());
-        known.notice = Some(Notice::Taken {
+        known.notice = Some(FileStatus::Taken {
             sha256: sha256.to_owned(),
         });
         Ok(())
@@ -244,13 +248,13 @@ impl Gateways {
 
 impl Known {
     /// Whether the content is new and has stopped changing.
-    fn is_settled(&mut self, stamp: Stamp, is_first: bool) -> bool {
+    fn is_settled(&mut self, stamp: FileFingerprint, is_first: bool) -> bool {
         let is_same = self.stamp.replace(stamp) == Some(stamp);
         if self.settled == Some(stamp) {
             return false;
         }
         if !is_same && !is_first {
-            self.notice = Some(Notice::Settling);
+            self.notice = Some(FileStatus::Settling);
             return false;
         }
         self.settled = Some(stamp);
@@ -263,19 +267,19 @@ impl Known {
         }
         (self.stamp, self.settled) = (None, None);
         self.notice = self.taken.clone().map(|sha256| {
-            tracing::info!(file, "A file of the folder of gateways is gone. Its gateway goes on: `switchyard gateway remove` ends it.");
-            Notice::Gone { sha256 }
+            tracing::info!(file, "gateway file deleted from the folder");
+            FileStatus::Gone { sha256 }
         });
     }
 }
 
-fn refusal(file: &str, why: String) -> Notice {
+fn refusal(file: &str, why: String) -> FileStatus {
     tracing::error!(file, "A gateway is left out: {why}.");
-    Notice::Refused { why }
+    FileStatus::Refused { why }
 }
 
-/// The folder's `*.so`, each with its stamp. A folder that is not there holds none.
-fn libraries(folder: &Path) -> io::Result<BTreeMap<String, Stamp>> {
+/// The folder's `*.so`, each with its fingerprint. A missing folder is empty.
+fn libraries(folder: &Path) -> io::Result<BTreeMap<String, FileFingerprint>> {
     let mut found = BTreeMap::new();
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
@@ -289,7 +293,7 @@ fn libraries(folder: &Path) -> io::Result<BTreeMap<String, Stamp>> {
         if path.extension().is_none_or(|extension| extension != "so") {
             continue;
         }
-        // It may be gone again. A link to nothing is there, and is refused as what it is.
+        // The file may be deleted by now. A dangling link is kept: its refusal names the reason.
         let metadata = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path));
         if let Ok(metadata) = metadata {
             let stamp = (metadata.len(), metadata.modified().ok());

@@ -1,4 +1,5 @@
-//! A file on its way in: written as it arrives, looked at when it is whole, and gone when nobody holds it any more.
+//! Upload of a file: written as it arrives, inspected when it is complete, deleted when it is
+//! dropped.
 
 use std::fs;
 use std::io;
@@ -12,7 +13,7 @@ use crate::gateway::Gateways;
 use crate::gateway::inspect::Refused;
 use crate::limits::GATEWAY_FILE_BYTES;
 
-/// An upload. Dropping it deletes it.
+/// Upload in progress. Dropping it deletes the file.
 pub struct Incoming {
     path: PathBuf,
     file: File,
@@ -20,7 +21,7 @@ pub struct Incoming {
 }
 
 impl Gateways {
-    /// A place for an upload, in the engine's own folder.
+    /// Creates the file of an upload, in the engine's own folder.
     pub async fn incoming(&self) -> Result<Incoming, LifeError> {
         let mut random = [0; 16];
         self.0.ids.fill(&mut random);
@@ -40,7 +41,8 @@ impl Gateways {
 }
 
 impl Incoming {
-    /// The next part. More than a gateway may have is refused before it fills the disk.
+    /// Writes the next part. An upload over the maximum size of a gateway is refused before it
+    /// fills the disk.
     pub async fn write(&mut self, part: &[u8]) -> Result<(), LifeError> {
         self.bytes = self.bytes.saturating_add(part.len() as u64);
         if self.bytes > GATEWAY_FILE_BYTES {
@@ -50,7 +52,7 @@ impl Incoming {
         self.file.write_all(part).await.map_err(LifeError::Upload)
     }
 
-    /// All of it is there.
+    /// Completes the upload and returns its path.
     pub async fn whole(&mut self) -> Result<&Path, LifeError> {
         self.file.flush().await.map_err(LifeError::Upload)?;
         Ok(&self.path)
@@ -61,7 +63,7 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(path = %self.path.display(), %error, "An upload could not be deleted.");
+                tracing::warn!(path = %self.path.display(), %error, "failed to delete an upload");
             }
             _ => {}
         }

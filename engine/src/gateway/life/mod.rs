@@ -1,16 +1,18 @@
-//! The life of a gateway: how one comes, is followed by its next version, goes back, rests and leaves, while payments flow.
+//! Lifecycle of gateways: add, upgrade, roll back, drain and remove, while payments flow.
 //!
-//! What it promises:
-//! - The engine's own copies, by their hash, and one record for each gateway are the truth. The operator's files are only where
-//!   versions come from: a restart comes back with the versions that were current, whatever lies in the folder then.
-//! - A change is durable before it takes effect, and says who made it, when and why.
+//! Guarantees:
+//! - The engine's own copies, by their hash, and one record for each gateway are the source of
+//!   truth. The operator's files are only where versions come from: a restart loads the versions
+//!   that were current, whatever files are in the folder then.
+//! - A change is durable before it takes effect, and records its author, time and reason.
 //! - An upgrade that widens the hosts or comes from another source needs two operators: see
 //!   [`approval`].
-//! - A version is taken on by consent only: its hash is pinned, an operator said yes to this very file, or development mode takes
-//!   the folder as a yes.
-//! - Nothing is ever unloaded. Attempts end on the version that they began on, also after an upgrade, a roll back and a removal.
+//! - A version is installed by consent only: its hash is pinned, an operator consented to this very
+//!   file, or development mode consents to every file in the folder.
+//! - No library is ever unloaded. Attempts end on the version that they began on, also after an
+//!   upgrade, a rollback and a removal.
 //!
-//! One file an operation. [`record`] holds what a change does to a record, and is pure.
+//! Each operation has its own file. [`record`] holds the changes to a record, and is pure.
 
 mod add;
 mod approval;
@@ -40,23 +42,23 @@ pub use self::add::Consent;
 pub use self::approval::{Awaiting, Source, Widening};
 pub use self::change::{Change, What};
 pub use self::error::LifeError;
-pub use self::folder::{FolderFile, FolderWatch, Notice};
+pub use self::folder::{FileStatus, FolderFile, FolderWatch};
 pub use self::incoming::Incoming;
 pub use self::propose::Proposal;
-pub use self::record::{Kept, Record};
+pub use self::record::{Record, StoredVersion};
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
-pub use self::shelf::Shelf;
+pub use self::shelf::StaticGateways;
 pub use self::show::{Count, Overview, State, VersionView};
 use crate::clock::Timestamp;
 use crate::gateway::version::Quarantine;
 use crate::store::Store;
 
-/// Who wants a change, and why.
+/// Author of a change, and the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct By<'a> {
     pub who: &'a str,
     pub why: Option<&'a str>,
-    /// Origin of the operator's token; `None`: it is no operator.
+    /// Origin of the operator's token; `None`: the author is not an operator.
     pub origin: Option<&'a str>,
 }
 
@@ -78,28 +80,29 @@ impl<'a> By<'a> {
     }
 }
 
-/// All that is known of gateways besides the loaded versions themselves.
+/// Records of gateways, apart from the loaded versions themselves.
 #[derive(Default)]
-pub(super) struct Life {
-    /// None: nothing is kept over the end of the process, as in tests of the host alone.
+pub(super) struct Lifecycle {
+    /// `None`: nothing is stored, as in tests of the host alone.
     store: OnceLock<Store>,
-    /// Held by whoever changes something: changes happen one after the other.
+    /// Held during a change: changes happen one after the other.
     changing: tokio::sync::Mutex<()>,
-    book: Mutex<Book>,
+    book: Mutex<GatewayRecords>,
 }
 
 #[derive(Default)]
-struct Book {
+struct GatewayRecords {
     records: BTreeMap<String, Record>,
-    /// Versions that a record has no room for any more, by name and hash. Their copies stay, so an attempt may still call for one.
-    past: BTreeMap<(String, String), Kept>,
-    /// Hashes that an operator trusts beforehand.
+    /// Versions removed from a full record, by name and hash. Their copies stay, because an attempt
+    /// may still need one.
+    past: BTreeMap<(String, String), StoredVersion>,
+    /// Hashes that operators pinned.
     pins: BTreeMap<String, Pin>,
     folder: Option<PathBuf>,
     files: BTreeMap<String, folder::Known>,
 }
 
-/// A hash that may come without a question.
+/// Hash whose file is installed without further consent.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Pin {
     pub sha256: String,
@@ -110,8 +113,8 @@ pub struct Pin {
     pub origin: Option<String>,
 }
 
-impl Life {
-    fn book(&self) -> MutexGuard<'_, Book> {
+impl Lifecycle {
+    fn book(&self) -> MutexGuard<'_, GatewayRecords> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,7 +122,7 @@ impl Life {
         self.book().records.get(name).cloned()
     }
 
-    /// The version of a gateway that was current before, by its hash.
+    /// Hash of the version of a gateway that was current before.
     pub(super) fn last(&self, name: &str) -> Option<String> {
         self.book().records.get(name)?.previous.last().cloned()
     }
@@ -129,8 +132,8 @@ impl Life {
         self.record(name).ok_or_else(missing)
     }
 
-    /// What was granted to a version, and what holds it back: also of one that its record has no room for any more.
-    fn remembered(&self, name: &str, sha256: &str) -> Option<Kept> {
+    /// Granted hosts and quarantine of a version, also of one that was removed from a full record.
+    fn remembered(&self, name: &str, sha256: &str) -> Option<StoredVersion> {
         let book = self.book();
         let recorded = book
             .records
@@ -140,25 +143,26 @@ impl Life {
         recorded.or_else(past).cloned()
     }
 
-    /// Did the engine die in its code so often that it may not run inside the engine?
+    /// Whether the engine crashed in its code so often that it may not run inside the engine.
     pub(super) fn is_suspect(&self, name: &str, sha256: &str) -> bool {
         let known = self.remembered(name, sha256);
         known.is_some_and(|kept| kept.is_suspect())
     }
 
-    /// Did the engine die in its code since `at`, as far as that is on record?
+    /// Whether the record has a crash of the engine in its code since `at`.
     pub(super) fn engine_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
         let known = self.remembered(name, sha256);
         known.is_some_and(|kept| kept.engine_deaths.last().is_some_and(|died| *died >= at))
     }
 
-    /// Makes a changed record durable, and only then the one that holds.
+    /// Stores a changed record, then makes it the current one.
     async fn keep(&self, record: Record) -> Result<(), LifeError> {
         self.keep_with(record, Vec::new()).await
     }
 
-    /// The same, and in the same commit what it has no room for any more.
-    async fn keep_with(&self, record: Record, past: Vec<Kept>) -> Result<(), LifeError> {
+    /// Stores a changed record and, in the same commit, the versions that it has no room for any
+    /// more.
+    async fn keep_with(&self, record: Record, past: Vec<StoredVersion>) -> Result<(), LifeError> {
         if let Some(store) = self.store.get() {
             rows::write(store, &record, &past).await?;
         }
@@ -171,7 +175,7 @@ impl Life {
         Ok(())
     }
 
-    /// A version that came, went from its record and is put into quarantine now. `None`: nothing is known of it.
+    /// Quarantines a version that was removed from its full record. `None`: the version is unknown.
     async fn quarantine_past(
         &self,
         name: &str,
@@ -182,7 +186,7 @@ impl Life {
         let Some(known) = self.book().past.get(&key).cloned() else {
             return Ok(None);
         };
-        let kept = Kept {
+        let kept = StoredVersion {
             quarantine: Some(quarantine.clone()),
             ..known
         };
@@ -203,8 +207,8 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_seconds(1);
 
-    fn kept(number: usize) -> Kept {
-        Kept {
+    fn kept(number: usize) -> StoredVersion {
+        StoredVersion {
             sha256: format!("{number:064}"),
             version: format!("1.0.{number}"),
             title: "A".to_owned(),
@@ -234,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_granted_and_a_quarantine_outlive_a_versions_place_in_its_record() {
         let store = Store::memory();
-        let life = Life::default();
+        let life = Lifecycle::default();
         assert!(life.store.set(store.clone()).is_ok());
         let mut record = Record::new("a");
         for number in 0..GATEWAY_VERSIONS + 2 {
@@ -252,8 +256,8 @@ mod tests {
         let known = life.quarantine_past("a", &sha256, &late).await.unwrap();
         assert!(known.is_some());
 
-        let restarted = Life::default();
-        let mut book = Book::default();
+        let restarted = Lifecycle::default();
+        let mut book = GatewayRecords::default();
         rows::read(&store, &mut book).await.unwrap();
         *restarted.book() = book;
         for (number, reason) in [(0, "it panics"), (1, "it stalls")] {
@@ -266,7 +270,7 @@ mod tests {
             assert_eq!(found.hosts, kept(number).hosts);
             assert_eq!(found.quarantine.unwrap().reason, reason);
         }
-        // Taken on once more, it is a version like any other.
+        // Installed once more, it is a version like any other.
         let past = record.adopt(kept(0), &By::new("ada"), NOW);
         life.keep_with(record, past).await.unwrap();
         let found = life.remembered("a", &kept(0).sha256).unwrap();

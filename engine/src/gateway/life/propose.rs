@@ -1,4 +1,4 @@
-//! What taking a file on would mean, before anything of it runs.
+//! Preview of installing a file, without running any of it.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use super::{LifeError, add};
 use crate::gateway::inspect::Inspection;
 use crate::gateway::{Gateways, inspect};
 
-/// A file, and what it would change: what an operator consents to.
+/// File and the changes of installing it, to which an operator consents.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     pub inspection: Inspection,
-    /// The version that it would replace.
+    /// Version that it would replace.
     pub replaces: Option<Replaced>,
-    /// It is one of the gateway's versions already.
+    /// Whether it is one of the gateway's versions already.
     pub is_known: bool,
-    /// No question would be asked: its hash is pinned, or this is development mode.
+    /// Whether consent is given already: its hash is pinned, or development mode is on.
     pub needs_no_consent: bool,
     /// Rights that a second operator would have to approve.
     pub needs_approval: Option<Widening>,
-    /// It would run in a process of its own.
+    /// Whether it would run in a worker process.
     pub runs_apart: bool,
 }
 
@@ -30,12 +30,12 @@ pub struct Proposal {
 pub struct Replaced {
     pub version: String,
     pub sha256: String,
-    /// Hosts that the version in use may not talk to.
+    /// Hosts that the current version may not call.
     pub new_hosts: Hosts,
 }
 
 impl Gateways {
-    /// Looks at a file without running any of it, and says what it would change.
+    /// Inspects a file without running any of it, and returns the changes of installing it.
     pub async fn propose(&self, path: &Path) -> Result<Proposal, LifeError> {
         let (looked, pace) = (path.to_owned(), self.0.pace());
         let task = tokio::task::spawn_blocking(move || inspect::inspect_new(&looked, pace));

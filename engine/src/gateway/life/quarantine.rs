@@ -1,4 +1,5 @@
-//! A version that takes nothing new, by an operator's hand or by what it did itself. It may still be asked about what it began.
+//! Quarantine of a version, by an operator or by the engine: the version takes no new work, and can
+//! still be queried about earlier attempts.
 
 use super::change::checked;
 use super::{By, LifeError, Overview};
@@ -6,7 +7,7 @@ use crate::gateway::Gateways;
 use crate::gateway::version::{Quarantine, Version};
 
 impl Gateways {
-    /// Puts the current version (or `version`, by the beginning of its hash) into quarantine.
+    /// Quarantines the current version (or `version`, a prefix of its hash).
     pub async fn quarantine(
         &self,
         name: &str,
@@ -38,7 +39,8 @@ impl Gateways {
         self.overview(name).await
     }
 
-    /// Stores the quarantine that a version came to by itself. It has taken effect before: a store that is away delays no protection.
+    /// Stores a quarantine that the engine set. It is in effect already, so an unavailable store
+    /// delays no protection.
     pub(in crate::gateway) async fn note_quarantine(&self, version: &Version) {
         let Some(quarantine) = version.news() else {
             return;
@@ -49,12 +51,12 @@ impl Gateways {
             tracing::error!(
                 gateway.name = name,
                 %error,
-                "the quarantine of a gateway could not be stored: it ends with this process"
+                "failed to store the quarantine of a gateway"
             );
         }
     }
 
-    /// Somebody holds `changing`.
+    /// Stores a quarantine. The caller holds `changing`.
     pub(super) async fn write_quarantine(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! A gateway's record: its versions, which one is current, and all that was done to it. Pure.
+//! Record of a gateway: its versions, the current one, and all changes. Pure.
 
 use std::collections::VecDeque;
 
@@ -15,20 +15,20 @@ use crate::limits::{
     GATEWAY_CHANGES, GATEWAY_ENGINE_DEATHS, GATEWAY_ENGINE_DEATHS_PERIOD, GATEWAY_VERSIONS,
 };
 
-/// What is stored of a gateway.
+/// Stored state of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
-    /// The version on which new attempts begin. None: the gateway was removed.
+    /// Version on which new attempts begin. `None`: the gateway was removed.
     pub current: Option<String>,
-    /// No new attempts begin, and those that did are awaited.
+    /// Whether no new attempts begin while the open ones finish.
     #[serde(default)]
     pub is_draining: bool,
-    /// What was current before, the latest last: where a roll back goes.
+    /// Earlier current versions, the latest last: targets of a rollback.
     #[serde(default)]
     pub previous: Vec<String>,
-    /// In the order in which they came.
-    pub versions: Vec<Kept>,
+    /// Versions in the order in which they were added.
+    pub versions: Vec<StoredVersion>,
     #[serde(default)]
     pub changes: VecDeque<Change>,
     /// An upgrade that a second operator has to approve.
@@ -36,18 +36,18 @@ pub struct Record {
     pub awaiting: Option<Awaiting>,
 }
 
-/// A version that was taken on.
+/// Installed version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredVersion {
     pub sha256: String,
     pub version: String,
     pub title: String,
     pub bytes: u64,
-    /// What consent granted of the hosts in its manifest.
+    /// Hosts granted by consent, of those in its manifest.
     pub hosts: Hosts,
     pub consented_by: String,
     pub consented_at: Timestamp,
-    /// How consent was given: `pinned`, `asked` or `development`.
+    /// Kind of consent: `pinned`, `asked`, `development` or `trusted`.
     pub consent: String,
     pub source: Source,
     /// The second operator, where one was needed.
@@ -55,13 +55,13 @@ pub struct Kept {
     pub approved_by: Option<String>,
     #[serde(default)]
     pub quarantine: Option<Quarantine>,
-    /// When the engine died in its code, of late.
+    /// Times of recent crashes of the engine in its code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub engine_deaths: Vec<Timestamp>,
 }
 
-impl Kept {
-    /// Did the engine die in its code so often that it may not run inside the engine?
+impl StoredVersion {
+    /// Whether the engine crashed in its code so often that it may not run inside the engine.
     pub fn is_suspect(&self) -> bool {
         self.engine_deaths.len() >= GATEWAY_ENGINE_DEATHS
     }
@@ -80,16 +80,16 @@ impl Record {
         }
     }
 
-    pub fn version(&self, sha256: &str) -> Option<&Kept> {
+    pub fn version(&self, sha256: &str) -> Option<&StoredVersion> {
         self.versions.iter().find(|kept| kept.sha256 == sha256)
     }
 
-    pub fn current_version(&self) -> Option<&Kept> {
+    pub fn current_version(&self) -> Option<&StoredVersion> {
         self.version(self.current.as_deref()?)
     }
 
-    /// The one version whose hash begins so.
-    pub(super) fn named(&self, beginning: &str) -> Result<&Kept, LifeError> {
+    /// Returns the only version whose hash has this prefix.
+    pub(super) fn named(&self, beginning: &str) -> Result<&StoredVersion, LifeError> {
         let beginning = beginning.to_lowercase();
         let mut found = self
             .versions
@@ -103,9 +103,14 @@ impl Record {
         }
     }
 
-    /// A version comes and is current from now on. That is a fresh start: what stood in its way before is over. Answers the versions
+    /// Makes a version current, and clears its quarantine, crashes and drain. Returns the versions
     /// for which there is no room any more.
-    pub(super) fn adopt(&mut self, kept: Kept, by: &By<'_>, now: Timestamp) -> Vec<Kept> {
+    pub(super) fn adopt(
+        &mut self,
+        kept: StoredVersion,
+        by: &By<'_>,
+        now: Timestamp,
+    ) -> Vec<StoredVersion> {
         let what = match self.versions.is_empty() {
             true => What::Added,
             false => What::Upgraded,
@@ -119,7 +124,7 @@ impl Record {
             Some(known) => {
                 let is_approved = is_within(&kept.hosts, &known.hosts);
                 let approved_by = known.approved_by.take().filter(|_| is_approved);
-                *known = Kept {
+                *known = StoredVersion {
                     approved_by: kept.approved_by.clone().or(approved_by),
                     ..kept
                 };
@@ -139,7 +144,7 @@ impl Record {
         self.without_the_oldest()
     }
 
-    /// The version before this one is current again, or the one that is asked for.
+    /// Makes the previous version current again, or the version `to`.
     pub(super) fn roll_back(
         &mut self,
         to: Option<&str>,
@@ -172,7 +177,8 @@ impl Record {
             });
         }
         self.check_step_back(&target)?;
-        // What comes after the target in the line is left behind; what came before it stays the way further back.
+        // The entries after the target are dropped; the entries before it stay targets of further
+        // rollbacks.
         match self.previous.iter().rposition(|earlier| *earlier == target) {
             Some(place) => self.previous.truncate(place),
             None => self.previous.extend(self.current.take()),
@@ -206,7 +212,7 @@ impl Record {
         Ok(())
     }
 
-    /// A version takes nothing new from now on.
+    /// Quarantines a version.
     pub(super) fn quarantine(
         &mut self,
         sha256: &str,
@@ -223,8 +229,8 @@ impl Record {
         Ok(())
     }
 
-    /// Counts deaths of the engine in the code of a version. Returns whether the version is to go
-    /// into quarantine for them.
+    /// Counts crashes of the engine in the code of a version. Returns whether the version has to be
+    /// quarantined for them.
     pub(super) fn note_engine_deaths(
         &mut self,
         sha256: &str,
@@ -242,8 +248,8 @@ impl Record {
         kept.is_suspect() && kept.quarantine.is_none()
     }
 
-    /// Ends whatever keeps a version from being used: its quarantine, a drain, a removal. Answers which version that is, and whether
-    /// anything kept it; if not, there is nothing to tell of.
+    /// Ends the quarantine, drain or removal of a version. Returns the hash of the version, and
+    /// whether anything was changed; if not, there is nothing to log.
     pub(super) fn restore(
         &mut self,
         version: Option<&str>,
@@ -280,12 +286,12 @@ impl Record {
         Ok((target, was_kept))
     }
 
-    fn find(&mut self, sha256: &str) -> Option<&mut Kept> {
+    fn find(&mut self, sha256: &str) -> Option<&mut StoredVersion> {
         self.versions.iter_mut().find(|kept| kept.sha256 == sha256)
     }
 
-    /// A version that was current before may be so again, unless it would get more than the one in
-    /// use.
+    /// Checks that an earlier version may become current again. It must not get more rights than
+    /// the current one.
     fn check_step_back(&self, target: &str) -> Result<(), LifeError> {
         let target = self.version(target);
         match target.filter(|target| widening(self, target, Step::Back).is_some()) {
@@ -304,7 +310,7 @@ impl Record {
         self.note_of(what, named, by, now);
     }
 
-    /// `version`: the hash and the number of the version that the change is about.
+    /// Appends a change. `version`: hash and version number that the change is about.
     pub(super) fn note_of(
         &mut self,
         what: What,
@@ -325,12 +331,13 @@ impl Record {
         }
     }
 
-    fn without_the_oldest(&mut self) -> Vec<Kept> {
+    fn without_the_oldest(&mut self) -> Vec<StoredVersion> {
         let mut past = Vec::new();
         while self.versions.len() > GATEWAY_VERSIONS {
-            // However long ago the current version and the way back from it came first.
+            // The current version and the target of its rollback stay, however old they are.
             let stays = [self.current.clone(), self.previous.last().cloned()];
-            let goes = |kept: &Kept| stays.iter().flatten().all(|stay| *stay != kept.sha256);
+            let goes =
+                |kept: &StoredVersion| stays.iter().flatten().all(|stay| *stay != kept.sha256);
             let Some(oldest) = self.versions.iter().position(goes) else {
                 break;
             };
@@ -353,8 +360,8 @@ mod tests {
     const ME: By<'_> = By::new("ada");
     const NOW: Timestamp = Timestamp::from_seconds(1);
 
-    fn kept(sha256: &str) -> Kept {
-        Kept {
+    fn kept(sha256: &str) -> StoredVersion {
+        StoredVersion {
             sha256: sha256.to_owned(),
             version: format!("1.0.{sha256}"),
             title: "A".to_owned(),
@@ -385,7 +392,7 @@ mod tests {
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
         let refused = record.roll_back(None, &ME, NOW).unwrap_err();
         assert!(refused.to_string().contains("no earlier version"));
-        // And forward again, by name.
+        // Forward again, by hash.
         assert_eq!(record.roll_back(Some("3"), &ME, NOW).unwrap(), "3");
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
     }
@@ -431,9 +438,9 @@ mod tests {
             now = now.plus(GATEWAY_ENGINE_DEATHS_PERIOD / 2 + Duration::from_secs(1));
         }
         assert!(record.note_engine_deaths("1", 2, now));
-        assert!(record.version("1").is_some_and(Kept::is_suspect));
+        assert!(record.version("1").is_some_and(StoredVersion::is_suspect));
         record.restore(Some("1"), &ME, now).unwrap();
-        assert!(!record.version("1").is_some_and(Kept::is_suspect));
+        assert!(!record.version("1").is_some_and(StoredVersion::is_suspect));
         assert!(!record.note_engine_deaths("another", 3, now));
     }
 

@@ -1,11 +1,13 @@
-//! A gateway leaves: it is offered to nobody any more. Its libraries stay mapped, so attempts that are open end on their version.
+//! Removal of a gateway: no new attempts begin on it. Its libraries stay mapped, so open attempts
+//! end on their version.
 
 use super::change::checked;
 use super::{By, LifeError, Overview};
 use crate::gateway::Gateways;
 
 impl Gateways {
-    /// Takes a gateway away. What is away at its provider is still asked about; restore, or its file, brings it back.
+    /// Removes a gateway. Open attempts are still queried; `restore`, or adding its file, brings it
+    /// back.
     pub async fn remove(&self, name: &str, by: &By<'_>) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {

@@ -1,27 +1,29 @@
-//! The engine starts again: every gateway comes back at the version it had, from the engine's own copies.
+//! Restart of the engine: loads the current version of every gateway from the engine's own copies.
 
 use std::fs;
 use std::sync::Arc;
 
 use super::approval::{Awaiting, Source};
 use super::record::Record;
-use super::{Book, By, LifeError, rows};
+use super::{By, GatewayRecords, LifeError, rows};
 use crate::gateway::inspect::Refused;
-use crate::gateway::pieces::Pace;
+use crate::gateway::throttled_io::Throttle;
 use crate::gateway::version::{ENGINE, Quarantine, Version};
 use crate::gateway::{Gateways, inspect};
 use crate::store::Store;
 
 impl Gateways {
-    /// Keeps what happens to gateways in `store` from now on, and loads what it says of them. Call it once, before anything else.
+    /// Sets `store` as the store of the records of gateways, and loads those that it has. Call it
+    /// once, before any other method.
     ///
     /// # Errors
-    /// When the records cannot be read. A version that cannot be loaded is no error: it goes into quarantine, with the reason.
+    /// Returns an error when the records cannot be read. A version that cannot be loaded is
+    /// quarantined with the reason instead.
     pub async fn keep_in(&self, store: &Store) -> Result<(), LifeError> {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
         self.delete_leftovers();
-        let mut book = Book::default();
+        let mut book = GatewayRecords::default();
         rows::read(store, &mut book).await?;
         {
             let mut kept = life.book();
@@ -30,7 +32,7 @@ impl Gateways {
             kept.pins.extend(book.pins);
             kept.files.extend(book.files);
         }
-        let _ = life.store.set(store.clone()); // a second store has no meaning, and the first stays
+        let _ = life.store.set(store.clone()); // a second store is ignored
         self.note_engine_deaths().await;
         let records: Vec<Record> = life.book().records.values().cloned().collect();
         for record in records {
@@ -72,7 +74,8 @@ impl Gateways {
         }
     }
 
-    /// Copies and uploads that a crash cut short. Nobody else writes here: the store is ours alone.
+    /// Deletes copies and uploads that a crash cut short. This process owns the store, so no other
+    /// process writes here.
     fn delete_leftovers(&self) {
         let entries = fs::read_dir(&self.0.settings.dir).into_iter().flatten();
         for path in entries.flatten().map(|entry| entry.path()) {
@@ -80,12 +83,13 @@ impl Gateways {
                 .extension()
                 .is_some_and(|extension| extension == "partial");
             if is_partial && let Err(error) = fs::remove_file(&path) {
-                tracing::warn!(path = %path.display(), %error, "A file that was cut short could not be deleted.");
+                tracing::warn!(path = %path.display(), %error, "failed to delete a partial file");
             }
         }
     }
 
-    /// A version of the record, loaded from the engine's copy if it is not yet, with what was granted to it and its quarantine.
+    /// Returns a version of the record. If it is not loaded yet, loads it from the engine's copy,
+    /// with its granted hosts and its quarantine.
     pub(super) async fn loaded(
         &self,
         record: &Record,
@@ -106,24 +110,25 @@ impl Gateways {
             .map_err(LifeError::Refused)
     }
 
-    /// Loads the engine's own copy, which has to be what its name says. Without a rest: a start or a call waits for it.
+    /// Loads the engine's own copy, whose content has to match its name. Not throttled: a start or
+    /// a call waits for it.
     pub(in crate::gateway) fn load_kept(
         &self,
         name: &str,
         sha256: &str,
     ) -> Result<Arc<Version>, Refused> {
         let kept = self.0.kept(sha256);
-        let inspected = inspect::inspect(&kept, Pace::AtOnce)?;
+        let inspected = inspect::inspect(&kept, Throttle::AtOnce)?;
         let found = &inspected.inspection;
         if found.sha256 != sha256 || found.manifest.name != name {
             return Err(Refused::Damaged { path: kept });
         }
-        let version = self.0.open(&kept, &inspected, Pace::AtOnce)?;
+        let version = self.0.open(&kept, &inspected, Throttle::AtOnce)?;
         self.remind(&version);
         Ok(version)
     }
 
-    /// Gives a version that was loaded again what was granted to it, and its quarantine.
+    /// Restores the granted hosts and the quarantine of a version that was loaded again.
     pub(super) fn remind(&self, version: &Version) {
         let Some(known) = self.0.life.remembered(version.name(), &version.sha256) else {
             return;
@@ -156,7 +161,7 @@ impl Gateways {
         };
         let written = self.write_quarantine(&record.name, sha256, &quarantine);
         if let Err(error) = written.await {
-            tracing::error!(gateway.name = record.name, %error, "That could not be stored.");
+            tracing::error!(gateway.name = record.name, %error, "failed to record the quarantine");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The one command that brings a gateway back, whatever took it out: quarantine, a drain, a removal, a copy that could not be loaded.
+//! Restore of a gateway after a quarantine, a drain, a removal, or a copy that could not be loaded.
 
 use super::change::checked;
 use super::{By, LifeError, Overview};
 use crate::gateway::Gateways;
 
 impl Gateways {
-    /// Ends the quarantine of the current version (or of `version`, by the beginning of its hash), a drain and a removal.
+    /// Ends the quarantine of the current version (or of `version`, a prefix of its hash), a drain
+    /// and a removal.
     pub async fn restore(
         &self,
         name: &str,

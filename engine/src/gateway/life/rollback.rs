@@ -1,11 +1,13 @@
-//! The version before comes back: the same swap as an upgrade, backwards. Its copy is the engine's own, so no file is needed.
+//! Rollback to an earlier version: the same swap as an upgrade. Needs no file, because the engine
+//! has its own copy.
 
 use super::change::checked;
 use super::{By, LifeError, Overview};
 use crate::gateway::Gateways;
 
 impl Gateways {
-    /// Makes the version before the current one current again, or `to`: any version of the gateway, by the beginning of its hash.
+    /// Makes the previous version current again, or `to`: any version of the gateway, by a prefix
+    /// of its hash.
     pub async fn roll_back(
         &self,
         name: &str,

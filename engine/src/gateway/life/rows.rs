@@ -1,23 +1,27 @@
-//! How gateways lie in the store: JSON rows in [`Table::Meta`], under `gateway/<name>`, `gateway_past/<name>/<sha256>`,
-//! `gateway_pin/<sha256>` and `gateway_file/<name of the file>`.
+//! Rows of gateways in the store: JSON in [`Table::Meta`], under `gateway/<name>`,
+//! `gateway_past/<name>/<sha256>`, `gateway_pin/<sha256>` and `gateway_file/<name of the file>`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::LifeError;
-use super::record::{Kept, Record};
-use super::{Book, Pin};
+use super::record::{Record, StoredVersion};
+use super::{GatewayRecords, Pin};
 use crate::store::{Batch, Direction, Store, Table, prefix_end};
 
 const RECORD: &str = "gateway/";
 const PAST: &str = "gateway_past/";
 const PIN: &str = "gateway_pin/";
 const FILE: &str = "gateway_file/";
-/// Rows that are read at once.
+/// Page size of a scan.
 const PAGE: usize = 1_000;
 
-/// Writes a record, and in the same commit the versions that it has no room for any more.
-pub(super) async fn write(store: &Store, record: &Record, past: &[Kept]) -> Result<(), LifeError> {
+/// Writes a record and, in the same commit, the versions that it has no room for any more.
+pub(super) async fn write(
+    store: &Store,
+    record: &Record,
+    past: &[StoredVersion],
+) -> Result<(), LifeError> {
     let mut batch = Batch::new();
     add(&mut batch, format!("{RECORD}{}", record.name), record)?;
     for kept in past {
@@ -26,7 +30,11 @@ pub(super) async fn write(store: &Store, record: &Record, past: &[Kept]) -> Resu
     store.commit(batch).await.map_err(LifeError::Write)
 }
 
-pub(super) async fn write_past(store: &Store, name: &str, kept: &Kept) -> Result<(), LifeError> {
+pub(super) async fn write_past(
+    store: &Store,
+    name: &str,
+    kept: &StoredVersion,
+) -> Result<(), LifeError> {
     put(store, past_key(name, &kept.sha256), kept).await
 }
 
@@ -44,16 +52,16 @@ pub(super) async fn delete_pin(store: &Store, sha256: &str) -> Result<(), LifeEr
     store.commit(batch).await.map_err(LifeError::Write)
 }
 
-/// The hash that a file of the folder had when it was last taken.
+/// Writes the hash that a file of the folder had when it was last installed.
 pub(super) async fn write_file(store: &Store, file: &str, sha256: &str) -> Result<(), LifeError> {
     put(store, format!("{FILE}{file}"), &sha256).await
 }
 
-pub(super) async fn read(store: &Store, book: &mut Book) -> Result<(), LifeError> {
+pub(super) async fn read(store: &Store, book: &mut GatewayRecords) -> Result<(), LifeError> {
     for (_, record) in all::<Record>(store, RECORD).await? {
         book.records.insert(record.name.clone(), record);
     }
-    for (key, kept) in all::<Kept>(store, PAST).await? {
+    for (key, kept) in all::<StoredVersion>(store, PAST).await? {
         if let Some((name, sha256)) = key.split_once('/') {
             book.past.insert((name.to_owned(), sha256.to_owned()), kept);
         }

@@ -1,5 +1,5 @@
-//! Versions that are linked into this program. For the simulation and for fuzzing, which have no files: on the shelf they are what files
-//! in the engine's folder are elsewhere, and all else about them is as it always is.
+//! Versions that are linked into this program, for the simulation and for fuzzing, which have no
+//! files. They replace the files in the engine's folder; otherwise they are like any other version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,20 +7,21 @@ use std::sync::Arc;
 use switchyard_gateway::abi::Plugin;
 
 use super::approval::Source;
-use super::record::{Kept, Record};
+use super::record::{Record, StoredVersion};
 use super::{By, LifeError};
 use crate::gateway::home::Home;
 use crate::gateway::library::Library;
 use crate::gateway::manifest::{Manifest, ManifestError};
 use crate::gateway::version::Version;
-use crate::gateway::{Gateways, pieces};
+use crate::gateway::{Gateways, throttled_io};
 
-/// Versions that lie ready, by the hash of their manifests. Clones are the same shelf, which outlives processes.
+/// Linked versions, by the hash of their manifests. Clones share them, also over simulated
+/// restarts.
 #[derive(Clone, Default)]
-pub struct Shelf(Arc<BTreeMap<String, (Manifest, Library)>>);
+pub struct StaticGateways(Arc<BTreeMap<String, (Manifest, Library)>>);
 
-impl Shelf {
-    /// A shelf with these versions on it.
+impl StaticGateways {
+    /// Creates a set of these versions.
     pub fn of<'m>(
         versions: impl IntoIterator<Item = (&'m [u8], &'static Plugin)>,
     ) -> Result<Self, ManifestError> {
@@ -28,7 +29,7 @@ impl Shelf {
         for (manifest, plugin) in versions {
             let library = Library::linked(plugin);
             shelf.insert(
-                pieces::sha256(manifest),
+                throttled_io::sha256(manifest),
                 (Manifest::parse(manifest)?, library),
             );
         }
@@ -43,12 +44,13 @@ impl Shelf {
 }
 
 impl Gateways {
-    /// Puts up the shelf that versions are loaded from. Call it once, before anything else.
-    pub fn put_up(&self, shelf: &Shelf) {
-        let _ = self.0.shelf.set(shelf.clone()); // a second one has no meaning, and the first stays
+    /// Sets the linked versions to load from. Call it once, before any other method.
+    pub fn put_up(&self, shelf: &StaticGateways) {
+        let _ = self.0.shelf.set(shelf.clone()); // a second set is ignored
     }
 
-    /// Takes a version from the shelf and makes it the current one of its gateway, as [`Gateways::install`] does with a file.
+    /// Makes a linked version the current one of its gateway, as [`Gateways::install`] does with a
+    /// file.
     pub async fn install_shelved(
         &self,
         name: &str,
@@ -59,7 +61,7 @@ impl Gateways {
         let loaded = self.0.registry.version(name, sha256);
         let version = loaded.or_else(|| self.taken_from_shelf(name, sha256));
         let version = version.ok_or_else(|| LifeError::NotFound(name.to_owned()))?;
-        let kept = Kept {
+        let kept = StoredVersion {
             sha256: version.sha256.clone(),
             version: version.manifest.version.clone(),
             title: version.manifest.title.clone(),
@@ -79,7 +81,7 @@ impl Gateways {
         Ok(version)
     }
 
-    /// Loads a version, if it lies on the shelf.
+    /// Loads a linked version, if there is one.
     pub(in crate::gateway) fn taken_from_shelf(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! A gateway as operators see it: all its versions side by side, with what still runs on each.
+//! View of a gateway for operators: all its versions, with the calls and attempts on each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::approval::Awaiting;
-use super::record::{Kept, Record};
-use super::{Life, LifeError};
+use super::record::{Record, StoredVersion};
+use super::{LifeError, Lifecycle};
 use crate::gateway::Gateways;
 use crate::gateway::version::Version;
 use crate::limits::GATEWAY_OPEN_ATTEMPTS;
 use crate::records;
 
-/// A gateway, live.
+/// Current state of a gateway.
 #[derive(Clone, Debug)]
 pub struct Overview {
     pub record: Record,
     pub state: State,
-    /// The latest first.
+    /// Versions, the latest first.
     pub versions: Vec<VersionView>,
 }
 
 #[derive(Clone, Debug)]
 pub struct VersionView {
-    pub kept: Kept,
+    pub kept: StoredVersion,
     pub is_current: bool,
-    /// None: it is not loaded in this process; nothing has asked for it yet.
+    /// `None`: it is not loaded in this process, because it was not needed yet.
     pub loaded: Option<Arc<Version>>,
     pub running_calls: usize,
     pub open_attempts: Count,
 }
 
-/// How many there are, or that there are at least so many.
+/// Count, which may be a lower bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     pub count: usize,
@@ -71,7 +71,7 @@ impl State {
 }
 
 impl Overview {
-    /// What still runs on any of its versions.
+    /// Number of calls that run on any of its versions.
     pub fn running_calls(&self) -> usize {
         self.versions
             .iter()
@@ -93,13 +93,13 @@ impl Overview {
 }
 
 impl Gateways {
-    /// One gateway with all its versions.
+    /// Returns one gateway with all its versions.
     pub async fn overview(&self, name: &str) -> Result<Overview, LifeError> {
         let record = self.0.life.found(name)?;
         self.look(record).await
     }
 
-    /// All gateways that were ever taken on, in order of name.
+    /// Returns all gateways that were ever installed, in order of name.
     pub async fn overviews(&self) -> Result<Vec<Overview>, LifeError> {
         let records: Vec<Record> = self.0.life.book().records.values().cloned().collect();
         let mut all = Vec::with_capacity(records.len());
@@ -110,7 +110,7 @@ impl Gateways {
     }
 
     async fn look(&self, mut record: Record) -> Result<Overview, LifeError> {
-        // Measured by the version that is in use now.
+        // Compare with the version that is in use now.
         if let Some(waiting) = record.awaiting.clone()
             && let Some(widens) = self.to_approve(&record, &waiting.version)
         {
@@ -142,7 +142,7 @@ fn state(overview: &Overview) -> State {
         return State::Removed;
     };
     let loaded = current.loaded.as_ref();
-    // The version itself may know of a quarantine that is not stored yet.
+    // A loaded version may have a quarantine that is not stored yet.
     if current.kept.quarantine.is_some() || loaded.is_some_and(|version| version.is_in_quarantine())
     {
         return State::Quarantined;
@@ -155,7 +155,7 @@ fn state(overview: &Overview) -> State {
     }
 }
 
-async fn open_attempts(life: &Life, sha256: &str) -> Result<Count, LifeError> {
+async fn open_attempts(life: &Lifecycle, sha256: &str) -> Result<Count, LifeError> {
     let Some(store) = life.store.get() else {
         return Ok(Count::default());
     };

@@ -1,11 +1,12 @@
-//! Numbers of payment cards, by their form: none enters this service, and one that a provider repeats is not written down.
+//! Payment card numbers, recognized by their form. None enters this service, and one that a
+//! provider repeats is not stored.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// The text with `mask` in the place of every number that a card can have.
+/// Replaces every possible card number in a text by `mask`.
 pub(super) fn without<'t>(text: &'t str, mask: &str) -> Cow<'t, str> {
     if text.len() < SHORTEST {
         return Cow::Borrowed(text);
@@ -22,14 +23,14 @@ pub(super) fn without<'t>(text: &'t str, mask: &str) -> Cow<'t, str> {
     })
 }
 
-/// Fifteen digits or more by themselves, or in the groups in which a card shows them.
+/// Fifteen digits or more, contiguous or in the groups printed on cards.
 static FORM: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let form = r"\b(?:[2-6]\d{14,18}|[2-6]\d{3}(?:[ -]\d{4}){3}|3[47]\d{2}[ -]\d{6}[ -]\d{5})\b";
     Regex::new(form).ok()
 });
 
-/// Of a range that is given to a scheme, of a length that the scheme has, and with the right check digit. Phone numbers are shorter;
-/// three in a hundred other numbers of sixteen digits look like one.
+/// Whether the digits have the prefix and the length of a card scheme, and a valid check digit.
+/// Phone numbers are shorter. Of other numbers with sixteen digits, 3 % look like a card number.
 fn is_card(digits: &[u32]) -> bool {
     let first = |count: usize| {
         digits[..count]
@@ -48,7 +49,7 @@ fn is_card(digits: &[u32]) -> bool {
     is_of_scheme && has_check_digit(digits)
 }
 
-/// The formula of Luhn (ISO/IEC 7812-1, annex B).
+/// Luhn check (ISO/IEC 7812-1, annex B).
 fn has_check_digit(digits: &[u32]) -> bool {
     let weighed = digits.iter().rev().enumerate().map(|(at, digit)| {
         let doubled = digit * if at % 2 == 0 { 1 } else { 2 };

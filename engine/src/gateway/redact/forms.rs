@@ -1,10 +1,11 @@
-//! The other ways in which a secret is written: as part of a URL, within a JSON text, in base64, alone or between other bytes.
+//! Encodings of a secret: as part of a URL, within a JSON text, in base64, alone or between other
+//! bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use reqwest::Url;
 
-/// The secret as it is, and all other forms of it that differ.
+/// Returns the secret itself and all its encodings that differ.
 pub(super) fn of(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
     forms.extend(in_json(secret));
@@ -21,7 +22,7 @@ fn in_json(secret: &str) -> Option<String> {
     quoted.get(1..quoted.len() - 1).map(str::to_owned)
 }
 
-/// As one step of a path, and as whoever wrote it into a path without a thought.
+/// Encodes the secret as one segment of a path, and as a path written without escaping.
 fn in_path(secret: &str) -> Vec<String> {
     let step = Url::parse("https://a/").ok().and_then(|mut url| {
         url.path_segments_mut().ok()?.pop_if_empty().push(secret);
@@ -33,7 +34,8 @@ fn in_path(secret: &str) -> Vec<String> {
     step.into_iter().chain(written).filter(long).collect()
 }
 
-/// Base64 takes three bytes at a time, so a secret behind others is written in one of three ways. Only what no neighbour changes.
+/// Base64 encodes three bytes at a time, so a secret after other bytes has one of three encodings.
+/// Returns the part of each that does not depend on neighbouring bytes.
 fn in_base64(secret: &[u8]) -> Vec<String> {
     if secret.len() < SHORTEST_IN_BASE64 {
         return Vec::new();
@@ -49,7 +51,7 @@ fn in_base64(secret: &[u8]) -> Vec<String> {
     forms
 }
 
-/// The base64 of fewer bytes is a word that may stand anywhere.
+/// Minimum length in bytes. The base64 of fewer bytes may occur by chance.
 const SHORTEST_IN_BASE64: usize = 8;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! How many steps of one version run beside the runtime's threads at a time.
+//! Limit of concurrent steps of one version on blocking threads.
 //!
-//! A step that loops keeps its thread, and a processor, until the process ends. So a version has few threads at a time; when one of them
-//! is given up, whatever waits for the others is told so, and from then on the version has the next, narrower lane: enough to be
-//! asked about what it began. After the last one nothing of it runs any more.
+//! A looping step keeps its thread, and a processor, until the process ends. So a version has few
+//! threads. When one of its steps is abandoned, the steps that wait for a thread fail, and the
+//! version moves to the next, narrower lane: enough for queries about earlier attempts. After the
+//! last lane the version runs no more code.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limits::GATEWAY_LANES;
 
-/// The lanes of one version.
+/// Lanes of one version, used one after the other.
 pub(in crate::gateway) struct Lanes {
     all: [Arc<Semaphore>; GATEWAY_LANES.len()],
     now: AtomicUsize,
@@ -27,18 +28,18 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Waits for a thread. `Err`: a step was given up meanwhile, or there are no more lanes.
+    /// Waits for a thread. `Err`: a step was abandoned during the wait, or there are no more lanes.
     pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit, ()> {
         let lane = self.all.get(self.now()).ok_or(())?;
         Arc::clone(lane).acquire_owned().await.map_err(drop)
     }
 
-    /// The lane of a step that begins now.
+    /// Lane of a step that starts now.
     pub(super) fn now(&self) -> usize {
         self.now.load(Ordering::SeqCst)
     }
 
-    /// A step that began in this lane was given up.
+    /// Closes this lane after a step that started in it was abandoned.
     pub(super) fn shut(&self, lane: usize) {
         self.now.fetch_max(lane + 1, Ordering::SeqCst);
         if let Some(lane) = self.all.get(lane) {
@@ -46,12 +47,12 @@ impl Lanes {
         }
     }
 
-    /// Was a step given up?
+    /// Whether a step was abandoned.
     pub(super) fn are_narrow(&self) -> bool {
         self.now() > 0
     }
 
-    /// Were too many?
+    /// Whether the last lane is closed.
     pub(super) fn are_shut(&self) -> bool {
         self.now() >= self.all.len()
     }
@@ -74,7 +75,7 @@ mod tests {
             }
             let (next, ()) = tokio::join!(lanes.enter(), async {
                 lanes.shut(number);
-                // Another of the same lane changes nothing more.
+                // A second abandoned step of the same lane changes nothing more.
                 lanes.shut(number);
             });
             assert!(next.is_err());

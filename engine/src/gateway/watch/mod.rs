@@ -1,16 +1,23 @@
-//! Steps of gateways in process: where each runs, and what becomes of a call whose step does not come back.
+//! Steps of gateways in process: the thread of each step, and the end of a call whose step does not
+//! return.
 //!
-//! A step that only computes runs on the runtime's own thread: a hop to another thread and back costs more than the step. But a step that
-//! loops can be neither stopped nor moved, so the runtime must never depend on its coming back:
-//! - No more than half of the runtime's threads are lent to steps at a time. A step beyond them, and each step of a version that was slow,
-//!   runs on a thread that may block, and of those a version has few: see [`lanes`].
-//! - A thread of ours looks at all steps under way ten times a second: see [`watcher`]. One that has held its thread for
-//!   [`GATEWAY_STEP_WAITED`] is given up: its version goes into quarantine, and whoever waits for its call is told.
-//! - So a call is a task of its own, and whoever waits for it does not share its thread's fate: see [`guard`].
+//! A step that only computes runs on the runtime's own thread: a hop to another thread and back
+//! costs more than the step. But a step that loops can be neither stopped nor moved, so the runtime
+//! must not depend on its return:
+//! - No more than half of the runtime's threads may run steps at a time. Further steps, and each
+//!   step of a version that was slow, run on a blocking thread. The number of those is limited per
+//!   version: see [`lanes`].
+//! - A watchdog thread checks all running steps ten times a second: see [`watcher`]. A step that
+//!   has occupied its thread for [`GATEWAY_STEP_WAITED`] is abandoned: its version is quarantined,
+//!   and the caller is notified.
+//! - So each call is a task of its own, and its caller does not depend on the task's thread: see
+//!   [`guard`].
 //!
-//! A step that comes back after it was given up is ignored: its call has ended, and nothing more is done for it.
+//! A step that returns after it was abandoned is ignored: its call has ended, and nothing more is
+//! done for it.
 //!
-//! On a runtime of one thread nobody else could go on: steps run there as they come, and are only timed.
+//! A runtime with one thread has no other thread to continue on: there, steps run in place and are
+//! only timed.
 
 mod lanes;
 #[cfg(test)]
@@ -33,21 +40,22 @@ use super::home::Gone;
 use super::version::Version;
 use crate::limits::{GATEWAY_SLOW_STEP, GATEWAY_STEP, GATEWAY_STEP_WAITED};
 
-/// Watches over one call.
+/// Guard of one call: connects its steps to the watchdog.
 #[derive(Clone)]
 pub(super) struct Ward(Arc<Watched>);
 
 struct Watched {
     watcher: Arc<Watcher>,
-    /// A step of the call was given up.
+    /// Notified when a step of the call is abandoned.
     lost: Notify,
     runtime: Handle,
-    /// Threads of the runtime that may be lent to steps at a time.
+    /// Number of the runtime's threads that may run steps at a time.
     lent: usize,
 }
 
-/// Has `call` made so that a step of it that does not come back holds up nobody but its thread. `None`: there was such a step, and the
-/// call's end is to be told from its journal.
+/// Runs `call` in a task of its own, so that a step that does not return blocks only its thread.
+/// `None`: a step was abandoned or the runtime is stopping, and the result has to be recovered from
+/// the call's journal.
 pub(super) async fn guard<T, F>(
     watcher: &Arc<Watcher>,
     version: &Version,
@@ -74,7 +82,8 @@ where
     }
 }
 
-/// Takes a step. It is not taken when its version has held up too many threads, and has no answer when it is given up meanwhile.
+/// Runs a step. Returns an error without running it when the version has abandoned too many steps.
+/// Never returns if the step is abandoned.
 pub(super) async fn step<T: Send + 'static>(
     version: &Arc<Version>,
     ward: Option<&Ward>,
@@ -92,12 +101,13 @@ pub(super) async fn step<T: Send + 'static>(
     };
     match done {
         Some(done) => Ok(done),
-        // Whoever waits for the call has been told, and ends this task.
+        // The caller has been notified, and aborts this task.
         None => std::future::pending().await,
     }
 }
 
-/// Has a version end a call that it holds something for: a step without an answer, which nobody waits for if it has to be taken apart.
+/// Has a version release the state that it holds for a call. The step has no result. Nothing waits
+/// for it if it needs a thread of its own.
 pub(super) fn end(
     version: &Arc<Version>,
     ward: Option<&Ward>,
@@ -113,12 +123,13 @@ pub(super) fn end(
     }
     let (version, own) = (Arc::clone(version), ward.clone());
     ward.0.runtime.spawn(async move {
-        // Of a version that is given up nothing is run any more: what it holds for the call stays with it.
+        // Once its threads are exhausted, a version runs no more code: the state that it holds for
+        // the call is leaked.
         let _ = step(&version, Some(&own), work).await;
     });
 }
 
-/// Takes a step on a thread that may block. `None`: it was given up.
+/// Runs a step on a blocking thread. `None`: it was abandoned.
 async fn apart<T: Send + 'static>(
     version: &Arc<Version>,
     ward: &Ward,
@@ -138,7 +149,7 @@ async fn apart<T: Send + 'static>(
     done.map_err(|_| Gone("the engine is stopping".to_owned()))
 }
 
-/// Why a version takes no more steps, which it is in quarantine for.
+/// Error of a version that runs no more steps. Quarantines the version if needed.
 fn gone(version: &Version) -> Gone {
     if version.lanes.are_shut() {
         version.put_into_quarantine(HELD_TOO_MANY);
@@ -151,7 +162,8 @@ fn timed<T>(version: &Version, work: impl FnOnce() -> T) -> T {
     let (since, before) = (Instant::now(), thread_time());
     let done = work();
     let (took, busy) = (since.elapsed(), thread_time().saturating_sub(before));
-    // A machine that had no time for the step is not the gateway's fault: what it computed counts, or a very long wait.
+    // Processor time counts, because an overloaded machine is not the gateway's fault. Wall-clock
+    // time counts only when it is very long.
     if busy > GATEWAY_STEP || took > GATEWAY_STEP_WAITED {
         version.put_into_quarantine("a step of it took longer than a second");
     }
@@ -161,7 +173,7 @@ fn timed<T>(version: &Version, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// How long this thread has computed since it began; zero where the system does not tell.
+/// Processor time of this thread since its start; zero where the system does not report it.
 fn thread_time() -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -176,7 +188,8 @@ fn thread_time() -> Duration {
 }
 
 impl Ward {
-    /// `None`: a call of this version needs none, or there would be no thread left to help it.
+    /// `None`: the version runs in a worker, the runtime is not multi-threaded, or the watchdog did
+    /// not start.
     fn of(watcher: &Arc<Watcher>, version: &Version) -> Option<Self> {
         (!version.is_apart()).then(|| Self::new(watcher)).flatten()
     }
@@ -195,7 +208,7 @@ impl Ward {
         })))
     }
 
-    /// A place on this very thread, if one may be lent to this version now.
+    /// Slot for a step on the current thread, if one is free and this version may use it.
     fn seat(&self, version: &Arc<Version>) -> Option<&Seat> {
         if version.is_slow() || version.lanes.are_narrow() {
             return None;
@@ -205,7 +218,7 @@ impl Ward {
     }
 }
 
-/// A call's task, which ends with whoever waits for it.
+/// Task of a call. Dropping it aborts the task.
 struct Task<T>(JoinHandle<T>);
 
 impl<T> Drop for Task<T> {
@@ -214,7 +227,7 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Why a version is in quarantine of which a step was given up.
+/// Quarantine reason of a version with an abandoned step.
 pub(super) const HELD: &str =
     "a step of it has held a thread for more than two seconds and not come back";
 const HELD_TOO_MANY: &str = "steps of it hold several threads and do not come back: nothing of it runs until the server is started again";

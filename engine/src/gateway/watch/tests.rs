@@ -35,7 +35,7 @@ impl Drop for Counted {
 async fn a_step_that_comes_back_late_is_told_to_nobody_and_gives_its_thread_back() {
     let watcher = Arc::<Watcher>::default();
     let drops = Arc::<AtomicUsize>::default();
-    // On a thread of the runtime at first, and then beside it.
+    // First on a thread of the runtime, then on a blocking thread.
     for beside in [false, true] {
         let version = version();
         let ward = Ward::new(&watcher).unwrap();

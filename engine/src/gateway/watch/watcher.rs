@@ -1,8 +1,9 @@
-//! Who looks for steps that do not come back.
+//! Watchdog for steps that do not return.
 //!
-//! A step that begins takes a seat and leaves it when it comes back: two locks that nobody else wants, and no allocation on the runtime's
-//! own threads. The watcher counts at how many of its looks it found the same step in a seat. It does not read the time: a process
-//! that is stopped for a while, or a machine that is too busy to look, makes no gateway guilty.
+//! A step takes a slot when it starts and releases it when it returns: two uncontended locks, and
+//! no allocation on the runtime's own threads. The watchdog counts the checks at which the same
+//! step is in a slot. It does not read the clock, so a paused process or an overloaded machine does
+//! not make a step overdue.
 
 use std::fs;
 use std::mem;
@@ -14,21 +15,22 @@ use super::{HELD, Ward};
 use crate::gateway::version::Version;
 use crate::limits::{GATEWAY_STEP_WAITED, GATEWAY_WATCH};
 
-/// The watcher and the seats. Its thread begins with the first call and ends with the last owner.
+/// Watchdog and its slots. Its thread starts with the first call and ends when the last owner is
+/// dropped.
 #[derive(Default)]
 pub(in crate::gateway) struct Watcher {
-    /// Of the runtime's own threads.
+    /// Slots for steps on the runtime's own threads.
     lent: [Seat; SEATS],
-    /// Of threads that may block.
+    /// Slots for steps on blocking threads.
     apart: Mutex<Vec<Arc<Seat>>>,
     thread: OnceLock<bool>,
 }
 
-/// Where a step sits while it is under way.
+/// Slot that holds a step while it runs.
 #[derive(Default)]
 pub(super) struct Seat {
     place: Mutex<Place>,
-    /// Whoever looks for a free seat passes this one by.
+    /// Claims the slot without a lock: the search for a free slot skips this one.
     is_taken: AtomicBool,
 }
 
@@ -40,7 +42,7 @@ enum Place {
     GivenUp,
 }
 
-/// A step under way.
+/// Step that is running.
 pub(super) struct Step {
     version: Arc<Version>,
     ward: Ward,
@@ -60,7 +62,7 @@ impl Step {
         }
     }
 
-    /// The version takes nothing new, and whoever waits for the call is told.
+    /// Abandons the step: quarantines its version and notifies the caller.
     fn give_up(self) {
         put_behind(self.thread);
         self.version.put_into_quarantine(HELD);
@@ -70,7 +72,8 @@ impl Step {
 }
 
 impl Seat {
-    /// `done`, unless the step was given up meanwhile: what came of it then is left as it is, for to drop it would run more of the gateway.
+    /// Releases the slot. Returns `done`, or `None` if the step was abandoned. Its result is then
+    /// leaked, because dropping it would run more code of the gateway.
     pub(super) fn leave<T>(&self, done: T) -> Option<T> {
         let place = mem::take(&mut *lock(&self.place));
         self.is_taken.store(false, Ordering::Release);
@@ -89,7 +92,8 @@ impl Seat {
         true
     }
 
-    /// The watcher's look: the step, if it is to be given up. `meanwhile`: it is still there since the last look.
+    /// Counts one check of the watchdog. Returns the step if it is overdue. `meanwhile` is called
+    /// with a step that was there at the previous check already.
     fn look(&self, meanwhile: impl FnOnce(&Step)) -> Option<Step> {
         let mut place = lock(&self.place);
         let Place::Taken(step) = &mut *place else {
@@ -110,7 +114,7 @@ impl Seat {
 }
 
 impl Watcher {
-    /// Does its thread run? It is started when it does not.
+    /// Whether the watchdog's thread runs. The first call starts it.
     pub(super) fn is_up(self: &Arc<Self>) -> bool {
         *self.thread.get_or_init(|| {
             let watcher = Arc::downgrade(self);
@@ -118,18 +122,18 @@ impl Watcher {
                 .name("gateway-watch".to_owned())
                 .spawn(move || watch(&watcher));
             if let Err(error) = &started {
-                tracing::error!(%error, "nobody watches over gateways in process: one that loops holds up its calls");
+                tracing::error!(%error, "failed to start gateway watchdog");
             }
             started.is_ok()
         })
     }
 
-    /// A free seat among the first `lent`, taken for the step.
+    /// Claims a free slot among the first `lent` for the step.
     pub(super) fn seat(&self, lent: usize, step: impl Fn() -> Step) -> Option<&Seat> {
         self.lent.iter().take(lent).find(|seat| seat.take(&step))
     }
 
-    /// A seat for a step on a thread that may block.
+    /// Slot for a step on a blocking thread.
     pub(super) fn apart(&self, step: Step) -> Arc<Seat> {
         let seat = Arc::new(Seat::default());
         seat.take(|| step);
@@ -137,12 +141,12 @@ impl Watcher {
         seat
     }
 
-    /// Such a step has come back.
+    /// Removes the slot of a step on a blocking thread.
     pub(super) fn forget(&self, seat: &Arc<Seat>) {
         lock(&self.apart).retain(|other| !Arc::ptr_eq(other, seat));
     }
 
-    /// Is no step under way?
+    /// Whether no step is running.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         let is_free = |seat: &Seat| !seat.is_taken.load(Ordering::Acquire);
@@ -158,14 +162,14 @@ impl Watcher {
     }
 }
 
-/// The thread under a step may have been the one that looked after the runtime's timers and sockets: something to do wakes another,
-/// which then does.
+/// Wakes another thread of the runtime. The thread of the step may have been the one that polled
+/// timers and sockets; the other thread takes that over.
 fn relieve(step: &Step) {
     step.ward.0.runtime.spawn(std::future::ready(()));
 }
 
-/// Has a thread that computes on for ever compute only when nothing else wants to. Should it come back all the same, it stays so: to
-/// raise it again is not for everyone to do.
+/// Lowers the priority of a looping thread to the lowest, so that it uses only idle processor time.
+/// The priority is not restored if the step returns: that requires a privilege.
 fn put_behind(thread: libc::pid_t) {
     let stat = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
     let runs = stat
@@ -173,7 +177,7 @@ fn put_behind(thread: libc::pid_t) {
         .next()
         .is_some_and(|rest| rest.starts_with(" R "));
     if let (true, Ok(who)) = (runs, libc::id_t::try_from(thread)) {
-        // SAFETY: it takes no pointers. Whether it is done changes nothing but how busy the machine is.
+        // SAFETY: it takes no pointers. A failure affects only the load of the machine.
         unsafe { libc::setpriority(libc::PRIO_PROCESS, who, LOWEST) };
     }
 }
@@ -192,15 +196,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// More threads than this are never lent.
+/// Maximum number of runtime threads that may run steps.
 const SEATS: usize = 32;
-/// Looks at which a step may be found under way.
+/// Number of checks at which a step may be running before it is overdue.
 const LOOKS: u128 = GATEWAY_STEP_WAITED.as_millis() / GATEWAY_WATCH.as_millis();
-/// The lowest priority that a thread may have.
+/// Lowest priority of a thread.
 const LOWEST: libc::c_int = 19;
 
 thread_local! {
-    /// The number by which the system knows this thread.
+    /// Thread id in the operating system.
     // SAFETY: it takes nothing and always succeeds.
     static THREAD: libc::pid_t = unsafe { libc::gettid() };
 }

@@ -24,7 +24,7 @@ pub(super) struct CpuBudget {
 }
 
 impl CpuBudget {
-    /// For a worker that begins now with one open step: it loads its library.
+    /// Creates the budget of a worker that starts now with one open step: it loads its library.
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
@@ -47,7 +47,7 @@ impl CpuBudget {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Has the worker, which has used `used` so far, used too much of it outside of steps?
+    /// Whether the worker, which has used `used` so far, used too much of it outside of steps.
     pub(super) fn is_exceeded(&mut self, used: Duration) -> bool {
         let now = Instant::now();
         self.count(now);

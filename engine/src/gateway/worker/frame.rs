@@ -1,29 +1,32 @@
-//! What goes over the two pipes between the engine and a worker: `kind u8, call u32, len u32, body`, numbers in little-endian.
+//! Frames on the two pipes between the engine and a worker: `kind u8, call u32, len u32, body`,
+//! numbers in little-endian.
 //!
-//! The bodies of steps are the very messages that an in-process library gets and gives. A worker's own words, about loading, are JSON.
+//! The bodies of steps are the same messages that an in-process library receives and returns. The
+//! worker's own messages about loading are JSON.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 
-use crate::gateway::pieces::Pace;
+use crate::gateway::throttled_io::Throttle;
 use crate::limits::GATEWAY_FRAME_BYTES;
 
-/// What a frame is about.
+/// Type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
-    /// To the worker: which library, and how much memory. The first frame of all.
+    /// To the worker: library and memory limit. The first frame.
     Load = 1,
-    /// To the worker: the steps of a call. An `End` is answered by `Ended`, the others by what the step said.
+    /// To the worker: the steps of a call. `Ended` answers `End`; the result of the step answers
+    /// the others.
     Begin = 2,
     Resume = 3,
     End = 4,
-    /// From the worker: it has loaded the library, or has not.
+    /// From the worker: result of loading the library.
     Loaded = 16,
     Refused = 17,
-    /// From the worker: what a step said. The worker holds the call on after `Pending` only.
+    /// From the worker: result of a step. Only after `Pending` the worker keeps state for the call.
     Ready = 18,
     Pending = 19,
     Failed = 20,
@@ -37,32 +40,32 @@ pub(super) struct Frame {
     pub body: Vec<u8>,
 }
 
-/// The body of [`Kind::Load`].
+/// Body of [`Kind::Load`].
 #[derive(Serialize, Deserialize)]
 pub(super) struct Load {
     pub library: std::path::PathBuf,
-    /// On top of what the worker has before it loads the library.
+    /// Memory limit in bytes, on top of the memory in use before it loads the library.
     pub memory_bytes: u64,
-    pub pace: Pace,
-    /// Names of walls without which the library is loaded all the same.
+    pub pace: Throttle,
+    /// Names of sandbox restrictions that may be missing.
     #[serde(default)]
     pub accepted: Vec<String>,
 }
 
-/// The body of [`Kind::Loaded`].
+/// Body of [`Kind::Loaded`].
 #[derive(Serialize, Deserialize)]
 pub(super) struct Loaded {
-    /// Walls that this system does not let a worker build, each as `name: what it is (why)`.
+    /// Restrictions that could not be applied on this system, each as `name: what it is (why)`.
     pub missing: Vec<String>,
 }
 
-/// The body of [`Kind::Refused`].
+/// Body of [`Kind::Refused`].
 #[derive(Serialize, Deserialize)]
 pub(super) enum Refusal {
     OtherAbi(u32),
     ShortTable(u32),
     NotLoadable(String),
-    /// Walls are missing that the operator did not accept.
+    /// Restrictions are missing that the operator did not accept.
     Unconfined(String),
 }
 
@@ -90,7 +93,7 @@ pub(super) fn encode(kind: Kind, call: u32, body: &[u8]) -> io::Result<Vec<u8>> 
     Ok(frame)
 }
 
-/// The next frame; none when the other side has closed its end between two of them.
+/// Reads the next frame; `None` when the other side has closed the pipe between two frames.
 pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
     let mut header = [0; HEADER];
     let mut filled = 0;
@@ -110,7 +113,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
     if length as usize > GATEWAY_FRAME_BYTES {
         return Err(io::Error::other(format!("a frame of {length} bytes")));
     }
-    // It grows with what really comes.
+    // The buffer grows with the bytes that arrive, not with the announced length.
     let mut body = Vec::with_capacity((length as usize).min(64 * 1024));
     from.take(u64::from(length)).read_to_end(&mut body)?;
     if body.len() < length as usize {

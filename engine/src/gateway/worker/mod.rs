@@ -1,17 +1,18 @@
-//! A version in a process of its own.
+//! Worker process of a version.
 //!
-//! What it promises:
-//! - Whatever the library does, the engine goes on, and so do all other gateways.
-//! - The library has no network, no files, no threads and no programs, and sees secrets only in the messages of its calls.
-//! - A step has an answer, or a reason why there is none, within little more than a second.
-//! - A library computes only in its steps: a worker that uses CPU time outside of them is ended.
-//! - A worker does not outlive the engine, however that ends.
+//! Guarantees:
+//! - Whatever the library does, the engine and all other gateways continue.
+//! - The library has no network, no files, no threads and no programs, and sees secrets only in the
+//!   messages of its calls.
+//! - A step returns an answer, or the reason why there is none, within little more than a second.
+//! - A library computes only in its steps: a worker that uses CPU time outside of them is killed.
+//! - A worker does not outlive the engine, however the engine ends.
 //!
-//! The process is started when the version is added, or when a call needs it; one that no call has needed for a while is stopped.
-//! So the earlier versions, which only the attempts that began on them still need, cost nothing. One that died is started again by
-//! the next call, after a wait.
+//! The process is started when the version is added, or when a call needs it, and stopped after an
+//! idle timeout. So earlier versions, which only their open attempts still need, use no resources.
+//! After a crash the next call starts the worker again, with a backoff.
 //!
-//! [`run`] is the other side of it, in the worker's process.
+//! [`run`] is the main function of the worker's process.
 
 mod bare;
 mod cpu;
@@ -30,36 +31,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-pub use self::bare::{Bare, BareCall, BareStep};
+pub use self::bare::{BareCall, DirectLibrary, DirectStep};
 pub use self::inside::run;
 use self::not_started::NotStarted;
-use self::process::{Doom, Process};
+use self::process::{KillReason, Process};
 pub(super) use self::record::Death;
 use self::record::Record;
 pub use self::walls::WALLS;
 use super::home::Gone;
 use super::inspect::Refused;
 use super::library::Step;
-use super::pieces::Pace;
 use super::redact::Redactor;
+use super::throttled_io::Throttle;
 use crate::limits::{GATEWAY_WORKER_IDLE, GATEWAY_WORKER_IDLE_PAST};
 
-/// How workers are started.
+/// Settings for starting workers.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
-    /// What has the command `gateway-worker`: the `switchyard` program.
+    /// Program with the command `gateway-worker`: `switchyard`.
     pub program: PathBuf,
-    /// Memory that a worker may take for its library and all its calls.
+    /// Maximum memory of a worker, in bytes, for its library and all its calls.
     pub memory_bytes: u64,
-    /// Names of walls, of [`WALLS`], that may be missing on this system. Without the name of a
-    /// missing wall no gateway is loaded into a worker.
+    /// Names of sandbox restrictions, of [`WALLS`], that may be missing on this system. If any
+    /// other is missing, no gateway is loaded into a worker.
     pub accepted: Vec<String>,
 }
 
 impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
-            // This program, even when its file was replaced since it started.
+            // This program, even when its file was replaced after its start.
             program: PathBuf::from("/proc/self/exe"),
             memory_bytes: 512 * 1024 * 1024,
             accepted: Vec::new(),
@@ -67,16 +68,17 @@ impl Default for WorkerSettings {
     }
 }
 
-/// The place of one version: its worker, if one runs, and what is needed to start the next.
+/// Worker of one version: the running process, if there is one, and the settings to start the next.
 pub(super) struct Worker {
     launch: Arc<Launch>,
     record: Arc<Record>,
-    /// Not held from here: a worker that has ended is gone with the threads that served it, and with it what it knew of its calls.
+    /// Weak, so that a process that has ended is freed with the threads that served it, and the
+    /// state of its calls with it.
     running: Mutex<Weak<Process>>,
     starting: tokio::sync::Mutex<()>,
 }
 
-/// What a worker is started with.
+/// Launch parameters of a worker.
 struct Launch {
     name: String,
     sha256: String,
@@ -84,11 +86,11 @@ struct Launch {
     program: PathBuf,
     memory_bytes: u64,
     accepted: Vec<String>,
-    /// No new attempts begin on this version: its workers rest sooner.
+    /// Whether the version is not the current one. The idle timeout of its worker is then shorter.
     is_past: AtomicBool,
 }
 
-/// A call that a worker holds; dropping it ends it there.
+/// Call for which a worker holds state; dropping it ends the call there.
 pub(super) struct Running {
     process: Arc<Process>,
     call: u32,
@@ -96,9 +98,9 @@ pub(super) struct Running {
 }
 
 impl Worker {
-    /// For the engine's own copy of a library; nothing is started yet.
+    /// Creates the worker of a library, given by the engine's own copy. Starts no process yet.
     pub(super) fn new(name: &str, sha256: &str, kept: &Path, settings: &WorkerSettings) -> Self {
-        // A worker runs elsewhere.
+        // A worker has another working directory.
         let library = std::path::absolute(kept).unwrap_or_else(|_| kept.to_owned());
         Self {
             launch: Arc::new(Launch {
@@ -116,8 +118,8 @@ impl Worker {
         }
     }
 
-    /// Starts the worker and loads the library in it, to see whether that can be done. Blocks.
-    pub(super) fn start(&self, pace: Pace) -> Result<(), Refused> {
+    /// Starts the worker and loads the library in it, to check that this works. Blocks.
+    pub(super) fn start(&self, pace: Throttle) -> Result<(), Refused> {
         let started = Process::start(&self.launch, &self.record, pace).map_err(|why| {
             self.launch.note_failed_start(&why);
             why.about(self.launch.library.clone())
@@ -126,13 +128,14 @@ impl Worker {
         Ok(())
     }
 
-    /// Starts an operation.
+    /// Begins an operation.
     pub(super) async fn begin(
         &self,
         redactor: &Redactor,
         message: &[u8],
     ) -> Result<(Step, Option<Running>), Gone> {
-        // One that stops at this very moment for want of work is the reason for a second try: nothing of the call was begun.
+        // Retry once: an idle worker may stop at this moment, and nothing of the call was begun
+        // then.
         for _ in 0..2 {
             let process = self.process().await?;
             let Some((call, answer)) = process.begin(redactor, message).map_err(Gone)? else {
@@ -148,7 +151,7 @@ impl Worker {
         Err(Gone("its worker ended as it began".to_owned()))
     }
 
-    /// Did it die so often that its version is to go into quarantine? Told once.
+    /// Whether it crashed so often that its version has to be quarantined. Returns `true` once.
     pub(super) fn is_condemned(&self) -> bool {
         self.record.is_condemned()
     }
@@ -157,12 +160,13 @@ impl Worker {
         self.record.last()
     }
 
-    /// Another chance, without a wait.
-    pub(super) fn forgive(&self) {
-        self.record.forgive();
+    /// Resets the crash history and the backoff.
+    pub(super) fn reset(&self) {
+        self.record.reset();
     }
 
-    /// Do new attempts begin on this version no more? One that is only asked about what it began is not kept running for it.
+    /// Sets whether the version is past: no new attempts begin on it. A worker that only serves
+    /// queries about earlier attempts has a shorter idle timeout.
     pub(super) fn set_past(&self, is_past: bool) {
         self.launch.is_past.store(is_past, Ordering::Relaxed);
         if let Some(process) = self.that_runs() {
@@ -170,7 +174,7 @@ impl Worker {
         }
     }
 
-    /// The worker that runs, or a new one.
+    /// Returns the running process, or starts one.
     async fn process(&self) -> Result<Arc<Process>, Gone> {
         if let Some(process) = self.that_runs() {
             return Ok(process);
@@ -181,8 +185,8 @@ impl Worker {
         }
         tokio::time::sleep(self.record.back_off()).await;
         let (launch, record) = (Arc::clone(&self.launch), Arc::clone(&self.record));
-        // A call waits for it.
-        let start = move || Process::start(&launch, &record, Pace::AtOnce);
+        // No throttle: a call waits for it.
+        let start = move || Process::start(&launch, &record, Throttle::AtOnce);
         let started = tokio::task::spawn_blocking(start).await;
         let process = match started {
             Ok(Ok(process)) => process,
@@ -208,7 +212,7 @@ impl Worker {
 }
 
 impl Launch {
-    /// How long a worker that no call needs is kept.
+    /// Idle timeout of the worker.
     fn idle(&self) -> Duration {
         match self.is_past.load(Ordering::Relaxed) {
             true => GATEWAY_WORKER_IDLE_PAST,
@@ -231,13 +235,13 @@ impl Launch {
 impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(process) = self.that_runs() {
-            process.kill(Doom::NotNeeded);
+            process.kill(KillReason::NotNeeded);
         }
     }
 }
 
 impl Running {
-    /// Brings the result of one effect.
+    /// Resumes with the result of one effect.
     pub(super) async fn resume(self, message: &[u8]) -> Result<(Step, Option<Self>), Gone> {
         let answer = self.process.resume(self.call, message).map_err(Gone)?;
         self.answer(answer).await
@@ -301,7 +305,7 @@ mod tests {
         let _logged = tracing::subscriber::set_default(subscriber.finish());
         let begun = worker.begin(&Redactor::default(), b"{}").await;
         assert!(begun.is_err_and(|Gone(why)| why.contains("its worker cannot start")));
-        let refused = worker.start(Pace::AtOnce).unwrap_err().to_string();
+        let refused = worker.start(Throttle::AtOnce).unwrap_err().to_string();
         assert!(refused.contains("its process did not start"), "{refused}");
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let told = text.matches("the worker of a gateway cannot start").count();

@@ -10,7 +10,7 @@ use crate::gateway::inspect::Refused;
 pub(super) enum NotStarted {
     /// The worker runs, and does not load the library.
     Refused(Refusal),
-    /// There is no worker.
+    /// The worker process could not be started, or ended.
     Failed(String),
 }
 

@@ -1,11 +1,12 @@
-//! What a worker prints: to the log, line by line, without secrets, and not more than a person reads.
+//! Logs the output of a worker line by line, redacted, and at a limited rate.
 
 use std::io::{self, BufReader, Read};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Reads until the worker is gone. It always reads on: a worker must not wait for the log.
+/// Reads until the worker ends. Reads on when the rate is exceeded: a worker must not block on its
+/// output.
 pub(super) fn log(name: &str, from: impl Read, redacted: impl Fn(&str) -> String) {
     let mut from = BufReader::new(from);
     let (mut since, mut shown, mut hidden) = (Instant::now(), 0, 0);
@@ -14,7 +15,8 @@ pub(super) fn log(name: &str, from: impl Read, redacted: impl Fn(&str) -> String
             if hidden > 0 {
                 tracing::warn!(
                     gateway.name = name,
-                    "{hidden} more lines that it printed are left out"
+                    hidden,
+                    "gateway worker output suppressed"
                 );
             }
             (since, shown, hidden) = (Instant::now(), 0, 0);
@@ -26,12 +28,12 @@ pub(super) fn log(name: &str, from: impl Read, redacted: impl Fn(&str) -> String
         let line = redacted(&String::from_utf8_lossy(&line));
         if !line.trim().is_empty() {
             shown += 1;
-            tracing::warn!(gateway.name = name, "it printed: {line}");
+            tracing::warn!(gateway.name = name, "gateway worker output: {line}");
         }
     }
 }
 
-/// A line, or as much of its beginning as is of interest; none at the end.
+/// Next line, cut to [`LINE_BYTES`]; `None` at the end.
 fn next_line(from: &mut impl io::BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let mut is_there = false;
@@ -53,7 +55,8 @@ fn next_line(from: &mut impl io::BufRead) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// More of a line than is shown, so that a secret is whole when it is looked for.
+/// Longer than the part that is logged, so that a secret is complete when the redactor searches for
+/// it.
 const LINE_BYTES: usize = 16 * 1024;
 const LINES_A_WINDOW: usize = 20;
 const WINDOW: Duration = Duration::from_secs(10);

@@ -1,8 +1,9 @@
-//! One running worker process, as the engine holds it.
+//! One running worker process, seen from the engine.
 //!
-//! Three threads of the engine serve it: the *reader* starts it and hands out its answers, the *keeper* watches its steps and writes
-//! what the pipe would not take at once, and the third reads what it prints. None of them ever waits for a call. The process dies
-//! with the reader, because that is the thread that started it, and the kernel is asked for just that.
+//! Three threads of the engine serve it. The *reader* starts the worker and passes its answers on.
+//! The *keeper* watches its steps and writes data that the pipe did not accept at once. The third
+//! thread reads its output. None of them waits for a call. The worker exits with the reader,
+//! because the kernel ties `PR_SET_PDEATHSIG` to the thread that started the process.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufReader, Write as _};
@@ -23,8 +24,8 @@ use super::not_started::NotStarted;
 use super::record::Record;
 use super::{Launch, prints};
 use crate::gateway::library::Step;
-use crate::gateway::pieces::Pace;
 use crate::gateway::redact::Redactor;
+use crate::gateway::throttled_io::Throttle;
 use crate::limits::{
     GATEWAY_STEP, GATEWAY_WORKER_QUEUE_BYTES, GATEWAY_WORKER_REDACTORS, GATEWAY_WORKER_START,
 };
@@ -36,45 +37,46 @@ pub(super) struct Process {
     wake: Condvar,
     child: Mutex<Child>,
     id: u32,
-    /// Why the engine is about to kill it.
-    doom: OnceLock<Doom>,
-    /// Why it is no more; a sentence.
+    /// Reason for which the engine kills it.
+    doom: OnceLock<KillReason>,
+    /// Reason for which it ended; a sentence.
     end: OnceLock<String>,
-    /// Of the latest calls: for what it prints.
+    /// Redactors of the latest calls, applied to its output.
     redactors: Mutex<VecDeque<Redactor>>,
 }
 
-/// Why a worker is killed by the engine.
-pub(super) enum Doom {
-    /// Nobody needs it.
+/// Reason for which the engine kills a worker.
+pub(super) enum KillReason {
+    /// Idle or no longer used.
     NotNeeded,
-    /// It loops, or sleeps.
+    /// A step exceeded its time: it loops or sleeps.
     Stuck,
-    /// Computes while none of its steps is open.
+    /// Used CPU time while none of its steps was open.
     StrayCpu,
-    /// It does not speak as it should.
-    Babbles(String),
+    /// Violated the protocol.
+    ProtocolError(String),
 }
 
 struct Shared {
-    /// Our end of its standard input, which never blocks; none when nothing more is sent.
+    /// The engine's end of its standard input, which never blocks; `None` when nothing more is
+    /// sent.
     input: Option<UnixStream>,
     unsent: VecDeque<u8>,
-    /// Calls that the worker has, by number.
+    /// Open calls of the worker, by number.
     calls: BTreeMap<u32, Open>,
     next: u32,
-    /// Time as the keeper counts it: a machine that was paused has not let it pass.
+    /// Time in ticks of the keeper. A pause of the machine does not advance it.
     tick: u64,
     cpu: CpuBudget,
     keeper_rests: bool,
     is_over: bool,
 }
 
-/// A call that the worker has.
+/// Open call of a worker.
 struct Open {
-    /// Who waits for the step that runs.
+    /// Receiver of the answer to the running step.
     waiting: Option<oneshot::Sender<Step>>,
-    /// Since when a step runs, and how many ticks it may.
+    /// Tick at which the running step started, and its limit in ticks.
     since: Option<u64>,
     may_take: u64,
     is_ending: bool,
@@ -85,7 +87,7 @@ impl Process {
     pub(super) fn start(
         launch: &Arc<Launch>,
         record: &Arc<Record>,
-        pace: Pace,
+        pace: Throttle,
     ) -> Result<Arc<Self>, NotStarted> {
         let (tell, told) = mpsc::channel();
         let (launch, record) = (Arc::clone(launch), Arc::clone(record));
@@ -95,7 +97,7 @@ impl Process {
                 Ok((process, output)) => read(&process, output, &tell),
                 Err(why) => {
                     let why = format!("{} cannot be started ({why})", launch.program.display());
-                    let _ = tell.send(Err(NotStarted::Failed(why))); // whoever asked is gone
+                    let _ = tell.send(Err(NotStarted::Failed(why))); // the caller is gone
                 }
             })
             .map_err(|why| NotStarted::Failed(format!("there is no thread for it ({why})")))?;
@@ -103,11 +105,11 @@ impl Process {
         told.recv().unwrap_or_else(|_| Err(ended()))
     }
 
-    /// On the reader's thread.
+    /// Starts the process. Runs on the reader's thread.
     fn spawn(
         launch: &Arc<Launch>,
         record: &Arc<Record>,
-        pace: Pace,
+        pace: Throttle,
     ) -> io::Result<(Arc<Self>, ChildStdout)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -116,7 +118,7 @@ impl Process {
             .args(["gateway-worker", &launch.sha256])
             .env_clear()
             .current_dir("/")
-            // A signal from the terminal is for the engine, which ends its workers when it is done.
+            // A signal from the terminal is for the engine, which stops its workers when it exits.
             .process_group(0)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::piped())
@@ -149,7 +151,7 @@ impl Process {
         match threads {
             Ok(()) => Ok((process, output)),
             Err(why) => {
-                process.kill(Doom::NotNeeded);
+                process.kill(KillReason::NotNeeded);
                 let _ = lock(&process.child).wait(); // it was killed
                 Err(why)
             }
@@ -169,7 +171,7 @@ impl Process {
             .map(drop)
     }
 
-    fn load(&self, pace: Pace) -> io::Result<()> {
+    fn load(&self, pace: Throttle) -> io::Result<()> {
         let load = Load {
             library: self.launch.library.clone(),
             memory_bytes: self.launch.memory_bytes,
@@ -181,12 +183,13 @@ impl Process {
         Ok(())
     }
 
-    /// Does it take steps?
+    /// Whether it accepts steps.
     pub(super) fn is_open(&self) -> bool {
         lock(&self.shared).input.is_some()
     }
 
-    /// Begins a call; its number, and where the answer comes. None when the worker takes no more.
+    /// Begins a call. Returns its number and the receiver of the answer, or `None` when the worker
+    /// accepts no more.
     pub(super) fn begin(
         &self,
         redactor: &Redactor,
@@ -216,7 +219,7 @@ impl Process {
         Ok(Some((call, answered)))
     }
 
-    /// Brings a call the result of one effect; where the answer comes.
+    /// Sends the result of one effect to a call. Returns the receiver of the answer.
     pub(super) fn resume(
         &self,
         call: u32,
@@ -233,11 +236,11 @@ impl Process {
             shared.send(&frame);
             self.nudge(&shared);
         }
-        // Without such a call the sender is gone, which is what the receiver sees.
+        // Without such a call the sender is dropped, and the receiver returns an error.
         Ok(answered)
     }
 
-    /// Whoever drove the call needs it no more. A step of it that runs is watched on.
+    /// Ends a call whose driver is done with it. A step that runs is still watched.
     pub(super) fn end(&self, call: u32) {
         let mut shared = lock(&self.shared);
         let tick = shared.tick;
@@ -256,33 +259,34 @@ impl Process {
         self.nudge(&shared);
     }
 
-    /// Why it is no more, as far as that is known.
+    /// Reason for which it ended, if known.
     pub(super) fn why(&self) -> &str {
         let why = self.end.get();
         why.map_or("its worker has ended", String::as_str)
     }
 
-    pub(super) fn kill(&self, doom: Doom) {
-        let _ = self.doom.set(doom); // the first reason is the reason
+    pub(super) fn kill(&self, doom: KillReason) {
+        let _ = self.doom.set(doom); // the first reason stays
         lock(&self.shared).input = None;
         self.wake.notify_one();
-        let _ = lock(&self.child).kill(); // it fails when it is no more
+        let _ = lock(&self.child).kill(); // it fails when the process has ended
     }
 
-    /// How long it may rest has changed.
+    /// Wakes the keeper after a change of the idle timeout.
     pub(super) fn look(&self) {
-        let _shared = lock(&self.shared); // else the keeper might be about to rest
+        let _shared = lock(&self.shared); // otherwise the keeper might be about to wait
         self.wake.notify_one();
     }
 
-    /// Wakes the keeper if it rests and has something to do.
+    /// Wakes the keeper if it is idle or there is data to send.
     fn nudge(&self, shared: &Shared) {
         if shared.keeper_rests || !shared.unsent.is_empty() {
             self.wake.notify_one();
         }
     }
 
-    /// The keeper: sends on what the pipe did not take, kills what is stuck, and stops what is not needed.
+    /// Runs the keeper: sends data that the pipe did not accept at once, kills a stuck worker, and
+    /// stops an idle one.
     fn keep(&self) {
         let mut shared = lock(&self.shared);
         let mut ticked = Instant::now();
@@ -303,10 +307,10 @@ impl Process {
             if shared.keeper_rests && timeout.timed_out() && shared.calls.is_empty() {
                 rested += wait;
                 if rested >= self.launch.idle() {
-                    // Before anybody else looks: a call that began now would end with the worker.
+                    // Before the lock is released: a call that began now would end with the worker.
                     shared.input = None;
                     drop(shared);
-                    return self.kill(Doom::NotNeeded);
+                    return self.kill(KillReason::NotNeeded);
                 }
             } else {
                 rested = Duration::ZERO;
@@ -320,15 +324,15 @@ impl Process {
             }
             has_ticked |= !rested.is_zero();
             let doom = if shared.is_stuck() {
-                Doom::Stuck
+                KillReason::Stuck
             } else if has_ticked && self.uses_stray_cpu(&mut shared) {
-                Doom::StrayCpu
+                KillReason::StrayCpu
             } else {
                 continue;
             };
             drop(shared);
             self.kill(doom);
-            // Not left to the reader: a child of the worker might hold the pipe open.
+            // Not left to the reader: a child of the worker might keep the pipe open.
             return self.ended();
         }
     }
@@ -346,20 +350,20 @@ impl Process {
         Redactor::default().sentence(&line)
     }
 
-    /// Hands out its answers until it ends.
+    /// Passes on the answers of the worker until it ends.
     fn hear(&self, output: &mut impl io::Read) -> Result<(), String> {
         loop {
             match frame::read(output) {
                 Ok(Some(frame)) => self.answered(frame)?,
                 Ok(None) => return Ok(()),
-                // It died while it spoke.
+                // The worker exited in the middle of a frame.
                 Err(why) if why.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
                 Err(why) => return Err(why.to_string()),
             }
         }
     }
 
-    /// What an answer means for its call.
+    /// Passes an answer on to its call.
     fn answered(&self, Frame { kind, call, body }: Frame) -> Result<(), String> {
         let step = match kind {
             Kind::Ended => {
@@ -377,7 +381,7 @@ impl Process {
             return Ok(());
         };
         if open.is_ending {
-            return Ok(()); // it says so when it has ended
+            return Ok(()); // `Ended` follows when the call has ended
         }
         let had_step = open.since.take().is_some();
         let waiting = open.waiting.take();
@@ -389,15 +393,15 @@ impl Process {
         }
         drop(shared);
         if let Some(waiting) = waiting {
-            let _ = waiting.send(step); // whoever waited may have gone, and says so by `end`
+            let _ = waiting.send(step); // a dropped call sends `End` by itself
         }
         Ok(())
     }
 
-    /// It is no more: says why, and lets go of all who wait. Only the first time does anything.
+    /// Records the end of the worker and drops its calls. Only the first call has an effect.
     fn ended(&self) {
         let mut child = lock(&self.child);
-        let _ = child.kill(); // it fails when it is no more
+        let _ = child.kill(); // it fails when the process has ended
         let status = child.wait();
         let calls = {
             let mut shared = lock(&self.shared);
@@ -409,26 +413,28 @@ impl Process {
         };
         drop(child);
         let why = match (self.doom.get(), status) {
-            (Some(Doom::NotNeeded), _) => "its worker was stopped".to_owned(),
-            (Some(Doom::Stuck), _) => STUCK.to_owned(),
-            (Some(Doom::StrayCpu), _) => STRAY_CPU.to_owned(),
-            (Some(Doom::Babbles(what)), _) => format!("its worker was ended: {what}"),
+            (Some(KillReason::NotNeeded), _) => "its worker was stopped".to_owned(),
+            (Some(KillReason::Stuck), _) => STUCK.to_owned(),
+            (Some(KillReason::StrayCpu), _) => STRAY_CPU.to_owned(),
+            (Some(KillReason::ProtocolError(what)), _) => format!("its worker was ended: {what}"),
             (None, Ok(status)) => format!("its worker ended: {status}"),
             (None, Err(why)) => format!("its worker ended: {why}"),
         };
         self.wake.notify_one();
-        let is_death = !matches!(self.doom.get(), Some(Doom::NotNeeded));
+        let is_death = !matches!(self.doom.get(), Some(KillReason::NotNeeded));
         if is_death {
             let (name, sha256) = (&self.launch.name, &self.launch.sha256);
             let open = calls.len();
             tracing::error!(
                 gateway.name = name,
                 gateway.sha256 = sha256,
-                "{why}. Calls that it held: {open}; each of them is not sent, or unknown if it may have sent something"
+                open_calls = open,
+                reason = %why,
+                "gateway worker ended unexpectedly"
             );
             metrics::counter!("switchyard_gateway_worker_deaths_total", "gateway" => name.clone())
                 .increment(1);
-            if let Some(Doom::StrayCpu) = self.doom.get() {
+            if let Some(KillReason::StrayCpu) = self.doom.get() {
                 let counter = metrics::counter!(
                     "switchyard_gateway_worker_stray_cpu_total", "gateway" => name.clone()
                 );
@@ -438,12 +444,12 @@ impl Process {
         }
         let _ = self.end.set(why); // set once, here
         metrics::gauge!("switchyard_gateway_workers").decrement(1.0);
-        drop(calls); // after `end` is set: they look at it
+        drop(calls); // after `end` is set: their receivers read it
     }
 }
 
 impl Shared {
-    /// The worker has ended a call.
+    /// Closes a call that the worker has ended.
     fn close(&mut self, call: u32) {
         let open = self.calls.remove(&call);
         if open.is_some_and(|open| open.since.is_some()) {
@@ -451,7 +457,7 @@ impl Shared {
         }
     }
 
-    /// Sends at once what the pipe takes; the keeper sends the rest.
+    /// Sends as much as the pipe accepts at once; the keeper sends the rest.
     fn send(&mut self, frame: &[u8]) {
         if !self.unsent.is_empty() {
             return self.unsent.extend(frame);
@@ -465,7 +471,8 @@ impl Shared {
 
     fn flush(&mut self) {
         while let (Some(input), (part, _)) = (&mut self.input, self.unsent.as_slices()) {
-            // One that is gone is seen by the reader, one that does not read by whoever waits for its steps.
+            // The reader detects a worker that has ended, and the time limit of steps one that does
+            // not read.
             match input.write(part) {
                 Ok(sent) if sent > 0 => drop(self.unsent.drain(..sent)),
                 _ => return,
@@ -499,7 +506,8 @@ impl Open {
     }
 }
 
-/// The reader: waits until the library is loaded, then hands out answers until the worker ends.
+/// Runs the reader: waits until the library is loaded, then passes on answers until the worker
+/// ends.
 fn read(
     process: &Arc<Process>,
     output: ChildStdout,
@@ -511,24 +519,24 @@ fn read(
         Ok(missing) => {
             tell_what_is_missing(&missing);
             lock(&process.shared).close(LOADING);
-            // Whoever asked for it may be gone; then the worker ends when it has not been needed for a while.
+            // The caller may be gone; the worker then stops after its idle timeout.
             let _ = tell.send(Ok(Arc::clone(process)));
             true
         }
         Err(NotStarted::Refused(refusal)) => {
             let _ = tell.send(Err(NotStarted::Refused(refusal)));
-            let _ = process.doom.set(Doom::NotNeeded);
+            let _ = process.doom.set(KillReason::NotNeeded);
             false
         }
         Err(NotStarted::Failed(_)) => false,
     };
     if is_loaded && let Err(why) = process.hear(&mut output) {
-        process.kill(Doom::Babbles(why));
+        process.kill(KillReason::ProtocolError(why));
     }
     process.ended();
     if !is_loaded {
         let why = format!("{} while it loaded", process.why());
-        let _ = tell.send(Err(NotStarted::Failed(why))); // the second word, if a refusal was said, is not heard
+        let _ = tell.send(Err(NotStarted::Failed(why))); // ignored after a refusal
     }
 }
 
@@ -548,12 +556,12 @@ fn loaded(first: io::Result<Option<Frame>>) -> Result<Vec<String>, NotStarted> {
     }
 }
 
-/// Once in the life of the engine: it is the system that lacks something, not one of the workers.
+/// Logs missing restrictions once per engine process: the system lacks them, not a single worker.
 fn tell_what_is_missing(missing: &[String]) {
     static TOLD: OnceLock<()> = OnceLock::new();
     if !missing.is_empty() && TOLD.set(()).is_ok() {
         let missing = missing.join("; ");
-        tracing::warn!("The workers of gateways are without: {missing}.");
+        tracing::warn!(missing, "gateway sandbox incomplete");
     }
 }
 
@@ -561,11 +569,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Not a call, and watched like one.
+/// Number of the loading step, which is not a call and is watched like one.
 const LOADING: u32 = 0;
 const TICK: Duration = Duration::from_millis(100);
 const FLUSH_EACH: Duration = Duration::from_millis(1);
-/// How often the CPU time of a worker without calls is checked.
+/// Interval at which the CPU time of a worker without calls is checked.
 const LOOK_EACH: Duration = Duration::from_secs(1);
 const STUCK: &str = "its worker was ended, because a step took longer than a second";
 const STRAY_CPU: &str =

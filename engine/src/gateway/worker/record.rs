@@ -1,4 +1,5 @@
-//! What is remembered of a version's workers from one to the next: how often they died, and what follows from it.
+//! Crash history of a version's workers: backoff before the next start, and detection of a crash
+//! loop.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,21 +10,21 @@ use tokio::time::Instant;
 use crate::limits::GATEWAY_WORKER_DEATHS_A_MINUTE;
 
 #[derive(Default)]
-pub(super) struct Record(Mutex<Deaths>);
+pub(super) struct Record(Mutex<CrashHistory>);
 
 #[derive(Default)]
-struct Deaths {
+struct CrashHistory {
     latest: VecDeque<Instant>,
     last: Option<Death>,
-    /// The version is to go into quarantine; whoever sees it first does it.
+    /// Whether the version has to be quarantined. The first reader resets it.
     is_condemned: bool,
 }
 
-/// The last death of a worker.
+/// Last crash of a worker.
 #[derive(Clone)]
 pub(in crate::gateway) struct Death {
     at: Instant,
-    /// A sentence.
+    /// Reason; a sentence.
     pub reason: String,
 }
 
@@ -34,7 +35,7 @@ impl Death {
 }
 
 impl Record {
-    /// One more worker died.
+    /// Records a crash.
     pub(super) fn died(&self, why: &str) {
         let mut deaths = self.deaths();
         let now = Instant::now();
@@ -47,13 +48,13 @@ impl Record {
         deaths.is_condemned |= deaths.latest.len() >= GATEWAY_WORKER_DEATHS_A_MINUTE;
     }
 
-    /// The version gets another chance.
-    pub(super) fn forgive(&self) {
+    /// Clears the history, but keeps the last crash.
+    pub(super) fn reset(&self) {
         let mut deaths = self.deaths();
         let last = deaths.last.take();
-        *deaths = Deaths {
+        *deaths = CrashHistory {
             last,
-            ..Deaths::default()
+            ..CrashHistory::default()
         };
     }
 
@@ -61,12 +62,12 @@ impl Record {
         self.deaths().last.clone()
     }
 
-    /// Is the version to go into quarantine? Told once.
+    /// Whether the version has to be quarantined. Returns `true` once.
     pub(super) fn is_condemned(&self) -> bool {
         std::mem::take(&mut self.deaths().is_condemned)
     }
 
-    /// How long to wait before the next start: nothing, then longer with each death of the last minute.
+    /// Delay before the next start: zero, then longer with each crash of the last minute.
     pub(super) fn back_off(&self) -> Duration {
         let mut deaths = self.deaths();
         let now = Instant::now();
@@ -80,12 +81,12 @@ impl Record {
             .saturating_sub(now.saturating_duration_since(*last))
     }
 
-    fn deaths(&self) -> MutexGuard<'_, Deaths> {
+    fn deaths(&self) -> MutexGuard<'_, CrashHistory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Deaths {
+impl CrashHistory {
     fn forget(&mut self, now: Instant) {
         let is_old = |at: &Instant| now.saturating_duration_since(*at) > MINUTE;
         while self.latest.front().is_some_and(is_old) {
@@ -117,10 +118,10 @@ mod tests {
         record.died("it ended");
         assert!(record.is_condemned());
         assert!(!record.is_condemned(), "told once");
-        // What it began is asked about in quarantine, too.
+        // Queries about earlier attempts still start workers in quarantine.
         record.died("it ended");
         assert!(record.is_condemned() && record.back_off() == FIRST_WAIT * 4);
-        record.forgive();
+        record.reset();
         assert_eq!(record.back_off(), Duration::ZERO);
     }
 

@@ -1,6 +1,7 @@
-//! Names of the walls around a worker, and whether it may run without some of them.
+//! Names of the sandbox restrictions of a worker, and the decision whether it may run without some
+//! of them.
 
-/// The walls that `gateways.accept_missing_walls` may name.
+/// Restrictions that `gateways.accept_missing_walls` may name.
 pub const WALLS: [&str; 10] = [
     "network",
     "privileges",
@@ -14,8 +15,8 @@ pub const WALLS: [&str; 10] = [
     "seccomp",
 ];
 
-/// Why a gateway is not loaded while these walls are missing, each `name: what it is (why)`; `None`
-/// when the operator accepted all of them.
+/// Refusal to load a gateway while these restrictions are missing, each `name: what it is (why)`;
+/// `None` when the operator accepted all of them.
 pub(super) fn refusal(missing: &[String], accepted: &[String]) -> Option<String> {
     let name = |wall: &String| wall.split(':').next().unwrap_or_default().to_owned();
     let refused: Vec<&String> = missing

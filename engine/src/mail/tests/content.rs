@@ -1,11 +1,11 @@
-//! What mails say of money, and who gets which.
+//! Amounts and recipients of mails.
 
 use super::*;
 use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::money::Amount;
 use crate::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
 
-/// A success of 16,321 XOF for 25.50 USD, at a rate with a mark-up of 2.5 %.
+/// Success of 16,321 XOF for 25.50 USD, at a rate with a markup of 2.5 %.
 fn converted_attempt() -> Attempt {
     let ids = Ids::seeded(5);
     serde_json::from_value(serde_json::json!({
@@ -52,6 +52,7 @@ async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
         "{text}"
     );
     assert!(text.contains("Voici ce que votre client reçoit"), "{text}");
+    links_to_its_receipt(&mail, &tx, "fr");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +85,7 @@ async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_n
         for fact in facts {
             assert!(text.contains(fact), "{fact} is not in: {text}");
         }
-        // The amount that was asked for stands in its own row and nowhere else.
+        // The requested amount is only in its own row.
         assert_eq!(text.matches(facts[1]).count(), 1, "{text}");
     }
 }
@@ -149,7 +150,7 @@ async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
     }
 }
 
-/// A case about the converted attempt, for which the provider reported `reported`.
+/// Case about the converted attempt, for which the provider reported `reported`.
 fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case {
     Case {
         id: CaseId::new(Ids::seeded(6).ulid(START)),
@@ -163,7 +164,7 @@ fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case
     }
 }
 
-/// A declined attempt, and a case of each of `reasons` about its money.
+/// Declined attempt, with a case for each of `reasons` about its money.
 fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
     let mut attempt = converted_attempt();
     attempt.state = AttemptState::Declined;

@@ -1,6 +1,7 @@
-//! Mails through a real SMTP server, and through files.
+//! Tests of mails through a real SMTP server and through files.
 
 mod content;
+mod log;
 mod server;
 
 use std::collections::BTreeMap;
@@ -8,8 +9,8 @@ use std::collections::BTreeMap;
 use self::server::{Mail, SmtpServer};
 use super::*;
 use crate::access::{App, AppSettings};
-use crate::actors::House;
 use crate::ids::{AccountId, AppId, CustomerId, Ids, PaymentId, PayoutId, TransactionId};
+use crate::runtime::ActorThreads;
 use crate::testing::{START, amount};
 use crate::transaction::{
     CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, MailTo,
@@ -20,7 +21,7 @@ struct Room {
     store: Store,
     clock: Clock,
     ids: Ids,
-    house: House,
+    threads: ActorThreads,
     mails: Mails,
 }
 
@@ -31,14 +32,14 @@ impl Room {
 
     fn with(
         settings: MailSettings,
-        start: impl FnOnce(Equipment, &ArbiterHandle) -> Result<Mails, MailError>,
+        start: impl FnOnce(Dependencies, &ArbiterHandle) -> Result<Mails, MailError>,
     ) -> Self {
-        let (store, clock, house) = (
+        let (store, clock, threads) = (
             Store::memory(),
             Clock::manual(START),
-            House::start().unwrap(),
+            ActorThreads::start().unwrap(),
         );
-        let equipment = Equipment {
+        let dependencies = Dependencies {
             store: store.clone(),
             clock: clock.clone(),
             directory: Arc::new(Directory::new("switchyard")),
@@ -49,12 +50,12 @@ impl Room {
                 ..settings
             },
         };
-        let mails = start(equipment, house.arbiter()).unwrap();
+        let mails = start(dependencies, threads.arbiter()).unwrap();
         Self {
             store,
             clock,
             ids: Ids::system(),
-            house,
+            threads,
             mails,
         }
     }
@@ -76,14 +77,14 @@ impl Room {
     }
 
     async fn waiting(&self) -> usize {
-        let (start, end) = (letter::from(Timestamp::default()), letter::end());
+        let (start, end) = (queued_mail::from(Timestamp::default()), queued_mail::end());
         let rows = self
             .store
             .scan(Table::Outbox, &start, &end, Direction::Forward, 100);
         rows.await.unwrap().len()
     }
 
-    async fn posted(&self, count: usize) -> Vec<Posted> {
+    async fn posted(&self, count: usize) -> Vec<SentMail> {
         for _ in 0..2_000 {
             let mut posted = posted(&self.store, Environment::Live, 100).await.unwrap();
             posted.extend(
@@ -96,10 +97,10 @@ impl Room {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("there were never {count} mails sent or given up");
+        panic!("there were never {count} mails sent or abandoned");
     }
 
-    /// Waits until so many attempts have been begun and none is away.
+    /// Waits until at least `count` attempts were started and none is in flight.
     async fn attempted(&self, count: u64) {
         for _ in 0..2_000 {
             let snapshot = self.mails.snapshot().await.unwrap();
@@ -117,7 +118,7 @@ impl Drop for Room {
         if let Some(shared) = &self.mails.0 {
             shared.stopping.send_replace(true);
         }
-        self.house.stop();
+        self.threads.stop();
     }
 }
 
@@ -211,7 +212,8 @@ fn failed(is_payment: bool) -> Transaction {
     )
 }
 
-/// A header or a text of a mail, decoded by Python's own mail library: nothing of ours reads what ours wrote.
+/// Decodes the headers and texts of a mail with Python's own mail library, independently of our
+/// code.
 fn decoded(mail: &str) -> serde_json::Value {
     use std::io::Write as _;
     let script = "import sys, json, email, email.policy\n\
@@ -231,6 +233,19 @@ fn decoded(mail: &str) -> serde_json::Value {
         .write_all(mail.as_bytes())
         .unwrap();
     serde_json::from_slice(&python.wait_with_output().unwrap().stdout).unwrap()
+}
+
+/// Asserts that text and page of a mail link to the receipt of `tx`; the link.
+fn links_to_its_receipt(mail: &serde_json::Value, tx: &Transaction, language: &str) -> String {
+    let receipt = format!(
+        "https://pay.example/checkout/{}/receipt?lang={language}",
+        tx.id
+    );
+    for part in ["text", "page"] {
+        let written = mail[part].as_str().unwrap();
+        assert!(written.contains(&receipt), "{part}: {written}");
+    }
+    receipt
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,8 +280,7 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
     }
     let page = mail["page"].as_str().unwrap();
     assert!(page.contains("Two &lt;b&gt;coffees&lt;/b&gt;") && !page.contains("<b>coffees"));
-    let receipt = format!("https://pay.example/checkout/{}/receipt?lang=en", tx.id);
-    assert!(page.contains(&receipt) && text.contains(&receipt));
+    let receipt = links_to_its_receipt(&mail, &tx, "en");
     assert!(page.contains("<h1 ") && page.contains("prefers-color-scheme: dark"));
     let without = page.replace(&receipt, "");
     assert!(
@@ -283,6 +297,7 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
     assert_eq!(mail["to"], "Awa Diop <awa@customer.example>");
     assert!(mail["text"].as_str().unwrap().contains("Merci, Awa Diop."));
     assert!(mail["page"].as_str().unwrap().contains("lang=\"fr\""));
+    links_to_its_receipt(&mail, &tx, "fr");
     assert!(room.posted(2).await.iter().all(|posted| posted.is_sent));
     assert_eq!(room.waiting().await, 0);
 }
@@ -457,7 +472,7 @@ async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
     assert_eq!(posted.letter.attempts, 3);
 }
 
-/// A store steps slowly over rows that are gone: a look that begins before them costs more with each mail that was sent.
+/// A store passes tombstones slowly: a scan from before them costs more with each sent mail.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_at_the_queue_begins_behind_the_mails_that_were_sent_and_never_behind_one_that_waits()
  {
@@ -546,11 +561,11 @@ async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
     tx.id = TransactionId::Payment(PaymentId::new(room.ids.ulid(START)));
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
     assert_eq!(room.posted(1).await.len(), 1);
-    // A mail leaves the outbox once it was posted, and is told to be back a moment later.
+    // A mail leaves the outbox before the dispatcher receives the end of its attempt.
     while room.waiting().await > 1 || room.mails.snapshot().await.unwrap().in_flight > 1 {
         tokio::task::yield_now().await;
     }
-    // The one that broke rests, and waits there for its next time.
+    // The mail that panicked stays queued until its next attempt.
     assert_eq!(room.waiting().await, 1);
     assert_eq!(room.mails.snapshot().await.unwrap().in_flight, 1);
 }

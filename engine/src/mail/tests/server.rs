@@ -1,4 +1,5 @@
-//! A real SMTP server: aiosmtpd, in a Python environment that `cargo xtask test` made, or that is made here.
+//! Real SMTP server: aiosmtpd, in a Python environment that `cargo xtask test` or this module
+//! creates.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ pub struct SmtpServer {
     lines: Arc<Mutex<Vec<Value>>>,
 }
 
-/// A mail as the server took it.
+/// Mail as received by the server.
 #[derive(Clone, Debug)]
 pub struct Mail {
     pub from: String,
@@ -63,7 +64,7 @@ impl SmtpServer {
         }
     }
 
-    /// Refuses each mail with this reply from now on; `accept` takes them.
+    /// Rejects all later mails with this reply; `accept` accepts them again.
     pub async fn behave(&mut self, manner: &str) {
         writeln!(self.input, "{manner}").unwrap();
         let told = |lines: &[Value]| {
@@ -119,7 +120,7 @@ impl Drop for SmtpServer {
     }
 }
 
-/// A Python that has aiosmtpd.
+/// Path of a Python with aiosmtpd.
 fn python() -> &'static Path {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     PYTHON.get_or_init(|| {

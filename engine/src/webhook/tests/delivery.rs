@@ -1,4 +1,4 @@
-//! One delivery: what is sent, when again, what is logged, and by hand.
+//! Tests of one delivery: request, retries, log, manual replay.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -72,7 +72,7 @@ async fn a_receiver_that_is_down_for_two_attempts_still_gets_everything_in_order
     room.end(&tx).await;
     room.attempted(&webhook, 2).await;
 
-    // Not a moment before the ten minutes are over.
+    // One second before the ten minutes are over.
     room.clock.advance(Duration::from_secs(9 * 60 - 1));
     room.settle().await;
     assert_eq!(room.attempts_at(&webhook).await.len(), 2);
@@ -359,7 +359,8 @@ async fn old_sandbox_logs_are_purged_and_live_ones_never() {
     assert_eq!(room.webhooks.purge(cut).await.unwrap(), 0);
 }
 
-/// Verified with nothing of ours: the key of the standard scheme is what follows `whsec_`, decoded.
+/// Verifies the signatures without our own code. The key of the standard scheme is the decoded rest
+/// after `whsec_`.
 fn assert_is_signed_in_both_ways(request: &Request) {
     use base64::Engine as _;
     let mac = |key: &[u8], message: &[u8]| {
@@ -401,7 +402,7 @@ async fn disable(room: &Room, webhook: &Webhook) {
     room.access.update_webhook(webhook.id, off).await.unwrap();
 }
 
-/// The attempts at one event, oldest first.
+/// Attempts at one event, oldest first.
 async fn attempts_of(room: &Room, webhook: &Webhook, name: &str) -> Vec<Attempt> {
     let mut attempts = room.attempts_at(webhook).await;
     attempts.retain(|attempt| attempt.name.as_str() == name);

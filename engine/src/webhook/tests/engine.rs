@@ -1,4 +1,5 @@
-//! Through the whole engine: what happens to a payment reaches the merchant's endpoint and mail box, and nothing else does.
+//! End-to-end tests: a payment's events reach the merchant's endpoint and mailbox, and nothing else
+//! does.
 
 use super::*;
 use crate::access::{AppChange, AppSettings};
@@ -57,7 +58,7 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
     panic!("no mail was written");
 }
 
-/// The app gets a webhook and a merchant who reads mails.
+/// Gives the app a webhook and the merchant a mail address.
 async fn listen(engine: &Engine, app: AppId, url: &str) {
     let settings = AppSettings {
         merchant_email: Some("shop@merchant.example".to_owned()),

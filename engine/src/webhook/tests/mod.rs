@@ -1,4 +1,4 @@
-//! The webhook room with a memory store, a clock that the test turns, and receivers on this machine.
+//! Tests of the webhook module with a memory store, a manual clock, and receivers on this machine.
 
 mod delivery;
 mod engine;
@@ -18,9 +18,9 @@ use std::time::Duration;
 use self::receiver::Receiver;
 use super::*;
 use crate::access::{MasterKey, NewApp, NewWebhook, Options, Vault, Webhook, WebhookOptions};
-use crate::actors::House;
 use crate::environment::Environment;
 use crate::ids::{AppId, CustomerId, EventId, PaymentId, TransactionId};
+use crate::runtime::ActorThreads;
 use crate::secret::Secret;
 use crate::store::{Batch, Direction, Table};
 use crate::testing::{START, amount};
@@ -37,7 +37,7 @@ struct Room {
     clock: Clock,
     ids: Ids,
     app: AppId,
-    house: House,
+    threads: ActorThreads,
     webhooks: Webhooks,
 }
 
@@ -68,7 +68,7 @@ impl Room {
         Self::as_set(store, clock, settings, names).await
     }
 
-    /// With the settings as they are: receivers on this machine are forbidden unless they say otherwise.
+    /// Starts with the given settings: they must allow receivers on this machine explicitly.
     async fn as_set(store: Store, clock: Clock, settings: WebhookSettings, names: Names) -> Self {
         let ids = Ids::system();
         let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "a test").unwrap();
@@ -86,8 +86,8 @@ impl Room {
             Some(app) => app.id,
             None => new_app(&access).await,
         };
-        let house = House::start().unwrap();
-        let equipment = Equipment {
+        let threads = ActorThreads::start().unwrap();
+        let dependencies = Dependencies {
             store: store.clone(),
             access: access.clone(),
             clock: clock.clone(),
@@ -95,14 +95,14 @@ impl Room {
             settings,
             names,
         };
-        let webhooks = Webhooks::start(equipment, house.arbiter()).unwrap();
+        let webhooks = Webhooks::start(dependencies, threads.arbiter()).unwrap();
         Self {
             store,
             access,
             clock,
             ids,
             app,
-            house,
+            threads,
             webhooks,
         }
     }
@@ -129,7 +129,7 @@ impl Room {
         self.access.create_webhook(new).await.unwrap()
     }
 
-    /// A new payment, in the store's eyes; its first event is not announced yet.
+    /// New payment for the store; its first event is not announced yet.
     fn payment(&self) -> Transaction {
         self.payment_in(Environment::Sandbox)
     }
@@ -138,14 +138,14 @@ impl Room {
         payment(self.app, environment, &self.ids, self.clock.now())
     }
 
-    /// Announces that the payment began.
+    /// Announces the start of a payment.
     async fn begin(&self) -> Transaction {
         let tx = self.payment();
         self.announce(&tx, EventName::PaymentInitiated).await;
         tx
     }
 
-    /// Announces that the payment was cancelled.
+    /// Announces the cancellation of the payment.
     async fn end(&self, tx: &Transaction) -> EventId {
         let by = CancelledBy::Customer;
         let ended = evolve(tx.clone(), &Event::Cancelled { by }, self.clock.now());
@@ -185,7 +185,7 @@ impl Room {
             .unwrap()
     }
 
-    /// Waits until so many attempts at the webhook are in the log.
+    /// Waits until the log contains at least `times` attempts at the webhook.
     async fn attempted(&self, webhook: &Webhook, times: usize) -> Vec<Attempt> {
         for _ in 0..WAITS {
             let attempts = self.attempts_at(webhook).await;
@@ -207,7 +207,7 @@ impl Room {
         panic!("{} deliveries still wait", self.waiting().await);
     }
 
-    /// Gives what should not happen the time to happen.
+    /// Waits for a while, so that an unwanted event would have time to happen.
     async fn settle(&self) {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -216,7 +216,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         self.webhooks.0.stopping.send_replace(true);
-        self.house.stop();
+        self.threads.stop();
     }
 }
 
@@ -267,7 +267,7 @@ fn payment(app: AppId, environment: Environment, ids: &Ids, now: Timestamp) -> T
     initiate(new, now).0
 }
 
-/// Later than any retry's jitter.
+/// Interval longer than any retry with its jitter.
 const RETRY: Duration = Duration::from_secs(10 * 60 + 5);
 const WAIT: Duration = Duration::from_millis(10);
 const WAITS: usize = 2_000;

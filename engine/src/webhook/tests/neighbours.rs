@@ -1,6 +1,6 @@
-//! Bad neighbours: dead and slow receivers delay nobody else.
+//! Isolation: dead and slow receivers do not delay others.
 
-use super::dispatcher::News;
+use super::dispatcher::Message;
 use super::receiver::Manner;
 use super::*;
 use crate::limits::WEBHOOKS_PER_APP;
@@ -19,7 +19,7 @@ async fn healthy_receivers_do_not_wait_for_dead_ones() {
     for _ in 0..100 {
         room.begin().await;
     }
-    // The dead ones take three seconds for each of their requests: the others are done long before them.
+    // Each request to a dead receiver takes three seconds: the others finish long before.
     for receiver in &healthy {
         receiver.received(100).await;
     }
@@ -29,8 +29,8 @@ async fn healthy_receivers_do_not_wait_for_dead_ones() {
     );
 }
 
-/// More of them than the quick receivers have room for, and their requests come back long after the test: what is known of them is only
-/// that they have not answered yet.
+/// The dead receivers exceed the limit of the quick lane, and their requests end long after the
+/// test: it is only known that they have not responded yet.
 #[tokio::test(flavor = "multi_thread")]
 async fn healthy_receivers_do_not_wait_for_many_new_ones_that_turn_out_dead() {
     let settings = WebhookSettings {
@@ -97,10 +97,11 @@ async fn the_depth_of_the_outbox_is_known_again_after_a_sweep() {
     );
     room.webhooks.0.set_depth(99);
     let desk = room.webhooks.0.desk.get().unwrap();
-    // The sweep at the start may end late, and says what it saw before the events: another one follows it.
+    // The sweep of the start may end late, with a count from before the events: another one
+    // follows.
     while room.webhooks.snapshot().await.unwrap().depth != 5 {
         let counted = sweep::count(&room.webhooks.0).await.unwrap();
-        desk.tell(News::Swept(counted)).await;
+        desk.send(Message::ScanResult(counted)).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an app chooses for a webhook: which events, which schedule, how fast; and what a receiver asks for.
+//! Options of a webhook (events, schedule, rate) and requests of the receiver (`Retry-After`, 410).
 
 use super::receiver::Manner;
 use super::*;
@@ -47,7 +47,7 @@ async fn the_order_stays_when_the_filter_changes_between_two_events() {
         .unwrap();
     room.end(&tx).await;
     room.settle().await;
-    // The first one was taken on before the change: the end waits its three seconds.
+    // The first one was enqueued before the change: the end waits three seconds for it.
     assert_eq!(receiver.events(), ["payment.initiated"]);
     room.clock.advance(Duration::from_secs(3));
     receiver.received(2).await;

@@ -1,8 +1,8 @@
-//! Order within one transaction, and none between them.
+//! Order of the events of one transaction; there is none between transactions.
 
 use super::receiver::Manner;
 use super::*;
-use crate::webhook::target::{Lane, Next, Retried, Target};
+use crate::webhook::target::{Lane, Next, RetryAt, Target};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
@@ -42,7 +42,7 @@ async fn three_seconds_after_a_first_attempt_without_acknowledgment_the_end_goes
     );
 }
 
-/// Between taking a row and sending it lies the time that a busy machine needs.
+/// Models a busy machine: time passes between taking a row and sending it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
     let room = Room::new().await;
@@ -52,7 +52,7 @@ async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
     room.store_only(&tx, EventName::PaymentInitiated).await;
     let taken = room.clock.now();
     let mut target = Target::default();
-    target.look_again(taken);
+    target.rescan(taken);
     let Ok(Next::Send(row)) = target.next(&room.store, webhook.id, taken).await else {
         panic!("the first event is due");
     };
@@ -62,9 +62,9 @@ async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
     batch.delete(Table::Outbox, key.clone());
     room.store.commit(batch).await.unwrap();
     room.store_only(&tx, EventName::PaymentCancelled).await;
-    target.look_again(taken);
+    target.rescan(taken);
     let due = began.plus(Duration::from_secs(600));
-    target.ended(&key, Some(Retried { began, due }));
+    target.ended(&key, Some(RetryAt { began, due }));
     let goes_ahead = began.plus(Duration::from_secs(3));
     let early = taken.plus(Duration::from_secs(3));
     let next = target.next(&room.store, webhook.id, early).await.unwrap();
@@ -85,7 +85,7 @@ async fn many_payments_at_once_keep_their_own_order() {
         room.clock.advance(Duration::from_micros(7));
         begun.push(tx);
     }
-    // The ends come in another order, and before anything was sent.
+    // The ends come in another order, before any event was sent.
     for tx in begun.iter().rev() {
         room.end(tx).await;
     }

@@ -1,4 +1,4 @@
-//! The body against JavaScript itself.
+//! Comparison of bodies with JavaScript's own output.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ async fn the_body_has_the_fields_of_the_contract_in_their_order() {
     assert_eq!(text, expected);
 }
 
-/// Prints each body of `lines` as JavaScript does, and answers those that came out otherwise.
+/// Prints each body of `lines` with JavaScript and returns the outputs that differ.
 fn changed_by_javascript(bodies: &[String]) -> Vec<String> {
     let script = "const read = require('fs').readFileSync(0, 'utf8').split('\\u0000');\
                   for (const body of read) if (JSON.stringify(JSON.parse(body)) !== body) console.log(body)";

@@ -1,5 +1,5 @@
-//! A receiver whose name says something else each time that somebody looks. That a public address is connected to is held elsewhere, by
-//! the policy: nothing here leaves the machine.
+//! DNS rebinding: the receiver's name resolves to another address each time. The tests of the
+//! egress policy cover connections to public addresses: nothing here leaves the machine.
 
 use std::net::{IpAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_de
     trap.set_nonblocking(true).unwrap();
     let port = trap.local_addr().unwrap().port();
     let privately = ["127.0.0.1", "10.0.0.8", "169.254.169.254", "::1", "fd00::8"];
-    // At the first look it has no address at all, as of a name that is only being made.
+    // The first lookup returns no address, as for a name that is not set up yet.
     let turns: Vec<Option<IpAddr>> = std::iter::once(None)
         .chain(privately.map(|address| address.parse().ok()))
         .collect();
@@ -41,7 +41,7 @@ async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_de
         made.sort_by_key(|attempt| attempt.number);
         let last = made.pop().unwrap();
         assert!(!last.acknowledged);
-        // Only the first look was at nothing that is forbidden.
+        // Only the first lookup returned no forbidden address.
         let is_refused = last.failure == Some(Failure::ForbiddenTarget);
         assert_eq!(is_refused, attempts > 1, "{last:?}");
         assert_eq!(

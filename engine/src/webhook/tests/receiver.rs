@@ -1,4 +1,4 @@
-//! A merchant's endpoint: records what comes, and answers as the test says.
+//! Merchant's endpoint: records requests and responds as the test says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How the endpoint answers.
+/// Behavior of the endpoint.
 #[derive(Clone)]
 pub enum Manner {
     Status(u16),
     Slow(Duration),
     Says(String),
-    /// Takes the request and never answers.
+    /// Reads the request and never responds.
     Silent,
 }
 
@@ -69,7 +69,7 @@ impl Receiver {
         Self::new(Manner::Status(200)).await
     }
 
-    /// A URL where nobody listens.
+    /// URL without a listener.
     pub async fn nobody() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}/hook", listener.local_addr().unwrap())
@@ -87,7 +87,7 @@ impl Receiver {
         self.requests().iter().map(Request::event).collect()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits for at least `count` requests.
     pub async fn received(&self, count: usize) -> Vec<Request> {
         for _ in 0..super::WAITS {
             let requests = self.requests();

@@ -1,4 +1,4 @@
-//! Sending again by hand: what failed, and what a webhook never got.
+//! Manual replays: failed and missed events.
 
 use super::receiver::Manner;
 use super::*;
@@ -7,7 +7,7 @@ use crate::records;
 use crate::transaction::Recorded;
 
 impl Room {
-    /// Stores the transaction as the engine does, without telling anybody.
+    /// Stores the transaction as the engine does, without an announcement.
     async fn record(&self, before: Option<&Transaction>, after: &Transaction, event: Event) {
         let events = [Recorded {
             version: after.version,
@@ -24,7 +24,8 @@ impl Room {
         self.store.commit(batch).await.unwrap();
     }
 
-    /// A payment that begins and is cancelled two seconds later; webhooks hear of it when `is_told`.
+    /// Payment that begins and is cancelled two seconds later; webhooks receive its events if
+    /// `is_told`.
     async fn whole_payment(&self, environment: Environment, is_told: bool) -> Transaction {
         let tx = self.payment_in(environment);
         self.record(None, &tx, Event::Initiated).await;
@@ -43,7 +44,7 @@ impl Room {
         ended
     }
 
-    async fn catch_up(&self, webhook: &Webhook, since: Timestamp) -> CaughtUp {
+    async fn catch_up(&self, webhook: &Webhook, since: Timestamp) -> MissedReplay {
         let done = self.webhooks.replay_missing(webhook.id, since, None).await;
         done.unwrap()
     }
@@ -63,7 +64,7 @@ async fn a_webhook_that_was_added_later_gets_what_it_missed_once_in_order_and_wi
 
     let added = room.webhook(&late).await;
     let done = room.catch_up(&added, START).await;
-    let expected = CaughtUp {
+    let expected = MissedReplay {
         replayed: 4,
         examined: 2,
         after: None,
@@ -98,7 +99,8 @@ async fn only_what_is_missing_heard_and_new_enough_is_sent() {
         ..WebhookOptions::default()
     };
     let webhook = room.webhook_with(&receiver, options).await;
-    // One that fails, one that happens while the webhook is off, one that is delivered, one that waits for its retry.
+    // Four payments: one that fails, one while the webhook is disabled, a delivered one, and one
+    // that waits for its retry.
     let failed = room.whole_payment(Environment::Live, true).await;
     room.attempted(&webhook, 1).await;
     room.nothing_waits().await;
@@ -140,7 +142,7 @@ async fn only_what_is_missing_heard_and_new_enough_is_sent() {
         .collect();
     assert!(replayed.contains(&failed.id.to_string()));
     assert!(replayed.contains(&unheard.id.to_string()));
-    // Nothing happened since now.
+    // No events since now.
     room.clock.advance(Duration::from_secs(1));
     let now = room.clock.now();
     assert_eq!(room.catch_up(&webhook, now).await.replayed, 0);

@@ -1,9 +1,9 @@
-//! Whatever stops the process: what was promised is sent, with the same id.
+//! Restarts and crashes: promised events are sent, with the same id.
 
 use super::receiver::Manner;
 use super::*;
 
-/// A runtime of its own for a room, so that killing it leaves the store and the receivers alone.
+/// Process with its own runtime: a kill affects neither the store nor the receivers.
 struct Process(Option<tokio::runtime::Runtime>);
 
 impl Process {
@@ -87,7 +87,7 @@ async fn a_nudge_that_was_lost_costs_time_and_no_webhook() {
     room.store_only(&tx, EventName::PaymentInitiated).await;
     room.settle().await;
     assert!(receiver.requests().is_empty());
-    // The first sweep is over; the next one comes with time.
+    // The first sweep is over; later ones follow.
     for _ in 0..10 {
         clock.advance(Duration::from_secs(60));
         room.settle().await;

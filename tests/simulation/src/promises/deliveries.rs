@@ -1,11 +1,11 @@
-//! What merchants are told.
+//! Promises about webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::states::is_final;
 use super::{Delivery, Evidence};
 
-/// Every event reaches every webhook, or is given up where an operator sees it.
+/// Every event reaches every webhook, or is marked as failed where an operator can see it.
 pub fn at_least_once(evidence: &Evidence, broken: &mut Vec<String>) {
     let arrived: BTreeSet<_> = evidence
         .deliveries
@@ -41,7 +41,7 @@ pub fn at_least_once(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// All attempts at one event carry one id and one body, and a signature that fits.
+/// All attempts to deliver one event carry one id, one body, and a valid signature.
 pub fn one_id_and_one_body(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut first: BTreeMap<(&str, &str), &Delivery> = BTreeMap::new();
     for delivery in &evidence.deliveries {
@@ -59,7 +59,8 @@ pub fn one_id_and_one_body(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// A delivery is made again only where its acknowledgment was not read: lost on its way, or with the process that waited for it.
+/// A delivery is repeated only if its acknowledgment was not read: lost on the network, or with the
+/// process.
 pub fn once_acknowledged_never_again(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut done: BTreeSet<(&str, &str, u64)> = BTreeSet::new();
     for delivery in &evidence.deliveries {
@@ -77,7 +78,7 @@ pub fn once_acknowledged_never_again(evidence: &Evidence, broken: &mut Vec<Strin
     }
 }
 
-/// No webhook hears of an end before an attempt was made to tell it of the beginning.
+/// No webhook receives an end before an attempt was made to deliver the first event.
 pub fn in_order(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut begun: BTreeSet<(&str, &str)> = BTreeSet::new();
     for delivery in &evidence.deliveries {
@@ -93,7 +94,7 @@ pub fn in_order(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// What is announced is stored, and an announced end is the end.
+/// Every announced transaction is stored, and an announced end is the stored end.
 pub fn of_what_happened_only(evidence: &Evidence, broken: &mut Vec<String>) {
     for delivery in &evidence.deliveries {
         let (event, id) = (&delivery.event, &delivery.transaction);

@@ -1,88 +1,90 @@
-//! What was seen from outside, and what the store says at the end. Times are microseconds of a clock that nobody sets.
+//! Observations from outside, and the contents of the store at the end. Times are in microseconds
+//! of a clock that is never set.
 
 use std::collections::BTreeMap;
 
-/// All that the promises are held against.
+/// Evidence for all promises.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// What was answered with 201.
+    /// Requests that were answered with 201.
     pub accepted: Vec<Accepted>,
-    /// In the order in which they were seen.
+    /// Views of transactions, in order.
     pub sightings: Vec<Sighting>,
-    /// Requests about money, as they left.
+    /// Requests to providers about money, in order.
     pub sent: Vec<Sent>,
-    /// The providers' books.
+    /// The providers' ledgers.
     pub charges: Vec<Charge>,
-    /// What providers said, whether or not it was heard.
+    /// Statements of providers, whether or not they were received.
     pub said: Vec<Said>,
     pub callings: Vec<Calling>,
-    /// What of it a living process has read in answers.
+    /// Statements that a running process has read in responses.
     pub answered: Vec<Answered>,
-    /// When the process died.
+    /// Times at which the process crashed.
     pub deaths: Vec<i64>,
-    /// The merchants' inboxes, what did not arrive included.
+    /// The merchants' inboxes, including deliveries that did not arrive.
     pub deliveries: Vec<Delivery>,
     pub given_up: Vec<GivenUp>,
-    /// Mails that the server took.
+    /// Mails that the server accepted.
     pub mails: Vec<Mail>,
-    /// Mails that the engine is done with.
+    /// Mails that the engine has sent or marked as failed.
     pub posted: Vec<Posted>,
-    /// What payers were shown that they pay, before they said yes.
+    /// Prices that payers were shown before they confirmed.
     pub agreed: Vec<Agreed>,
-    /// Requests with the access token of another connection, each in a sentence.
+    /// Requests with the access token of another connection, each as a sentence.
     pub foreign_tokens: Vec<String>,
-    /// The codes that payers typed.
+    /// Codes that payers typed.
     pub codes: Vec<String>,
-    /// Those of them, and of the connections' secrets, that lie on the disk in clear at the end.
+    /// Codes and connection secrets that are on the disk in the clear at the end.
     pub kept_in_clear: Vec<String>,
-    /// Who was told that no gateway can serve them.
+    /// Payers and merchants who got the response that no gateway is available.
     pub turned_away: Vec<String>,
-    /// Changes of gateways that an operator was told of, in order.
+    /// Gateway changes that were acknowledged to an operator, in order.
     pub changes: Vec<Changed>,
-    /// The version of each gateway that is in force at the end.
+    /// Active version of each gateway at the end.
     pub gateways: BTreeMap<String, Option<String>>,
-    /// Orders about transactions that were carried out, as far as the operator was told.
+    /// Commands about transactions that were acknowledged to an operator.
     pub orders: Vec<OrderedByHand>,
     pub peace: Peace,
-    /// The webhooks that were told of everything.
+    /// Webhooks that receive every event.
     pub webhooks: Vec<String>,
-    /// The store, when everything had come to rest.
+    /// Transactions in the store when everything had come to rest.
     pub stored: Vec<Stored>,
-    /// What lists tell of how many there are, then.
+    /// Totals of lists at that time.
     pub totals: Vec<Total>,
-    /// Rows about webhooks and mails that are still waiting then.
+    /// Webhooks and mails that are still queued at that time.
     pub outbox: usize,
 }
 
-/// What never went wrong. Where a promise is about time, or about who is served, only what was well counts.
+/// Parts of the system that never failed. A promise about time, or about who is served, applies
+/// only to those parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Peace {
     pub disk: bool,
     pub clock: bool,
-    /// Nothing was lost or late on the network.
+    /// Whether the network lost and delayed nothing.
     pub network: bool,
-    /// Nobody died.
+    /// Whether the process did not crash.
     pub process: bool,
-    /// The first gateway, whose hosts begin with `s`.
+    /// Whether the first gateway, whose hosts begin with `s`, did not fail.
     pub first: bool,
-    /// All gateways.
+    /// Whether no gateway failed.
     pub gateways: bool,
-    /// Timers were exact up to then.
+    /// Time until which timers were exact.
     pub exact_until: i64,
 }
 
-/// A mail that the server took.
+/// A mail that the server accepted.
 #[derive(Clone, Debug)]
 pub struct Mail {
     pub at: i64,
     pub id: String,
-    /// The life of the process that sent it.
+    /// Life of the process that sent it.
     pub life: u64,
-    /// That life has read the server's answer.
+    /// Whether that life has read the server's response.
     pub acknowledged: bool,
 }
 
-/// A mail that was sent or given up.
+/// A mail that was sent or marked as failed.
 #[derive(Clone, Debug)]
 pub struct Posted {
     pub id: String,
@@ -102,7 +104,7 @@ pub struct Agreed {
 #[derive(Clone, Debug)]
 pub struct Changed {
     pub gateway: String,
-    /// The version that is in force from then on; `None`: none is.
+    /// Active version after the change; `None`: no version is active.
     pub version: Option<String>,
 }
 
@@ -121,13 +123,13 @@ pub struct Accepted {
     pub minor: i64,
 }
 
-/// Somebody was shown a transaction.
+/// A view of a transaction by a payer, merchant or operator.
 #[derive(Clone, Debug)]
 pub struct Sighting {
     pub at: i64,
     pub transaction: String,
     pub status: String,
-    /// The transaction's version, where it was shown.
+    /// Version of the transaction, if shown.
     pub version: Option<u64>,
 }
 
@@ -136,20 +138,20 @@ pub struct Sent {
     pub at: i64,
     pub reference: String,
     pub is_live: bool,
-    /// Of the provider: `s0.live`.
+    /// Host of the provider: `s0.live`.
     pub host: String,
-    /// The version of the gateway that wrote it.
+    /// Version of the gateway that sent it.
     pub version: String,
-    /// It asks for money to be moved.
+    /// Whether it asks to move money.
     pub submits: bool,
-    /// So much of it, if it does.
+    /// Amount in the smallest unit, if it submits.
     pub minor: i64,
     pub currency: String,
-    /// Not one byte of it left when false.
+    /// False when not a single byte of it left.
     pub left: bool,
 }
 
-/// Money that moved.
+/// A movement of money.
 #[derive(Clone, Debug)]
 pub struct Charge {
     pub at: i64,
@@ -159,7 +161,7 @@ pub struct Charge {
     pub is_live: bool,
     pub minor: i64,
     pub currency: String,
-    /// The provider had said before that it would not, or took another amount.
+    /// Whether the provider had said before that it would not charge, or took another amount.
     pub lied: bool,
     pub taken_back: bool,
 }
@@ -172,15 +174,16 @@ pub struct Said {
     pub status: String,
 }
 
-/// An answer of a provider that a living process has read.
+/// A provider's response that a running process has read.
 #[derive(Clone, Debug)]
 pub struct Answered {
     pub at: i64,
     pub reference: String,
-    /// Of the request.
+    /// HTTP method of the request.
     pub method: String,
     pub status: u16,
-    /// The provider's word: `paid`, `pending`, `declined`, `busy`. `None`: it failed, does not know the reference, or talks nonsense.
+    /// The provider's status: `paid`, `pending`, `declined`, `busy`. `None`: the provider failed,
+    /// does not know the reference, or returned an invalid response.
     pub word: Option<String>,
 }
 
@@ -191,13 +194,15 @@ pub struct Calling {
     pub reference: String,
     pub status: String,
     pub body: String,
-    /// By the provider: not forged.
+    /// Whether the provider signed it; false for a forged one.
     pub signed: bool,
-    /// It names our reference, and not the provider's id alone, which may be that of several attempts.
+    /// Whether it names our reference. Otherwise it has only the provider's id, which several
+    /// attempts may share.
     pub names_reference: bool,
-    /// Its gateway panics over most that it is given: it may be put aside unread, where an operator sees it.
+    /// Whether its gateway panics at most callbacks. Such a callback may be parked unread, where an
+    /// operator can see it.
     pub to_sick: bool,
-    /// When it was answered with 200.
+    /// Time of the response 200.
     pub acknowledged_at: Option<i64>,
 }
 
@@ -205,22 +210,22 @@ pub struct Calling {
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub at: i64,
-    /// Its URL.
+    /// URL of the webhook.
     pub webhook: String,
     pub event: String,
     pub event_id: String,
     pub transaction: String,
     pub status: String,
-    /// A hash of the body.
+    /// Hash of the body.
     pub body: u64,
     pub is_signed: bool,
     pub arrived: bool,
     pub acknowledged: bool,
-    /// The life of the process that sent it.
+    /// Life of the process that sent it.
     pub life: u64,
 }
 
-/// A delivery that was given up, where an operator can see it.
+/// A delivery marked as failed, where an operator can see it.
 #[derive(Clone, Debug)]
 pub struct GivenUp {
     pub webhook: String,
@@ -228,7 +233,7 @@ pub struct GivenUp {
     pub event: String,
 }
 
-/// A transaction as it is stored.
+/// A stored transaction.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub id: String,
@@ -238,16 +243,16 @@ pub struct Stored {
     pub version: u64,
     pub minor: i64,
     pub attempts: Vec<StoredAttempt>,
-    /// The references that open or closed cases are about, with their reasons.
+    /// References that open or closed cases are about, with their reasons.
     pub cases: Vec<(String, String)>,
-    /// Whether it has a time at which it is looked at again, and a timer for it.
+    /// Whether it has a wake-up time, and a timer for it.
     pub has_timer: bool,
-    /// How often its timeline says that it ended.
+    /// Number of ends in its timeline.
     pub ends: usize,
     /// References of attempts that began after the engine had recorded money for another one.
     pub begun_after_money: Vec<String>,
     pub history: Vec<String>,
-    /// The operators who signed something on its timeline.
+    /// Operators who signed an event on its timeline.
     pub signed: Vec<String>,
 }
 
@@ -260,20 +265,21 @@ pub struct StoredAttempt {
     pub provider_id: Option<String>,
     pub minor: i64,
     pub currency: String,
-    /// What one unit of the transaction's currency is in the attempt's, when they differ: a decimal.
+    /// Price of one unit of the transaction's currency in the attempt's currency, as a decimal, if
+    /// they differ.
     pub rate: Option<String>,
     pub started_at: i64,
     pub ended_at: Option<i64>,
-    /// Requests of it in the journal that can have moved money.
+    /// Number of requests in its journal that can have moved money.
     pub journaled: usize,
-    /// The answers in its journal: the request's method and the answer's status.
+    /// Responses in its journal: the request's method and the response's status.
     pub answers: Vec<(String, u16)>,
 }
 
-/// The total of one list.
+/// Total of one list.
 #[derive(Clone, Debug)]
 pub struct Total {
-    /// Whose list it is, and what it is filtered by.
+    /// App, environment and filter of the list.
     pub list: String,
     pub told: u64,
     pub stored: u64,
@@ -284,7 +290,8 @@ impl Evidence {
         self.stored.iter().find(|stored| stored.id == id)
     }
 
-    /// Whether what the process learned then was surely dealt with: it lived on for longer than that takes, and its disk was well.
+    /// Whether the process has certainly handled the message that it received at this time: it ran
+    /// for longer than that takes, and its disk did not fail.
     pub fn was_dealt_with(&self, at: i64) -> bool {
         let soon_after = |died: &i64| (at..at + ENOUGH).contains(died);
         self.peace.disk && !self.deaths.iter().any(soon_after)
@@ -297,7 +304,7 @@ impl Calling {
         self.body.contains(&format!("\"id\":\"{id}\""))
     }
 
-    /// Whether the engine has promised to deal with it, and can.
+    /// Whether the engine has acknowledged it and is able to process it.
     pub fn was_taken(&self) -> bool {
         self.signed && self.names_reference && !self.to_sick && self.acknowledged_at.is_some()
     }

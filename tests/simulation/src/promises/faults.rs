@@ -1,4 +1,4 @@
-//! Which rule each planted fault breaks, and in which history.
+//! The rule that each planted fault breaks, and the search for a history that shows it.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::Broken;
 use crate::plan::Plan;
 use crate::{Options, run};
 
-/// The rule that a fault breaks.
+/// Returns the rule that a fault breaks.
 pub const fn breaks(fault: Fault) -> &'static str {
     match fault {
         Fault::JournalSkipped => "money::everything_sent_is_in_the_journal",
@@ -55,7 +55,8 @@ pub const fn breaks(fault: Fault) -> &'static str {
     }
 }
 
-/// Plants a fault in each of these histories until one breaks the rule that the fault breaks: its seed, and what it broke.
+/// Plants a fault in each of these histories until one breaks the expected rule. Returns its seed
+/// and the broken promise.
 pub fn found(fault: Fault, mut seeds: Range<u64>) -> Option<(u64, Broken)> {
     let (rule, options) = (
         breaks(fault),

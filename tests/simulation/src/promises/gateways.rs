@@ -1,11 +1,12 @@
-//! Gateways that are sick, and gateways that change.
+//! Promises about failing gateways and about changes of gateways.
 
 use std::collections::BTreeMap;
 
 use super::{Evidence, Sent, Stored, StoredAttempt};
 
-/// What another gateway does is no reason to wait: a submission leaves as soon as it is decided on, and news that were acknowledged are
-/// on the timeline a moment later. Only times at which nothing else was in the way prove something.
+/// A failing gateway does not delay another one: a submission leaves as soon as it is decided, and
+/// an acknowledged callback is on the timeline a moment later. Only times without any other cause
+/// of delay are checked.
 pub fn a_sick_one_delays_no_other(evidence: &Evidence, broken: &mut Vec<String>) {
     let peace = evidence.peace;
     if !(peace.disk && peace.clock && peace.process && peace.first) {
@@ -35,7 +36,7 @@ pub fn a_sick_one_delays_no_other(evidence: &Evidence, broken: &mut Vec<String>)
     }
 }
 
-/// The news of one attempt whose submission left at `sent`.
+/// Checks the callbacks about one attempt whose submission left at `sent`.
 fn news_are_taken(
     evidence: &Evidence,
     (stored, attempt): (&Stored, &StoredAttempt),
@@ -50,8 +51,8 @@ fn news_are_taken(
             continue;
         };
         let is_end = told.reference == attempt.reference && told.status == "paid";
-        // The submission itself has come back by then: news that arrive before wait for it.
-        // Late money is held while another attempt is in progress, and settles when that one ends.
+        // By then the submission itself has returned; earlier callbacks wait for it. Late money is
+        // held while another attempt is in progress, and is recorded when that attempt ends.
         let is_other_under_way = stored.attempts.iter().any(|other| {
             other.reference != attempt.reference
                 && other.started_at <= at
@@ -72,7 +73,7 @@ fn news_are_taken(
     }
 }
 
-/// Whoever was told that a version is in force finds it in force, whatever died since.
+/// A version whose activation was acknowledged is still active at the end, whatever crashed since.
 pub fn a_change_that_was_told_of_holds(evidence: &Evidence, broken: &mut Vec<String>) {
     let told = evidence.changes.iter();
     let last: BTreeMap<_, _> = told.map(|told| (&told.gateway, &told.version)).collect();
@@ -86,8 +87,8 @@ pub fn a_change_that_was_told_of_holds(evidence: &Evidence, broken: &mut Vec<Str
     }
 }
 
-/// The first gateway is never away: while it is well, nobody hears that there is none, and nothing that was begun ends unsent for another
-/// reason than the network's.
+/// The first gateway is always available. Unless it fails, no request gets the response that there
+/// is no gateway, and no begun attempt ends unsent for a reason other than the network.
 pub fn a_change_turns_nobody_away(evidence: &Evidence, broken: &mut Vec<String>) {
     let peace = evidence.peace;
     if !peace.gateways {
@@ -121,8 +122,8 @@ pub fn a_change_turns_nobody_away(evidence: &Evidence, broken: &mut Vec<String>)
     }
 }
 
-/// All requests about a reference come from one version of its gateway. What never left is free for
-/// the next attempt, which may begin on another version.
+/// All requests about a reference come from one version of its gateway. A reference that never left
+/// may be used by the next attempt, which may begin on another version.
 pub fn an_attempt_ends_on_the_version_it_began_on(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     for sent in evidence.sent.iter().filter(|sent| sent.left) {

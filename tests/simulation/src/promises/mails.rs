@@ -1,12 +1,12 @@
-//! What merchants and customers are told by mail.
+//! Promises about mails to merchants and customers.
 
 use std::collections::BTreeSet;
 
 use super::{Evidence, Posted, Stored};
 use crate::history::ABOUT_CASE;
 
-/// The merchant gets one mail about each end, and the customer one about a live success (in sandbox, the merchant gets it as a
-/// preview). Each names the stored status.
+/// The merchant gets one mail about each end, and the customer one about a live success (in
+/// sandbox, the merchant gets it as a preview). Each names the stored status.
 pub fn one_about_each_end(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in &evidence.stored {
         let posted = |to: &str| {
@@ -34,7 +34,7 @@ pub fn one_about_each_end(evidence: &Evidence, broken: &mut Vec<String>) {
     }
     for posted in &evidence.posted {
         let stored = evidence.stored(&posted.transaction);
-        // A mail about a case names the status of its moment.
+        // A mail about a case names the status at that time.
         let is_about_case = posted.to == ABOUT_CASE;
         if stored.is_none_or(|stored| stored.status != posted.status && !is_about_case) {
             broken.push(format!(
@@ -61,7 +61,7 @@ fn concerns_customer(stored: &Stored) -> bool {
     stored.status == "success" && !stored.id.starts_with("po_")
 }
 
-/// A mail is sent again only where the server's answer was not read.
+/// A mail is sent again only if the server's response was not read.
 pub fn once_acknowledged_never_again(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut done: BTreeSet<(&str, u64)> = BTreeSet::new();
     for mail in &evidence.mails {

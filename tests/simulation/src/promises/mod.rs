@@ -1,22 +1,28 @@
-//! The promises, each as one pure function of the evidence. Whatever kills, delays or lies, and however the engine was run (simulated, or
-//! a real process that is killed from outside), its evidence is held against these and no others.
+//! The promises, each as a pure function of the evidence. They apply to any faults and to any way
+//! of running the engine: simulated, or as a real process that is killed from outside.
 //!
-//! | | |
-//! |---|---|
-//! | P1 | at most one successful charge for a payment, one successful payout for a payout |
-//! | P2 | nothing that was accepted is lost; one key makes one transaction |
-//! | P3 | what is final never changes, and what contradicts it opens a case: money after another end, and a success that is taken back |
-//! | P4 | what nobody knows the end of is never shown as failed, nor what did not happen as done |
-//! | P5 | whatever is not final has a time at which it is looked at again, and comes to an end or to a person |
-//! | P6 | a gateway that hangs, panics or faults delays no call and no news of another one |
-//! | P7 | webhooks: at least once or visibly given up, one id and one body, in order, of what happened only |
-//! | P8 | every request that can have moved money is in the journal, and every answer; an operator's order is on the timeline, signed |
-//! | P9 | sandbox never touches live |
-//! | P10 | a change of a gateway holds once it was told of, turns nobody away, and an attempt ends on the version that it began on |
-//! | price | a provider is asked for what the payer agreed to, at the rate that was fixed then |
-//! | mail | one mail about each end to whom it concerns, twice only where the first one's acknowledgment was lost |
-//! | total | a list tells of exactly as many transactions as there are |
-//! | secret | a code that a payer typed, and the secret of a connection, is on no disk in clear |
+//! - P1: at most one successful charge for a payment, one successful payout for a payout
+//! - P2: nothing that was accepted is lost; one key makes one transaction
+//! - P3: a final state never changes, and a contradiction opens a case: money after another end,
+//!   and the reversal of a success
+//! - P4: a transaction with an unknown outcome is never shown as failed, and nothing is shown as
+//!   done that did not happen
+//! - P5: every transaction that is not final has a wake-up time, and reaches an end or manual
+//!   review
+//! - P6: a gateway that hangs, panics or faults delays no call and no callback of another one
+//! - P7: webhooks are delivered at least once or visibly marked as failed, with one id and one
+//!   body, in order, and only about events that happened
+//! - P8: every request that can have moved money is in the journal, and every response; an
+//!   operator's command is on the timeline, signed
+//! - P9: sandbox never touches live
+//! - P10: an acknowledged change of a gateway is durable, refuses no one, and an attempt ends on
+//!   the version that it began on
+//! - price: a provider is asked for the amount that the payer agreed to, at the rate that was fixed
+//!   then
+//! - mail: one mail about each end to each recipient that it concerns, twice only if the
+//!   acknowledgment of the first was lost
+//! - total: the total of a list is exactly the number of transactions
+//! - secret: no code that a payer typed and no secret of a connection is on a disk in the clear
 
 mod deliveries;
 mod evidence;
@@ -32,12 +38,12 @@ pub use self::evidence::{
 };
 pub use self::faults::{breaks, found};
 
-/// A promise that was broken, in a sentence.
+/// A broken promise, with a sentence that says why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Its number: `P7`.
+    /// Number of the promise: `P7`.
     pub promise: &'static str,
-    /// Which part of it: `deliveries::in_order`.
+    /// Rule within the promise: `deliveries::in_order`.
     pub rule: &'static str,
     pub why: String,
 }
@@ -48,7 +54,7 @@ struct Promise {
     holds: fn(&Evidence, &mut Vec<String>),
 }
 
-/// Each with the function that holds evidence against it, and that function's name.
+/// Each promise with the function that checks it, and the name of that function.
 macro_rules! promises {
     ($($number:literal: $home:ident::$rule:ident,)*) => {
         &[$(Promise {
@@ -59,7 +65,7 @@ macro_rules! promises {
     };
 }
 
-/// Every promise and the functions that hold evidence against it.
+/// Every promise and the functions that check it.
 const PROMISES: &[Promise] = promises![
     "P1": money::charged_once,
     "P1": money::submitted_once,
@@ -94,12 +100,12 @@ const PROMISES: &[Promise] = promises![
     "secret": states::secrets_are_on_no_disk,
 ];
 
-/// The rules that there are.
+/// Returns the names of all rules.
 pub fn rules() -> impl Iterator<Item = &'static str> {
     PROMISES.iter().map(|promise| promise.rule)
 }
 
-/// Everything that `evidence` breaks.
+/// Returns every promise that `evidence` breaks.
 pub fn broken(evidence: &Evidence) -> Vec<Broken> {
     let mut broken = Vec::new();
     for Promise {

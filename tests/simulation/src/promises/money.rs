@@ -1,17 +1,18 @@
-//! What the engine says of money, held against the providers' books.
+//! Promises about money: the engine's statements compared with the providers' ledgers.
 
 use std::collections::BTreeMap;
 
 use super::{Charge, Evidence, Stored, StoredAttempt};
 
-/// A charge that the provider lied about is the provider's; every other one is ours.
+/// Counts only charges without a lie: a charge that the provider lied about is the provider's
+/// responsibility.
 pub fn charged_once(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut charges: BTreeMap<&str, Vec<&Charge>> = BTreeMap::new();
     for charge in evidence.charges.iter().filter(|charge| !charge.lied) {
         charges.entry(&charge.transaction).or_default().push(charge);
     }
     for (transaction, charges) in charges {
-        // What was taken back is no longer the provider's, if another took its place.
+        // A reversed charge does not count, since another one may replace it.
         let kept: Vec<_> = charges.iter().filter(|charge| !charge.taken_back).collect();
         if kept.len() > 1 {
             let references: Vec<_> = kept.iter().map(|charge| &charge.reference).collect();
@@ -23,8 +24,8 @@ pub fn charged_once(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// No attempt begins once the engine has recorded that money came for another one, whatever the provider
-/// had said of that one before.
+/// No attempt begins once the engine has recorded money for another one, regardless of earlier
+/// statements of the provider.
 pub fn nothing_begins_after_known_money(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in &evidence.stored {
         for reference in &stored.begun_after_money {
@@ -36,14 +37,14 @@ pub fn nothing_begins_after_known_money(evidence: &Evidence, broken: &mut Vec<St
     }
 }
 
-/// A second charge under another id, an amount above the one asked, and money for a second attempt each
-/// leave a case. Only what the engine surely heard counts.
+/// A second charge under another id, an amount above the ordered one, and money for a second
+/// attempt each open a case. Only messages that the engine certainly received count.
 pub fn surplus_money_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
     for told in evidence.callings.iter().filter(|told| told.was_taken()) {
         let Some((stored, attempt)) = about(evidence, &told.reference) else {
             continue;
         };
-        // An id that another attempt has proves nothing, and the engine only queries.
+        // An id that another attempt has proves nothing; the engine then only queries.
         let own = told.body.contains(&format!("-{}", told.reference));
         let known = attempt.provider_id.as_deref();
         let another =
@@ -62,7 +63,8 @@ pub fn surplus_money_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>)
     }
 }
 
-/// A reference is submitted once. Only what did not leave may be submitted again under it.
+/// A reference is submitted once. Only a request that did not leave may be submitted again under
+/// it.
 pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for sent in evidence
@@ -77,7 +79,7 @@ pub fn submitted_once(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// Money against an end: somebody has to look. Only what the engine was told counts.
+/// Money that contradicts an end opens a case. Only messages that the engine received count.
 pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) {
     for told in &evidence.callings {
         if !told.was_taken() {
@@ -96,10 +98,10 @@ pub fn contradictions_open_cases(evidence: &Evidence, broken: &mut Vec<String>) 
     }
 }
 
-/// A provider gives back what it took, and says so of an attempt that counts as succeeded: somebody has to look.
+/// A provider that reports the reversal of an attempt recorded as succeeded opens a case.
 ///
-/// The time of the message does not matter. Only certain messages count: an acknowledged callback, or
-/// the answer to a query that its gateway can process.
+/// The time of the message does not matter. Only certain messages count: an acknowledged callback,
+/// or the response to a query that its gateway can process.
 pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
     for taken_back in evidence.charges.iter().filter(|charge| charge.taken_back) {
         let reference = &taken_back.reference;
@@ -136,8 +138,9 @@ pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &m
     }
 }
 
-/// An attempt ends as declined only when its provider said so, and as not sent only when nothing left or the provider surely never had
-/// it. A transaction that failed or was cancelled has moved no money, unless its provider lied.
+/// An attempt ends as declined only if its provider said so, and as not sent only if nothing left
+/// or the provider certainly never received it. A transaction that failed or was cancelled has
+/// moved no money, unless its provider lied.
 pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in &evidence.stored {
         for attempt in &stored.attempts {
@@ -163,7 +166,7 @@ pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<St
                 .sent
                 .iter()
                 .any(|sent| sent.reference == attempt.reference && sent.submits && sent.left);
-            // A reference that never left belongs to the next attempt at the connection.
+            // A reference that never left is reused by the next attempt at the connection.
             let mut later = stored.attempts.iter().rev();
             let last = later.find(|later| later.reference == attempt.reference);
             let is_lent = last.is_some_and(|last| !std::ptr::eq(last, attempt));
@@ -188,7 +191,7 @@ pub fn unknown_is_never_shown_as_failed(evidence: &Evidence, broken: &mut Vec<St
     }
 }
 
-/// What is shown as a success is in the books, in full.
+/// A success is in the provider's ledger, in full.
 pub fn success_is_in_the_books(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in evidence
         .stored
@@ -220,7 +223,8 @@ pub fn success_is_in_the_books(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// Nobody is asked for more or less than they were shown when they said yes, whatever rates do meanwhile.
+/// A payment is charged exactly the amount that the payer confirmed, whatever the rates do in the
+/// meantime.
 pub fn asked_as_agreed(evidence: &Evidence, broken: &mut Vec<String>) {
     for sent in evidence.sent.iter().filter(|sent| sent.submits) {
         let Some((stored, _)) = about(evidence, &sent.reference) else {
@@ -244,8 +248,8 @@ pub fn asked_as_agreed(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// An attempt in another currency is the transaction's amount at the attempt's own rate, rounded up by less than a unit; one in the same
-/// currency is the transaction's amount.
+/// An attempt in another currency has the transaction's amount at the attempt's own rate, rounded
+/// up by less than a unit. An attempt in the same currency has the transaction's amount.
 pub fn the_rate_is_the_one_that_was_fixed(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in &evidence.stored {
         for attempt in &stored.attempts {
@@ -269,7 +273,8 @@ pub fn the_rate_is_the_one_that_was_fixed(evidence: &Evidence, broken: &mut Vec<
     }
 }
 
-/// What so many cents are in francs at `rate` (`601.25`): at least and at most. Worked out in integers, and not as the engine does it.
+/// Converts cents to francs at `rate` (`601.25`), as a minimum and a maximum. Computed in integers,
+/// independently of the engine.
 fn in_francs(cents: i64, rate: &str) -> Option<(i64, i64)> {
     let (whole, part) = rate.split_once('.').unwrap_or((rate, ""));
     let digits: i128 = format!("{whole}{part}").parse().ok()?;
@@ -280,7 +285,7 @@ fn in_francs(cents: i64, rate: &str) -> Option<(i64, i64)> {
     Some((least, if is_whole { least } else { least + 1 }))
 }
 
-/// A request that can move money is written down before it leaves.
+/// A request that can move money is in the journal before it leaves.
 pub fn everything_sent_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<String>) {
     let submissions = evidence
         .sent
@@ -303,7 +308,8 @@ pub fn everything_sent_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<S
     }
 }
 
-/// What a provider answered, to whatever request, is on the timeline with its status. Only what surely was written down counts.
+/// A provider's response to any request is on the timeline with its status. Only responses that
+/// were certainly written count.
 pub fn everything_answered_is_in_the_journal(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut read: BTreeMap<(&str, (String, u16)), usize> = BTreeMap::new();
     let answers = evidence.answered.iter();
@@ -324,8 +330,8 @@ pub fn everything_answered_is_in_the_journal(evidence: &Evidence, broken: &mut V
     }
 }
 
-/// The environment of a transaction is that of every request about it.
-/// No connection's access token goes to another provider, or to the other environment.
+/// Every request about a transaction goes to its environment. No connection's access token goes to
+/// another provider, or to the other environment.
 pub fn sandbox_never_touches_live(evidence: &Evidence, broken: &mut Vec<String>) {
     broken.extend(evidence.foreign_tokens.iter().cloned());
     for sent in &evidence.sent {
@@ -354,7 +360,7 @@ fn charges_of<'e>(evidence: &'e Evidence, stored: &'e Stored) -> impl Iterator<I
 
 fn about<'e>(evidence: &'e Evidence, reference: &str) -> Option<(&'e Stored, &'e StoredAttempt)> {
     evidence.stored.iter().find_map(|stored| {
-        // An attempt that never left lends its reference to a later attempt.
+        // An attempt that never left passes its reference to a later attempt.
         let mut latest = stored.attempts.iter().rev();
         let attempt = latest.find(|attempt| attempt.reference == reference)?;
         Some((stored, attempt))

@@ -1,10 +1,11 @@
-//! Where transactions stand: nothing is lost, nothing changes after its end, nothing is stuck, and all are counted.
+//! Promises about transactions: nothing is lost, nothing changes after its end, nothing is stuck,
+//! and all are counted.
 
 use std::collections::BTreeMap;
 
 use super::{Evidence, Sighting, Total};
 
-/// What was answered with 201 is there, as it was asked for.
+/// Every transaction that was answered with 201 exists, with its amount.
 pub fn nothing_accepted_is_lost(evidence: &Evidence, broken: &mut Vec<String>) {
     for accepted in &evidence.accepted {
         match evidence.stored(&accepted.transaction) {
@@ -20,7 +21,7 @@ pub fn nothing_accepted_is_lost(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// However often a request is sent under one key, it makes one transaction.
+/// Any number of requests under one key makes one transaction.
 pub fn one_key_makes_one_transaction(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut made: BTreeMap<(bool, &str), &str> = BTreeMap::new();
     for accepted in &evidence.accepted {
@@ -37,7 +38,7 @@ pub fn one_key_makes_one_transaction(evidence: &Evidence, broken: &mut Vec<Strin
     }
 }
 
-/// Whoever has seen an end sees the same one ever after.
+/// An end that was shown once never changes.
 pub fn final_states_never_change(evidence: &Evidence, broken: &mut Vec<String>) {
     let mut ends: BTreeMap<&str, &Sighting> = BTreeMap::new();
     for seen in &evidence.sightings {
@@ -75,7 +76,7 @@ pub fn final_states_never_change(evidence: &Evidence, broken: &mut Vec<String>) 
     }
 }
 
-/// Nothing waits without a time, and at the end everything is final or with a person.
+/// Every open transaction has a timer, and at the end each one is final or has a case.
 pub fn everything_comes_to_an_end(evidence: &Evidence, broken: &mut Vec<String>) {
     for stored in &evidence.stored {
         if stored.is_final == stored.has_timer {
@@ -101,7 +102,7 @@ pub fn everything_comes_to_an_end(evidence: &Evidence, broken: &mut Vec<String>)
     }
 }
 
-/// What an operator did is on the timeline, with who it was.
+/// Every acknowledged command of an operator is on the timeline, with the operator's name.
 pub fn orders_are_signed(evidence: &Evidence, broken: &mut Vec<String>) {
     for order in &evidence.orders {
         let stored = evidence.stored(&order.transaction);
@@ -114,14 +115,15 @@ pub fn orders_are_signed(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// What a payer types, and what a connection signs in with, passes through to the provider, and lies nowhere in clear.
+/// Codes of payers and credentials of connections pass through to the provider, and are stored
+/// nowhere in the clear.
 pub fn secrets_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
     for secret in &evidence.kept_in_clear {
         broken.push(format!("the secret {secret} lies on the disk"));
     }
 }
 
-/// A list tells of exactly as many as there are.
+/// The total of a list is exactly the number of rows.
 pub fn totals_are_exact(evidence: &Evidence, broken: &mut Vec<String>) {
     for Total { list, told, stored } in &evidence.totals {
         if told != stored {

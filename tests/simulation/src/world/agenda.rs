@@ -1,4 +1,5 @@
-//! What happens when. Things outside happen whether or not the process is up; what needs it is tried again until it is.
+//! The agenda: future happenings by time. Those outside the process occur whether or not it runs;
+//! those that need it are repeated until it runs.
 
 use tokio::sync::oneshot;
 
@@ -6,26 +7,26 @@ use super::network::Letter;
 use super::{SECOND, World};
 use crate::promises::Charge;
 
-/// Something that a merchant wants moved.
+/// A payment or payout that a merchant orders.
 #[derive(Clone, Debug)]
 pub struct Order {
     pub is_payout: bool,
     pub is_live: bool,
     pub minor: i64,
-    /// How the payer pays.
+    /// Payment method of the payer.
     pub method: &'static str,
-    /// The idempotency key; without one the merchant does not ask again.
+    /// Idempotency key. Without a key the merchant does not repeat the request.
     pub key: Option<String>,
-    /// The transaction, once the merchant knows it.
+    /// Id of the transaction, once the merchant knows it.
     pub id: Option<String>,
-    /// The payer's confirmation was answered, well or not.
+    /// Whether the payer's confirmation was answered, with success or not.
     pub is_confirmed: bool,
 }
 
-/// What a request to a provider came to.
+/// Sender for the result of a request to a provider.
 pub type Reply = oneshot::Sender<super::network::Heard>;
 
-/// Something that is to happen.
+/// A future happening.
 #[derive(Debug)]
 pub enum Happening {
     /// A request reaches its provider.
@@ -33,16 +34,17 @@ pub enum Happening {
         letter: Letter,
         reply: Option<Reply>,
     },
-    /// A provider comes to an end with a reference.
+    /// A provider finishes with a reference.
     Settles {
         reference: String,
         paid: bool,
     },
-    /// A provider takes money for what it declined.
+    /// A provider takes money that it had declined to take.
     TakesAnyway {
         reference: String,
     },
-    /// A provider takes so many quarters of the amount of a reference that it did not report before.
+    /// A provider takes this many quarters of the amount of a reference that it did not report
+    /// before.
     TakesPart {
         reference: String,
         quarters: i64,
@@ -50,7 +52,7 @@ pub enum Happening {
     TakesBack {
         reference: String,
     },
-    /// A provider that reported money without an amount names it.
+    /// A provider that reported money without an amount reports the amount.
     NamesAmount {
         reference: String,
     },
@@ -58,11 +60,11 @@ pub enum Happening {
     TakesAgain {
         reference: String,
     },
-    /// The rest needs the process.
+    /// An action that needs the process.
     Deed(Deed),
 }
 
-/// What somebody does with the engine.
+/// An action of a person or a provider on the engine.
 #[derive(Clone, Debug)]
 pub enum Deed {
     Ask {
@@ -78,12 +80,12 @@ pub enum Deed {
     Verify {
         order: usize,
     },
-    /// A provider calls back, with this letter of the books.
+    /// A provider sends the callback with this index in the evidence.
     CallBack {
         letter: usize,
         tries: u32,
     },
-    /// Somebody sets the clock on the wall.
+    /// Changes the wall clock.
     SetClock {
         micros: i64,
     },
@@ -96,21 +98,21 @@ pub enum Deed {
     Operate {
         turn: usize,
     },
-    /// The same, sooner than intended.
+    /// The same, earlier than scheduled.
     OperateNow,
     /// An operator ends a quarantine, if there is one.
     Restore {
         gateway: &'static str,
     },
-    /// An operator sets what a dollar costs, in hundredths of a franc.
+    /// An operator sets the price of a dollar, in hundredths of a franc.
     SetRate {
         cents: u64,
     },
-    /// An operator has the provider asked.
+    /// An operator triggers a query to the provider.
     Check {
         order: usize,
     },
-    /// An operator settles the open attempt by the provider's books.
+    /// An operator resolves the open attempt by the provider's ledger.
     Settle {
         order: usize,
     },
@@ -120,14 +122,15 @@ pub enum Deed {
     CloseCases {
         order: usize,
     },
-    /// A merchant has mended an endpoint that was gone: it is enabled again, and catches up.
+    /// A merchant has repaired an endpoint that was gone: enables it and replays the missed
+    /// deliveries.
     CatchUp {
         webhook: usize,
     },
 }
 
 impl World {
-    /// Puts something on the agenda, so many microseconds from now.
+    /// Schedules a happening, `after` microseconds from now.
     pub fn later(&mut self, after: i64, what: Happening) {
         self.next += 1;
         let at = self.now() + after.max(0);
@@ -135,12 +138,13 @@ impl World {
         self.changed.notify_one();
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next happening.
     pub fn next_at(&self) -> Option<i64> {
         self.agenda.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Lets the next thing happen if its time has come by `until`. What needs the process is handed out.
+    /// Performs the next happening if it is due by `until`. Returns the deed if it needs the
+    /// process.
     pub fn happen(&mut self, until: i64) -> Option<Option<Deed>> {
         if self.next_at()? > until {
             return None;
@@ -162,7 +166,8 @@ impl World {
         Some(None)
     }
 
-    /// Nobody is up: everything outside goes on until `until`, and who needs the process comes back then.
+    /// Performs the happenings until `until` while the process is down. Deeds are rescheduled for
+    /// after that time.
     pub fn without_process(&mut self, until: i64) {
         let mut waiting = Vec::new();
         while let Some(deed) = self.happen(until) {
@@ -179,7 +184,7 @@ impl World {
         }
     }
 
-    /// What the merchants and payers of the plan will do.
+    /// Schedules the orders of the plan's merchants and the actions of its payers.
     pub fn invite(&mut self) {
         let (payments, payouts) = (self.plan.payments, self.plan.payouts);
         for number in 0..payments + payouts {
@@ -219,7 +224,7 @@ impl World {
         self.hire();
     }
 
-    /// A merchant was answered: this transaction is theirs.
+    /// Records that a merchant's request was accepted as this transaction.
     pub fn accepted(&mut self, order: usize, id: &str) {
         if self.is_dead {
             return;
@@ -245,16 +250,16 @@ impl World {
         }
     }
 
-    /// The payer comes to the page, or does not.
+    /// Schedules the payer's visits to the page, if any.
     fn pays(&mut self, order: usize) {
         if self.people.happens(50) && !self.plan.is_plain {
-            return; // nobody comes; the payment expires
+            return; // the payer never comes; the payment expires
         }
         let hasty = self.plan.trouble.haste;
         let at = i64::try_from(self.people.between(500, 90_000)).unwrap_or(500) * 1_000;
         self.later(at, Happening::Deed(Deed::Confirm { order, tab: 0 }));
         if self.plan.changes > 0 && self.hand.happens(600) {
-            // Of all moments this one.
+            // Schedule the change at the moment of the confirmation.
             self.later(at, Happening::Deed(Deed::OperateNow));
         }
         if self.people.happens(hasty) {
@@ -269,7 +274,7 @@ impl World {
         if self.plan.is_plain {
             return;
         }
-        // Who was declined, or saw an error, comes back a little later.
+        // A payer whose payment was declined, or who saw an error, returns a little later.
         for _ in 0..self.people.below(3) {
             let again = i64::try_from(self.people.between(10_000, 900_000)).unwrap_or(0) * 1_000;
             self.later(at + again, Happening::Deed(Deed::Confirm { order, tab: 2 }));
@@ -377,7 +382,7 @@ impl World {
         self.tells(reference);
     }
 
-    /// Whether everything that can happen outside has happened.
+    /// Whether every happening outside the process has occurred.
     pub fn is_quiet(&self) -> bool {
         self.agenda.is_empty() && self.acting == 0 && self.now() >= self.healed_at
     }

@@ -1,4 +1,5 @@
-//! The providers' books: what came in under which reference, what was done about it, and what was said of it.
+//! The providers' ledgers: received requests by reference, their effects, and the statements about
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use crate::chance::Chance;
 use crate::promises::{Charge, Said};
 use crate::reached::Counts;
 
-/// The books of all providers, by reference.
+/// The ledgers of all providers, by reference.
 pub struct Books {
     pub entries: BTreeMap<String, Entry>,
     /// Repetitions of submissions, by reference.
     pub repeats: BTreeMap<String, Repeats>,
-    /// How often each lie was told.
+    /// Count of each lie.
     pub told: Counts,
     chance: Chance,
 }
@@ -26,7 +27,7 @@ pub struct Repeats {
     pub once: bool,
 }
 
-/// The kinds of lies.
+/// Kinds of lies.
 pub const LIES: &[&str] = &[
     "declined and then paid",
     "busy and then paid",
@@ -42,78 +43,78 @@ pub const LIES: &[&str] = &[
     "not found and then paid without naming an amount",
 ];
 
-/// What a provider knows of one reference.
+/// A provider's record of one reference.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// `s0.live`: which provider, in which of its environments.
+    /// Provider and environment: `s0.live`.
     pub host: String,
     pub reference: String,
     pub transaction: String,
     pub is_payout: bool,
     pub currency: String,
     pub arrived_at: i64,
-    /// The provider's own word: `pending`, `code`, `paid`, `declined`, `busy`.
+    /// The provider's own status: `pending`, `code`, `paid`, `declined`, `busy`.
     pub status: &'static str,
-    /// What the payer was sent and has to type, when the provider wants that.
+    /// Code that was sent to the payer, if the provider requires one.
     pub code: String,
-    /// What it says is taken, which a provider that errs may not be what was asked.
+    /// Reported amount. An erroneous provider reports another amount than it was asked for.
     pub taken: i64,
     /// Amount that was asked for.
     pub asked: i64,
-    /// The provider's own id, which one that errs uses for several references.
+    /// The provider's own id. An erroneous provider uses one id for several references.
     pub id: String,
-    /// Whether its callbacks name our reference; otherwise they name the id alone.
+    /// Whether its callbacks name our reference; otherwise they have only the id.
     pub names_reference: bool,
-    /// Until then the provider says that it does not know the reference.
+    /// Whether the provider still answers that it does not know the reference.
     pub hidden: bool,
     /// Whether it arrived by a repeated request, so late that the provider knows it at once.
     pub repeated: bool,
-    /// Whether it says which amount it took.
+    /// Whether the provider reports the amount that it took.
     pub names_amount: bool,
 }
 
-/// What becomes of a request at a provider.
+/// Effect of a request at a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Paid,
     Declined,
     Busy,
-    /// Paid, or declined, after so long.
+    /// Paid, or declined, after this delay.
     Later {
         paid: bool,
         after: i64,
     },
     Endless,
-    /// Wants a code from the payer, and gives up after so long.
+    /// Requires a code from the payer, and gives up after this delay.
     WantsCode {
         until: i64,
     },
-    /// Says declined or busy, and takes the money after so long all the same.
+    /// Answers declined or busy, and takes the money after this delay anyway.
     DeclinesAndTakes {
         status: &'static str,
         after: i64,
     },
-    /// Says paid, and takes it back after so long.
+    /// Answers paid, and reverses it after this delay.
     PaysAndTakesBack {
         after: i64,
     },
-    /// Takes less than was asked.
+    /// Takes less than was asked for.
     TakesLess,
-    /// Takes more than was asked.
+    /// Takes more than was asked for.
     TakesMore,
-    /// Says that it does not know the reference, and takes the money after so long all the same.
+    /// Answers that it does not know the reference, and takes the money after this delay anyway.
     HidesAndTakes {
         after: i64,
     },
-    /// The same, and takes the money in parts.
+    /// The same, with the money taken in parts.
     HidesAndTakesParts {
         after: i64,
     },
-    /// The same, and says paid without an amount, which it names later.
+    /// The same, with paid reported without an amount, and the amount reported later.
     HidesAndTakesUnnamed {
         after: i64,
     },
-    /// Says paid, and after so long paid once more under another id.
+    /// Answers paid, and after this delay reports another charge under another id.
     TakesTwice {
         after: i64,
     },
@@ -121,7 +122,7 @@ pub enum Fate {
     OtherCurrency,
     /// Uses the id of another reference.
     BorrowsId,
-    /// Uses one id for all references that it treats so, and calls back by that id alone.
+    /// Uses one id for all references with this effect, and sends callbacks with that id alone.
     RepeatsId,
 }
 
@@ -135,7 +136,7 @@ impl Books {
         }
     }
 
-    /// What becomes of the next request.
+    /// Draws the effect of the next request.
     pub fn fate(&mut self, lies: bool, endless: bool) -> Fate {
         let chance = &mut self.chance;
         let seconds = |chance: &mut Chance, most| {
@@ -143,7 +144,8 @@ impl Books {
         };
         if lies {
             let after = seconds(chance, 600);
-            // Most of them after "not found": they need a payer who returns before the money comes.
+            // Most of these lies follow a "not found": they need a payer who returns before the
+            // money arrives.
             let kind = chance.below(18);
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
@@ -204,12 +206,12 @@ impl Books {
 }
 
 impl Entry {
-    /// Whether a provider that is slow to know its references knows this one.
+    /// Whether a provider that is slow to publish its references knows this one.
     pub fn is_known_at(&self, now: i64) -> bool {
         self.repeated || now - self.arrived_at > 20 * SECOND
     }
 
-    /// The money moves now.
+    /// Creates the movement of money at this time.
     pub fn charge(&self, at: i64, lied: bool) -> Charge {
         Charge {
             at,
@@ -224,7 +226,7 @@ impl Entry {
         }
     }
 
-    /// What the provider says of it, to whoever asks.
+    /// Records the provider's current statement about the reference.
     pub fn said(&self, at: i64) -> Said {
         Said {
             at,
@@ -233,12 +235,12 @@ impl Entry {
         }
     }
 
-    /// What an answer to a query says.
+    /// Body of the response to a query.
     pub fn body(&self) -> String {
         self.body_naming(&self.reference)
     }
 
-    /// What a callback says.
+    /// Body of a callback.
     pub fn callback(&self) -> String {
         match self.names_reference {
             true => self.body(),

@@ -7,13 +7,13 @@ use tokio::time::{Duration, sleep};
 use super::{SECOND, Shared, World};
 use crate::promises::{Delivery, Mail};
 
-/// What the merchants' webhooks are signed with.
+/// Signing secret of the merchants' webhooks.
 pub const SECRET: &str = "whsec_c2ltdWxhdGlvbi1zaW11bGF0aW9uLXNpbXVsYXRpb24=";
 
-/// What becomes of a delivery.
+/// Result of a delivery.
 enum End {
     Answered(u16),
-    /// Received, and the acknowledgment is lost.
+    /// Received, but the acknowledgment is lost.
     Cut,
     Silence,
     NobodyListens,
@@ -71,7 +71,7 @@ pub async fn mail(world: Shared, request: Request) -> Result<Response, Cut> {
 }
 
 impl World {
-    /// The mail server takes a mail, or does not; its answer is lost now and then.
+    /// Decides whether the mail server accepts a mail. Its response is sometimes lost.
     fn takes_mail(&mut self, request: &Request) -> End {
         if self.step("before a mail leaves") {
             return End::Silence;
@@ -99,7 +99,7 @@ impl World {
         end
     }
 
-    /// The mail server's answer is read, unless the process dies before.
+    /// Records that the mail server's response is read. False if the process crashes before.
     fn is_read(&mut self, id: &str, status: u16) -> bool {
         if self.step("before a mail server's answer is read") {
             return false;
@@ -124,7 +124,8 @@ impl World {
             return End::Answered(500);
         }
         let trouble = self.plan.trouble.endpoints;
-        // A merchant's server may be away for longer than the network: until what is tried again has been given up.
+        // A merchant's server may be down for longer than the network: until the retries are
+        // exhausted.
         let is_well = self.now() > self.healed_at + 3_600 * SECOND;
         if !is_well && self.hand.happens(self.plan.trouble.gone) {
             return End::Answered(410);
@@ -145,7 +146,7 @@ impl World {
         let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let (arrived, acknowledged) = match end {
-            // Nobody is behind an address that is gone.
+            // A 410 means that no receiver saw the request.
             End::Answered(410) => (false, false),
             End::Answered(status) => (true, *status == 200),
             End::Cut | End::Silence => (true, false),

@@ -1,5 +1,5 @@
-//! Everything outside the process: the network, the providers and their books, the merchants, the payers, the disk's nature, the clock on
-//! the wall. It lives on when the process dies.
+//! Everything outside the process: the network, the providers and their ledgers, the merchants, the
+//! payers, the behavior of the disk, and the wall clock. Outlives the process.
 
 mod agenda;
 mod books;
@@ -29,23 +29,24 @@ use crate::plan::Plan;
 use crate::promises::{Evidence, Sighting};
 use crate::reached::Reached;
 
-/// A handle on the world; clones share it.
+/// Handle on the world. Clones share it.
 #[derive(Clone)]
 pub struct Shared(Arc<Mutex<World>>);
 
 pub struct World {
     pub plan: Plan,
-    /// Microseconds since the beginning, when the process that runs now was started.
+    /// Start time of the current process, in microseconds since the beginning of the history.
     base: i64,
     epoch: Option<Instant>,
-    /// By how much the clock on the wall was set, in microseconds.
+    /// Offset of the wall clock, in microseconds.
     pub skew: i64,
     network: Chance,
     disk: Chance,
     pub people: Chance,
-    /// How long who was not answered waits: of its own, so that a death changes nothing else that people do.
+    /// Waiting times of people without an answer. A separate stream, so that a crash does not
+    /// change other actions.
     pub patience: Chance,
-    /// What operators do, and what payers do besides paying.
+    /// Actions of operators, and actions of payers besides paying.
     pub hand: Chance,
     pub desk: operators::Desk,
     agenda: BTreeMap<(i64, u64), Happening>,
@@ -55,26 +56,26 @@ pub struct World {
     pub evidence: Evidence,
     /// Events of the core, counted at the end.
     pub reached: Reached,
-    /// After this moment nothing new goes wrong: whatever is open must come to an end.
+    /// Time after which no new fault occurs. Everything open must then end.
     pub healed_at: i64,
-    /// Deeds that are under way.
+    /// Number of deeds in progress.
     pub acting: usize,
-    /// Which life of the process this is, from 1.
+    /// Number of the current life of the process, from 1.
     pub life: u64,
-    /// Steps since the process was started: each flush and each request that leaves is two.
+    /// Steps since the process was started. Each flush and each outgoing request counts as two.
     pub steps: u64,
     pub die_at: Option<u64>,
     pub is_dead: bool,
     disk_fails_until: i64,
-    /// How often each message was refused, by its receiver and its id.
+    /// Number of refusals of each message, by its receiver and its id.
     refused: BTreeMap<String, usize>,
     died: Arc<Notify>,
-    /// Wakes whoever works through the agenda: it has become another.
+    /// Wakes the task that processes the agenda after a change.
     changed: Arc<Notify>,
     log: String,
     hash: u64,
     lines: u64,
-    /// Whether the lines are kept, and not their hash alone.
+    /// Whether the log lines are kept. Otherwise only their hash is.
     keeps: bool,
 }
 
@@ -119,7 +120,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when the process is dead.
+    /// Returns when the process has crashed.
     pub async fn died(&self) {
         let died = self.lock().died.clone();
         while !self.lock().is_dead {
@@ -127,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Returns when the agenda has become another.
+    /// Returns when the agenda has changed.
     pub async fn changed(&self) {
         let changed = self.lock().changed.clone();
         changed.notified().await;
@@ -135,13 +136,13 @@ impl Shared {
 }
 
 impl World {
-    /// Microseconds since the beginning. Nothing sets this clock.
+    /// Microseconds since the beginning of the history. This clock is never set.
     pub fn now(&self) -> i64 {
         let since = self.epoch.map_or(Duration::ZERO, |epoch| epoch.elapsed());
         self.base + i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// A process begins on the paused runtime that this is called on.
+    /// Starts a life of the process, on the paused runtime that this is called on.
     pub fn begin_life(&mut self, die_at: Option<u64>) {
         self.epoch = Some(Instant::now());
         self.acting = 0;
@@ -152,13 +153,13 @@ impl World {
         self.note(format_args!("the engine starts"));
     }
 
-    /// A deed is done.
+    /// Records that a deed is finished.
     pub fn has_acted(&mut self) {
         self.acting = self.acting.saturating_sub(1);
         self.changed.notify_one();
     }
 
-    /// The process has ended. Called on its runtime, by which time goes as long as it runs.
+    /// Ends the life. Must be called on its runtime, which drives the clock until then.
     pub fn end_life(&mut self) {
         self.base = self.now();
         self.evidence
@@ -167,7 +168,7 @@ impl World {
         self.epoch = None;
     }
 
-    /// Nobody is up for so many microseconds.
+    /// Advances the time while the process is down.
     pub fn pass(&mut self, micros: i64) {
         self.base += micros;
     }
@@ -176,17 +177,18 @@ impl World {
         self.now() >= self.healed_at
     }
 
-    /// Whether something goes wrong now that goes wrong `permille` times of a thousand.
+    /// Whether a fault with this frequency, in permille, occurs now.
     pub fn goes_wrong(&mut self, permille: u64) -> bool {
         let happens = self.network.happens(permille);
         happens && !self.is_healed()
     }
 
-    /// A line of the history.
+    /// Adds a line to the log of the history.
     pub fn note(&mut self, what: std::fmt::Arguments<'_>) {
         let at = self.now();
         let start = self.log.len();
-        let _ = writeln!(self.log, "{:>12.3}s  {what}", micros(at)); // writing to a string does not fail
+        // writing to a string does not fail
+        let _ = writeln!(self.log, "{:>12.3}s  {what}", micros(at));
         self.hash = xxhash_rust::xxh3::xxh3_64_with_seed(&self.log.as_bytes()[start..], self.hash);
         self.lines += 1;
         if !self.keeps {
@@ -194,7 +196,7 @@ impl World {
         }
     }
 
-    /// The hash of all lines so far, and how many there are.
+    /// Returns the hash of all lines so far, and their number.
     pub fn hash(&self) -> (u64, u64) {
         (self.hash, self.lines)
     }
@@ -203,7 +205,7 @@ impl World {
         &self.log
     }
 
-    /// Somebody outside sees a transaction in a status.
+    /// Records the status of a transaction that a client was shown.
     pub fn sees(&mut self, whom: &str, id: &str, status: &'static str, version: u64) {
         if self.is_dead {
             return;

@@ -1,4 +1,5 @@
-//! Between the engine and the providers: a network that loses, delays and doubles, and providers that fail, lie and call back.
+//! The network and the providers: a network that loses, delays and duplicates messages, and
+//! providers that fail, lie and send callbacks.
 
 use std::sync::Arc;
 
@@ -13,25 +14,25 @@ use super::{SECOND, Shared, World, tokens};
 use crate::gateway::{IDEMPOTENT, REPEATS, TOKEN_PATH, VERSION};
 use crate::promises::{Answered, Calling, Sent};
 
-/// A request on its way to a provider.
+/// A request in transit to a provider.
 #[derive(Clone, Debug)]
 pub struct Letter {
     pub host: String,
-    /// The version of the gateway that wrote it.
+    /// Version of the gateway that sent it.
     pub version: String,
     pub method: String,
     pub path: String,
     pub body: serde_json::Value,
-    /// The access token.
+    /// Access token.
     pub token: String,
-    /// Whether the gateway sends it for the second time.
+    /// Whether the gateway repeats an earlier request.
     pub repeats: bool,
 }
 
-/// What a provider answers, and how long the answer is under way.
+/// Transit time of a provider's response, and the response.
 pub type Heard = (Duration, Result<Response, Cut>);
 
-/// The way out of the process.
+/// The network of the process, for the engine.
 pub fn line(world: &Shared) -> Line {
     let world = world.clone();
     Arc::new(move |request| {
@@ -63,7 +64,7 @@ async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
         Leaves::OnItsWay(answer) => answer,
     };
     let Ok((after, result)) = answer.await else {
-        return std::future::pending().await; // nobody answers any more
+        return std::future::pending().await; // no response will arrive
     };
     sleep(after).await;
     let lives = world.lock().hears(&reference, &method, &result);
@@ -73,21 +74,21 @@ async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
     result
 }
 
-/// What an answer says of its reference, if it can be read.
+/// Returns the status in a response, if it can be parsed.
 fn word(answer: &Response) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
     let word = body["status"].as_str().map(str::to_owned);
     word.filter(|_| answer.status == 200)
 }
 
-/// Who signed a callback, and whether it names our reference.
+/// Signer of a callback, and whether it names our reference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signed {
     ByProvider { names_reference: bool },
     Forged,
 }
 
-/// How a request leaves.
+/// Result of sending a request.
 enum Leaves {
     NotAtAll,
     IntoSilence,
@@ -113,7 +114,7 @@ impl Letter {
         }
     }
 
-    /// The reference that it is about.
+    /// Returns the reference that the request is about.
     fn reference(&self) -> String {
         let in_path = self.path.split('/').nth(1).map(str::to_owned);
         in_path.unwrap_or_else(|| {
@@ -134,7 +135,7 @@ impl Letter {
 }
 
 impl World {
-    /// The process reads an answer, unless it dies before.
+    /// Records that the process reads a response. False if the process crashes before.
     fn hears(&mut self, of: &str, method: &str, result: &Result<Response, Cut>) -> bool {
         if self.step("before an answer is read") {
             return false;
@@ -164,8 +165,8 @@ impl World {
         let coin = self.network.below(2) == 0;
         let hangs = letter.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
         let hangs = hangs && !self.is_healed();
-        // Most repetitions arrive almost as late as the manifest lets "not found" become final,
-        // and later than that time after the first request.
+        // Most repetitions arrive almost as late as the manifest lets "not found" become final, and
+        // later than that time after the first request.
         let lags = letter.repeats && self.network.happens(900) && !self.is_healed();
         let under_way = match (lags, late) {
             (true, _) => self.network.between(95_000, 118_000),
@@ -210,7 +211,8 @@ impl World {
                 letter: letter.clone(),
                 reply: None,
             };
-            // "Not found" is final after 120 s, and a reference may be unknown for 20 s after it arrived.
+            // "Not found" is final after 120 s, and a reference may be unknown for 20 s after it
+            // arrived.
             let second = match lags {
                 true => after + SECOND,
                 false => (after * 2).min(98 * SECOND),
@@ -261,13 +263,13 @@ impl World {
             (true, true) => Err(Cut::Broken),
             (true, false) => {
                 self.note(format_args!("the answer about {reference} is lost"));
-                return; // and the reply with it: whoever waits, waits
+                return; // the reply is dropped, so the caller waits for its timeout
             }
         };
-        let _ = reply.send((Duration::from_millis(millis), result)); // the process may have died
+        let _ = reply.send((Duration::from_millis(millis), result)); // the process may have crashed
     }
 
-    /// What the provider does and says: a status and a body.
+    /// Applies a request to the provider, and returns a status and a body.
     fn answers(&mut self, letter: &Letter) -> (u16, String) {
         let reference = letter.reference();
         if letter.submits() {
@@ -278,7 +280,7 @@ impl World {
             self.called_off(&reference);
         }
         let now = self.now();
-        // Some providers know of a reference a little later than they took it.
+        // Some providers publish a reference a little after they accepted it.
         let shy = self.plan.trouble.late > 0 && self.network.below(4) == 0;
         let entry = self.books.entries.get(&reference).cloned();
         let is_known = |entry: &Entry| {
@@ -351,7 +353,7 @@ impl World {
         }
     }
 
-    /// What the provider does at once, and what it will do, as `fate` has it.
+    /// Applies `fate`: the immediate effect, and the scheduled ones.
     fn begins(&mut self, fate: Fate, entry: &mut Entry) {
         let of = entry.reference.clone();
         match fate {
@@ -417,7 +419,7 @@ impl World {
         }
     }
 
-    /// The money comes in three parts.
+    /// Schedules the money in three parts.
     fn takes_parts(&mut self, of: &str, after: i64) {
         for quarters in [2, 3, 4] {
             let reference = of.to_owned();
@@ -429,7 +431,7 @@ impl World {
         }
     }
 
-    /// The money comes, and its amount is named later.
+    /// Schedules the money, and a later report of its amount.
     fn takes_unnamed(&mut self, reference: String, after: i64) {
         let of = reference.clone();
         self.later(after, Happening::TakesAnyway { reference: of });
@@ -437,7 +439,7 @@ impl World {
         self.later(named_at, Happening::NamesAmount { reference });
     }
 
-    /// The id that the provider has given to another reference, if there is one.
+    /// Returns an id that the provider has given to another reference, if there is one.
     fn borrowed_id(&self, entry: &Entry) -> String {
         let others = self.books.entries.values();
         let mut of_host = others.filter(|other| other.host == entry.host);
@@ -446,7 +448,7 @@ impl World {
             .map_or_else(|| entry.id.clone(), |other| other.id.clone())
     }
 
-    /// What becomes of a submission.
+    /// Draws the effect of a submission.
     fn fate(&mut self, letter: &Letter) -> Fate {
         let lies = self.goes_wrong(self.plan.trouble.lies);
         let endless = self.goes_wrong(self.plan.trouble.endless);
@@ -469,7 +471,7 @@ impl World {
         }
     }
 
-    /// The provider calls back about what stands in its books now, as reliably as it does.
+    /// Schedules callbacks about the provider's current record, with the configured faults.
     pub(super) fn tells(&mut self, reference: &str) {
         let trouble = self.plan.trouble.clone();
         let Some(entry) = self.books.entries.get(reference) else {

@@ -1,4 +1,5 @@
-//! What the people do who run the installation: they change gateways, set rates, and lend transactions a hand.
+//! Actions of the people who run the installation: they change gateways, set rates, and act on
+//! transactions.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +8,19 @@ use super::{SECOND, World};
 use crate::gateway::{NAMES, VERSIONS};
 use crate::promises::{Changed, Said};
 
-/// What is to be done with a gateway.
+/// A change of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// To this version, as one that comes.
+    /// To this version, as a new one.
     Upgrade(usize),
-    /// To this version, as one that was there before.
+    /// To this version, as an earlier one.
     RollBack(usize),
     Drain,
     Remove,
     Restore,
 }
 
-/// A change, and how long the operator waits after it.
+/// A change, and the operator's pause after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Intent {
     pub gateway: &'static str,
@@ -27,7 +28,7 @@ pub struct Intent {
     pause: i64,
 }
 
-/// What an operator reads in a provider's books, and says of an attempt.
+/// An operator's statement about an attempt, read from a provider's ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
     Paid { minor: i64, currency: String },
@@ -35,26 +36,26 @@ pub enum Word {
     NeverSent,
 }
 
-/// What lies before the people who run the installation.
+/// State of the people who run the installation.
 #[derive(Default)]
 pub struct Desk {
     intents: Vec<Intent>,
-    /// How many of them are done with.
+    /// Number of finished intents.
     done: usize,
-    /// Orders about transactions so far: each is signed with its number.
+    /// Number of commands about transactions so far. Each is signed with its number.
     orders: u64,
-    /// Webhooks that have caught up after their receiver was gone.
+    /// Webhooks that have replayed their missed deliveries after their receiver was gone.
     pub caught_up: BTreeSet<usize>,
 }
 
 impl World {
-    /// Puts on the agenda what operators will do.
+    /// Schedules the operators' changes.
     pub(super) fn hire(&mut self) {
         for _ in 0..self.plan.changes {
             let has_neighbour = self.plan.neighbours > 0;
             let gateway = NAMES[usize::from(has_neighbour && self.hand.happens(500))];
             let version = self.hand.between(1, VERSIONS as u64) as usize;
-            // One gateway always serves: who is turned away then is turned away because of a change.
+            // The first gateway always serves, so any refusal is caused by a change.
             let most = if gateway == NAMES[0] { 6 } else { 10 };
             let change = match self.hand.below(most) {
                 0..3 => Change::Upgrade(version),
@@ -97,7 +98,7 @@ impl World {
         }
     }
 
-    /// An operator notices a transaction, or does not.
+    /// Schedules an operator's actions on a transaction, if any.
     pub(super) fn lend_a_hand(&mut self, order: usize) {
         if !self.hand.happens(self.plan.by_hand) {
             return;
@@ -115,19 +116,19 @@ impl World {
         }
     }
 
-    /// What is to be done now, unless it is done already.
+    /// Returns the current intent, unless it is finished.
     pub fn intent(&self, turn: usize) -> Option<Intent> {
         let is_next = turn == self.desk.done;
         self.desk.intents.get(turn).copied().filter(|_| is_next)
     }
 
-    /// The number of the next change.
+    /// Returns the number of the next change.
     pub fn next_turn(&self) -> usize {
         self.desk.done
     }
 
-    /// The operator was answered: on with the next. `current`: what the gateway's version is now by that answer; `None` when the change
-    /// was refused.
+    /// Records the response to a change, and schedules the next one. `current`: the gateway's
+    /// version according to the response; `None` when the change was refused.
     pub fn changed(&mut self, turn: usize, current: Option<Option<String>>) {
         let Some(intent) = self.intent(turn).filter(|_| !self.is_dead) else {
             return;
@@ -147,14 +148,15 @@ impl World {
         }
     }
 
-    /// The name under which the next order is given.
+    /// Returns the name that signs the next command.
     pub fn signature(&mut self) -> String {
         self.desk.orders += 1;
         format!("operator-{}", self.desk.orders)
     }
 
-    /// What an operator says of a reference after a look into the books. `is_held`: the provider has said that it has it; who is hasty
-    /// does not look, and says all the same that it was never sent.
+    /// Returns an operator's statement about a reference after looking into the ledger. `is_held`:
+    /// the provider has said that it has the reference. A hasty operator does not look, and says
+    /// anyway that it was never sent.
     pub fn looks_into_the_books(&mut self, reference: &str, is_held: bool) -> Option<Word> {
         let now = self.now();
         let is_hasty = self.hand.happens(250);
@@ -168,7 +170,7 @@ impl World {
             None => {
                 let about = |sent: &&crate::promises::Sent| sent.reference == reference;
                 let last = self.evidence.sent.iter().filter(about).map(|sent| sent.at);
-                // It may still be on its way.
+                // The request may still be in transit.
                 if last.max().is_some_and(|last| now - last < 300 * SECOND) {
                     return None;
                 }
@@ -188,7 +190,7 @@ impl World {
         Some(word)
     }
 
-    /// Microseconds, of as many milliseconds as chance wants.
+    /// Draws a duration between two numbers of milliseconds, and returns it in microseconds.
     pub(super) fn hand_waits(&mut self, from: u64, to: u64) -> i64 {
         i64::try_from(self.hand.between(from, to)).unwrap_or(0) * 1_000
     }

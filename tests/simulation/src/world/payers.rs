@@ -1,11 +1,12 @@
-//! What payers do besides paying: they read what it costs, and type the codes that providers send them.
+//! Actions of payers besides paying: they read the price, and type the codes that providers send
+//! them.
 
 use super::agenda::{Deed, Happening};
 use super::{SECOND, World};
 use crate::promises::Agreed;
 
 impl World {
-    /// A payer reads the page. How long that takes, in microseconds.
+    /// Records that a payer reads the price, and returns the reading time in microseconds.
     pub fn reads(&mut self, order: usize, minor: i64, currency: &str) -> i64 {
         let Some(transaction) = self.orders[order].id.clone() else {
             return 0;
@@ -25,7 +26,7 @@ impl World {
         }
     }
 
-    /// The provider sends the payer of `reference` a code, unless nobody knows who that is.
+    /// Sends a code to the payer of `reference`, unless the reference is unknown.
     pub(super) fn sends_code(&mut self, reference: &str, until: i64) {
         let code = format!("otp{:08}", self.hand.below(100_000_000));
         let Some(entry) = self.books.entries.get_mut(reference) else {
@@ -46,7 +47,8 @@ impl World {
         }
     }
 
-    /// What the payer types as the code of `reference`. It is on nobody's disk ever.
+    /// Returns the text that the payer types as the code of `reference`. It must never be stored on
+    /// a disk.
     pub fn types(&mut self, reference: &str) -> String {
         let is_wrong = self.hand.happens(300);
         let sent = self.books.entries.get(reference).map(|entry| &entry.code);
@@ -58,7 +60,7 @@ impl World {
         code
     }
 
-    /// A code arrives at the provider.
+    /// Handles a code that arrives at the provider.
     pub(super) fn hears_code(&mut self, reference: &str, code: &str) {
         let now = self.now();
         let Some(entry) = self.books.entries.get_mut(reference) else {
@@ -87,7 +89,7 @@ impl World {
         self.note(format_args!("the provider takes the code of {reference}"));
     }
 
-    /// How long a payer waits before typing once more.
+    /// Returns the payer's delay before typing again.
     pub fn hesitates(&mut self) -> i64 {
         i64::try_from(self.patience.between(20, 60)).unwrap_or(20) * SECOND
     }

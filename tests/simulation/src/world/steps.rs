@@ -1,13 +1,13 @@
-//! Where the process can die: before and after each flush, before and after each request that leaves.
+//! Steps at which the process can crash: before and after each flush and each outgoing request.
 
 use std::time::Duration;
 
-use switchyard_engine::simulation::{Fault, FlushEnd, Nature};
+use switchyard_engine::simulation::{DiskModel, Fault, FlushEnd};
 
 use super::{SECOND, Shared, World};
 
 impl World {
-    /// One more place at which the process can die. True: it dies here.
+    /// Counts one more step at which the process can crash. Returns true if it crashes here.
     pub fn step(&mut self, what: &str) -> bool {
         if self.is_dead {
             return true;
@@ -25,9 +25,9 @@ impl World {
 }
 
 /// The disk of a world.
-pub fn nature(world: &Shared, planted: Option<Fault>) -> Nature {
+pub fn nature(world: &Shared, planted: Option<Fault>) -> DiskModel {
     let (slow, ending) = (world.clone(), world.clone());
-    Nature {
+    DiskModel {
         takes: Box::new(move || {
             let mut world = slow.lock();
             let slow = world.plan.trouble.slow_disk;
@@ -62,13 +62,14 @@ fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
     }
     world.note(format_args!("{rows} rows are flushed"));
     match world.step("after a flush") {
-        // Durable, and nobody was told.
+        // Durable, but the commit was not acknowledged.
         true => FlushEnd::Torn(rows),
         false => FlushEnd::Done,
     }
 }
 
-/// A flush that reports an error may have reached the disk all the same: nobody knows before it is opened again.
+/// Fails a flush. Half of the failed flushes reach the disk anyway, which shows only when it is
+/// opened again.
 fn refuses(world: &mut World) -> FlushEnd {
     if !world.disk.happens(500) {
         return FlushEnd::Failed;

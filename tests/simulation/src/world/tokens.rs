@@ -1,4 +1,4 @@
-//! Access tokens of the providers: each is for one of a provider's environments, and expires.
+//! Access tokens of the providers. Each is for one of a provider's environments, and expires.
 
 use switchyard_engine::simulation::{Cut, Response};
 use tokio::time::{Duration, sleep};
@@ -33,7 +33,7 @@ impl World {
     fn token(&mut self, host: &str) -> (serde_json::Value, u64) {
         let expires_in = self.network.between(30, 600);
         let lives = i64::try_from(expires_in).unwrap_or(30) * SECOND;
-        // Some tokens die before their time.
+        // Some tokens are revoked before they expire.
         let is_revoked = self.goes_wrong(self.plan.trouble.failing);
         let expires = self.now() + if is_revoked { lives / 3 } else { lives };
         let token = format!("{host}@{expires}");

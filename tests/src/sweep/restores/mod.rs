@@ -48,7 +48,8 @@ const RESTORES_OF_A_STORE: u32 = 5;
 /// of that gateway.
 ///
 /// # Errors
-/// [`Broken`], when a promise was broken. Any other error: it could not be found out.
+/// [`Broken`] when a promise was broken. Any other error means that the check could not be
+/// completed.
 pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<RestoreFigures> {
     let began = Instant::now();
     let mut site = None;

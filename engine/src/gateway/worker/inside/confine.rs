@@ -1,16 +1,18 @@
-//! The walls around a worker, built from inside before the library is loaded: the engine cannot fork safely with code between.
+//! Sandbox of a worker. The worker sets it up itself before the library is loaded, because the
+//! engine cannot run code safely between fork and exec.
 //!
-//! | wall | means |
+//! | restriction | mechanism |
 //! |---|---|
 //! | no network | an empty network namespace where the kernel permits one; no `socket` |
-//! | no files, programs, threads, signals to others | seccomp: a list of what computing needs, all else fails with `EPERM` |
-//! | no files while it loads, but the system's libraries and its own | Landlock: the loader has to open files, and so could initialisers |
+//! | no files, programs, threads, signals to others | seccomp allowlist; other calls: `EPERM` |
+//! | while loading: system libraries and its own file only | Landlock |
 //! | memory | `RLIMIT_AS` |
-//! | no core dump, not to be looked into | `RLIMIT_CORE`, `PR_SET_DUMPABLE` |
-//! | no privileges to gain | `PR_SET_NO_NEW_PRIVS` |
-//! | not longer than the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
+//! | no core dump, no inspection by other processes | `RLIMIT_CORE`, `PR_SET_DUMPABLE` |
+//! | no new privileges | `PR_SET_NO_NEW_PRIVS` |
+//! | exit with the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
 //!
-//! Time spent is watched by the engine.
+//! The allowlist contains the calls that computing needs. Landlock is needed because the loader has
+//! to open files, and an initialiser could open others. The engine limits the time of steps.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,15 +26,15 @@ use seccompiler::{
 
 use crate::dumps;
 
-/// The engine's two pipes, moved away from where a library looks for standard input and output: there it finds nothing to read, and
-/// what it prints goes where its errors go.
+/// The engine's two pipes, moved to other descriptors than standard input and output. A library
+/// finds an empty standard input, and its standard output goes to standard error.
 pub(super) fn pipes() -> io::Result<(File, File)> {
-    // SAFETY: this process has opened nothing yet that anybody relies on.
+    // SAFETY: this process has not opened any descriptor that other code relies on.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let nothing = File::open("/dev/null")?;
-    // SAFETY: both descriptors are open, and what 0 was is kept under another number.
+    // SAFETY: both descriptors are open, and the previous 0 is kept under another number.
     let has_nothing_to_read = unsafe { libc::dup2(nothing.as_raw_fd(), 0) } >= 0;
     // SAFETY: as above, for 1.
     let prints_with_errors = unsafe { libc::dup2(2, 1) } >= 0;
@@ -41,17 +43,19 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
         .ok_or_else(io::Error::last_os_error)
 }
 
-/// Leaves the network and gives up what can be given up at once; from here on only `library` and the system's own ones can be opened.
-/// To be called while there is one thread. What could not be done.
+/// Leaves the network and applies the first restrictions. Afterwards only `library` and the
+/// system's libraries can be opened. The process must be single-threaded. Returns the missing
+/// restrictions.
 pub(super) fn apart(library: &File) -> Vec<String> {
     let mut missing = Vec::new();
-    // SAFETY: `unshare` takes no pointers; there is one thread, as a new user namespace asks.
+    // SAFETY: `unshare` takes no pointers; the process is single-threaded, which a new user
+    // namespace requires.
     let leave = |what| unsafe { libc::unshare(what) } == 0;
     if !leave(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) && !leave(libc::CLONE_NEWNET) {
         let why = io::Error::last_os_error();
         missing.push(format!("network: a network namespace of their own ({why})"));
     }
-    // After the namespace: a change of credentials takes these back.
+    // After the namespace: a change of credentials resets these.
     let walls = [
         (
             "privileges: a lock on privileges",
@@ -73,19 +77,21 @@ pub(super) fn apart(library: &File) -> Vec<String> {
     ];
     missing.extend(walls.into_iter().filter_map(unbuilt));
     #[cfg(target_env = "gnu")]
-    // SAFETY: a number for the C library's allocator, which the library may use: one reserve of address space, not one a thread.
+    // SAFETY: `mallopt` takes numbers. The library may use this allocator: with one arena it
+    // reserves address space once, not once per thread.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
     missing
 }
 
-/// Where the kernel tells how much memory is taken: to be opened while files can be.
+/// File with the memory usage of this process. Has to be opened before files are blocked.
 pub(super) fn account() -> io::Result<File> {
     File::open("/proc/self/status")
 }
 
-/// All threads are there, nothing of the library is. What could not be done.
+/// Applies the restrictions for loading. All threads are running, and the library is not loaded
+/// yet. Returns the missing restrictions.
 pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Vec<String> {
     let room = |now: u64| limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes));
     let walls = [
@@ -108,27 +114,28 @@ pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Ve
     missing
 }
 
-/// The library is there. What could not be done.
+/// Applies the restrictions for computing, after the library was loaded. Returns the missing
+/// restrictions.
 pub(super) fn after_loading() -> Vec<String> {
     let files = (
         "file_limit: a limit on files",
         limit(libc::RLIMIT_NOFILE, 0),
     );
     let mut missing: Vec<_> = unbuilt(files).into_iter().collect();
-    // Without the first list there is none to shorten, and that was told.
+    // A failure of the first filter was reported already.
     if let Err(why) = allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
         missing.push(format!("seccomp: a lock on files ({why})"));
     }
     missing
 }
 
-/// At once: what the library wanted done at the end of the process is not done.
+/// Exits at once, without running exit handlers of the library.
 pub(super) fn exit(code: i32) -> ! {
-    // SAFETY: it does not return, and runs nothing.
+    // SAFETY: it does not return, and runs no code of this process.
     unsafe { libc::_exit(code) }
 }
 
-/// What is told of a wall that does not stand.
+/// Report of a restriction that could not be applied.
 fn unbuilt((wall, built): (&str, io::Result<()>)) -> Option<String> {
     built.err().map(|why| format!("{wall} ({why})"))
 }
@@ -138,7 +145,7 @@ fn set(option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     made(unsafe { libc::prctl(option, value, 0, 0, 0) }.into()).map(drop)
 }
 
-/// Lowers a limit, soft and hard, which is always allowed. One that is lower already stays: it is the tighter wall.
+/// Lowers a limit, soft and hard, which is always allowed. A lower existing limit stays.
 fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -152,7 +159,7 @@ fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
     made(unsafe { libc::setrlimit(resource, &raw const limit) }.into()).map(drop)
 }
 
-/// Bytes of address space that are taken now.
+/// Size of the address space in use, in bytes.
 fn address_space(account: File) -> io::Result<u64> {
     let status = io::read_to_string(account)?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
@@ -161,11 +168,13 @@ fn address_space(account: File) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("/proc does not tell how much is taken"))
 }
 
-/// Landlock, for this thread and those that it will start. The loader opens a library by the same calls by which an initialiser
-/// would open the master key, so a list of calls cannot tell the two apart.
+/// Applies Landlock to this thread and those that it will start. The loader opens a library with
+/// the same system calls that an initialiser would need to open the master key, so a seccomp filter
+/// cannot distinguish the two.
 fn open_libraries_only(library: &File) -> io::Result<()> {
     let handled = EVERY_ACCESS;
-    // SAFETY: the attribute is a live `u64`, which is the whole of the structure's first edition, and its size is given.
+    // SAFETY: the attribute is a live `u64`, which is the whole structure in its first version, and
+    // its size is passed.
     let rules = made(unsafe {
         let size = size_of_val(&handled);
         libc::syscall(
@@ -176,11 +185,11 @@ fn open_libraries_only(library: &File) -> io::Result<()> {
         )
     })?;
     let rules = i32::try_from(rules).map_err(io::Error::other)?;
-    // SAFETY: the call has just made this descriptor, and nobody else has it.
+    // SAFETY: the call has just created this descriptor, and no other code owns it.
     let rules = unsafe { OwnedFd::from_raw_fd(rules) };
     permit(&rules, library, READ_FILE)?;
     for folder in LIBRARIES {
-        // A system has not all of them.
+        // Not every system has all of them.
         if let Ok(folder) = at(folder) {
             permit(&rules, &folder, READ_FILE | READ_FOLDER)?;
         }
@@ -193,7 +202,7 @@ fn open_libraries_only(library: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// A name for a file or a folder, which need not be readable.
+/// Opens a file or a folder by `O_PATH`, which does not require read permission.
 fn at(path: &str) -> io::Result<File> {
     File::options()
         .read(true)
@@ -203,15 +212,15 @@ fn at(path: &str) -> io::Result<File> {
 
 fn permit(rules: &OwnedFd, what: &File, access: u64) -> io::Result<()> {
     #[repr(C, packed)]
-    struct Beneath {
+    struct PathBeneathAttr {
         access: u64,
         parent: i32,
     }
-    let beneath = Beneath {
+    let beneath = PathBeneathAttr {
         access,
         parent: what.as_raw_fd(),
     };
-    // SAFETY: the structure is live, and laid out as the kernel has it.
+    // SAFETY: the structure is live, and has the layout of the kernel's.
     made(unsafe {
         let (rules, beneath) = (rules.as_raw_fd(), &raw const beneath);
         libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, beneath, 0)
@@ -229,14 +238,16 @@ fn made(said: libc::c_long) -> io::Result<libc::c_long> {
 type Wrong = Box<dyn std::error::Error + Send + Sync>;
 type Rules = Vec<(i64, Vec<SeccompRule>)>;
 
-/// `conditional`: those of the calls that are allowed with some arguments only.
+/// Applies a seccomp filter that allows only these calls. `conditional`: calls that are allowed
+/// with some arguments only.
 fn allow_only(
     calls: impl Iterator<Item = libc::c_long>,
     conditional: impl FnOnce() -> Result<Rules, Wrong>,
 ) -> Result<(), Wrong> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.map(|call| (call, vec![])).collect();
     rules.extend(conditional()?);
-    // A signal to a thread of this process, which is how it aborts, and to no other process.
+    // A signal to a thread of this process, by which it aborts. Signals to other processes are
+    // blocked.
     let own = argument(0, SeccompCmpOp::Eq, std::process::id())?;
     rules.insert(libc::SYS_tgkill, vec![own]);
     let otherwise = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -247,8 +258,9 @@ fn allow_only(
     Ok(())
 }
 
-/// The loader reads files and nothing else; whatever a library's initialisers do besides, they change no file, no limit of another
-/// process (the engine has the same user), and none of the walls.
+/// Rules for the calls that the loader needs with some arguments only: it opens files for reading.
+/// Initialisers of the library can change neither files, nor limits of another process (the engine
+/// has the same user), nor the sandbox.
 fn while_loading() -> Result<Rules, Wrong> {
     let to_read = |place| {
         let changes = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
@@ -261,7 +273,7 @@ fn while_loading() -> Result<Rules, Wrong> {
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_open, vec![to_read(1)?]),
         (libc::SYS_prlimit64, vec![argument(0, SeccompCmpOp::Eq, 0)?]),
-        // The one is asked for again with the next list; the other only looks.
+        // The first option is set again with the next filter; the second only reads.
         (
             libc::SYS_prctl,
             vec![
@@ -277,13 +289,14 @@ fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wron
     Ok(SeccompRule::new(vec![condition])?)
 }
 
-/// Landlock's rights in its first edition: to execute, write, read, list, remove and make, in all their kinds.
+/// Landlock's access rights in version 1: execute, write, read, list, remove and create, of all
+/// kinds.
 const EVERY_ACCESS: u64 = (1 << 13) - 1;
 const READ_FILE: u64 = 1 << 2;
 const READ_FOLDER: u64 = 1 << 3;
-/// The kind of a rule: a file, or a folder with all in it.
+/// Rule type: a file, or a folder with its content.
 const PATH_BENEATH: i32 = 1;
-/// Where a system has its libraries. Nothing in them is a secret.
+/// Library folders of a system. They contain no secrets.
 const LIBRARIES: &[&str] = &[
     "/lib",
     "/lib64",
@@ -293,7 +306,7 @@ const LIBRARIES: &[&str] = &[
     "/nix/store",
 ];
 
-/// What code needs that computes, and what a worker needs to speak over its pipes.
+/// System calls that computing needs, and that the worker needs for its pipes.
 const COMPUTING: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -327,7 +340,8 @@ const COMPUTING: &[libc::c_long] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
 ];
-/// What the loader needs besides what [`while_loading`] allows, and what it takes to shorten the list when it is done.
+/// System calls that the loader needs besides those of [`while_loading`], and that tightening the
+/// filter needs.
 const LOADING: &[libc::c_long] = &[
     libc::SYS_pread64,
     libc::SYS_lseek,
@@ -354,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_wall_that_the_system_refuses_is_told() {
-        // Neither of them exists.
+        // Neither the option nor the resource exists.
         for refused in [set(-1, 1), limit(99, 0)] {
             let why = refused.as_ref().map_err(io::Error::raw_os_error).err();
             assert_eq!(why, Some(Some(libc::EINVAL)));

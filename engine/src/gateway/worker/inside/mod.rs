@@ -1,8 +1,8 @@
-//! The worker's side: one library, its calls on a few threads, and walls around all of it.
+//! The worker's side: one library, a few threads for its calls, and a sandbox.
 //!
-//! The walls are up before the first instruction of the library runs. What comes in on the engine's pipe is trusted, what the library
-//! does is not: it may print, crash or loop, and the frames stay whole, because the library never sees the two pipes as its
-//! standard input and output.
+//! The sandbox is complete before the first instruction of the library runs. Input on the engine's
+//! pipe is trusted, the library is not. It may print, crash or loop without breaking frames,
+//! because the two pipes are not its standard input and output.
 
 mod confine;
 
@@ -18,10 +18,11 @@ use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
 use super::walls;
 use crate::gateway::inspect::Refused;
 use crate::gateway::library::{Library, Running, Step};
-use crate::gateway::pieces;
+use crate::gateway::throttled_io;
 use crate::limits::{GATEWAY_FILE_BYTES, GATEWAY_WORKER_THREADS};
 
-/// Serves the engine that started this process until it closes its end. It takes over the process: nothing else may run in it.
+/// Serves the engine that started this process until the engine closes the pipe. Takes over the
+/// process: no other code may run in it.
 pub fn run(hash: &str) -> ExitCode {
     match open(hash) {
         Ok(shop) => shop.work(),
@@ -32,26 +33,27 @@ pub fn run(hash: &str) -> ExitCode {
     }
 }
 
-/// What all threads of the worker share.
-struct Shop {
-    /// Whoever has the lock reads the next frame, lets the next thread read, and does the work itself.
+/// State shared by all threads of the worker.
+struct WorkerServer {
+    /// The thread with the lock reads the next frame, releases the lock for the next thread, and
+    /// handles the frame itself.
     input: Mutex<BufReader<File>>,
     output: Mutex<File>,
     calls: Mutex<BTreeMap<u32, Slot>>,
     library: OnceLock<Library>,
 }
 
-/// A call that the library holds something for.
+/// Call for which the library holds state.
 enum Slot {
     Resting(Running),
-    /// A thread is in it.
+    /// A thread runs a step of it.
     Busy,
-    /// A thread is in it, and is to end it.
+    /// A thread runs a step of it, and has to end it afterwards.
     Ending,
 }
 
-/// Reads what is to be served, puts up the walls, loads the library, and says so.
-fn open(hash: &str) -> io::Result<Arc<Shop>> {
+/// Reads the load frame, sets up the sandbox, loads the library, and sends the result.
+fn open(hash: &str) -> io::Result<Arc<WorkerServer>> {
     let (input, output) = confine::pipes()?;
     let mut input = BufReader::new(input);
     let Some(Frame {
@@ -65,15 +67,17 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
         ));
     };
     let load: Load = serde_json::from_slice(&body)?;
-    // To come here has cost a millisecond, and so do the walls.
+    // Each of these phases takes about a millisecond: starting the process, and setting up the
+    // sandbox.
     load.pace.moment();
-    let shop = Arc::new(Shop {
+    let shop = Arc::new(WorkerServer {
         input: Mutex::new(input),
         output: Mutex::new(output),
         calls: Mutex::default(),
         library: OnceLock::new(),
     });
-    // Opened while the process may still do so, and loaded from the same handle: what is loaded is what was hashed.
+    // Opened while the process may still open files. The library is loaded from this handle, so the
+    // loaded file is the hashed one.
     let file = match the_file(&load, hash) {
         Ok(file) => file,
         Err(error) => shop.refuse(&Refusal::NotLoadable(error.to_string())),
@@ -89,9 +93,9 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
         })?;
     }
     load.pace.moment();
-    // From here on there is no new thread, and the memory that there may be is counted from here.
+    // No thread is started after this. The memory limit is relative to the memory in use now.
     missing.extend(confine::before_loading(load.memory_bytes, account));
-    // Loading runs code of the library.
+    // Refuse before loading, because loading runs code of the library.
     shop.refuse_without(&missing, &load.accepted);
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
     let library = match Library::open(&path, None) {
@@ -112,7 +116,7 @@ fn open(hash: &str) -> io::Result<Arc<Shop>> {
 
 fn the_file(load: &Load, hash: &str) -> io::Result<File> {
     let mut file = File::open(&load.library)?;
-    let found = pieces::read((&mut file).take(GATEWAY_FILE_BYTES + 1), load.pace, |_| ())?;
+    let found = throttled_io::read((&mut file).take(GATEWAY_FILE_BYTES + 1), load.pace, |_| ())?;
     if found != hash {
         return Err(io::Error::other("the engine's copy of it was changed"));
     }
@@ -120,13 +124,13 @@ fn the_file(load: &Load, hash: &str) -> io::Result<File> {
     Ok(file)
 }
 
-impl Shop {
+impl WorkerServer {
     fn work(&self) -> ! {
         loop {
             let next = frame::read(&mut *lock(&self.input));
             match next {
                 Ok(Some(frame)) => self.serve(frame),
-                // The engine has closed its end, or is no more.
+                // The engine has closed its end of the pipe, or has exited.
                 Ok(None) => confine::exit(0),
                 Err(_) => confine::exit(1),
             }
@@ -152,13 +156,13 @@ impl Shop {
                 self.stepped(call, step, Some(running));
             }
             Kind::End => self.end(call),
-            // The engine sends no others.
+            // The engine sends no other frames.
             _ => confine::exit(1),
         }
     }
 
-    /// Keeps the call if it goes on, else ends it; then tells what the step said. So an answer that ends a call proves that its end
-    /// did no harm.
+    /// Stores the call if it continues, otherwise ends it; then sends the result of the step. So an
+    /// answer that ends a call proves that ending it succeeded.
     fn stepped(&self, call: u32, step: Step, running: Option<Running>) {
         let mut calls = lock(&self.calls);
         let is_wanted = !matches!(calls.get(&call), Some(Slot::Ending));
@@ -202,7 +206,7 @@ impl Shop {
         }
     }
 
-    /// Writes one frame. An engine that does not read any more is no more.
+    /// Writes one frame. Exits on an error, because the engine has then exited.
     fn say(&self, kind: Kind, call: u32, body: &[u8]) {
         let written =
             frame::encode(kind, call, body).and_then(|frame| lock(&self.output).write_all(&frame));
@@ -211,7 +215,8 @@ impl Shop {
         }
     }
 
-    /// Refuses to go on when a wall is missing that the operator did not accept by name.
+    /// Refuses to continue when a sandbox restriction is missing that the operator did not accept
+    /// by name.
     fn refuse_without(&self, missing: &[String], accepted: &[String]) {
         if let Some(why) = walls::refusal(missing, accepted) {
             self.refuse(&Refusal::Unconfined(why));

@@ -17,32 +17,35 @@ use switchyard_engine::ids::{PaymentId, TransactionId};
 use switchyard_engine::transaction::{ClientContext, Refusal, State};
 
 use super::answers::Answers;
-use super::desk::{Alone, Desk};
+use super::error_page::{self, ErrorPage};
 use super::headers::Nonce;
 use super::language::Language;
 use super::lost;
-use super::menu::{Menu, Way};
+use super::menu::{Menu, PaymentOption};
 use super::offer;
-use super::scene::{Scene, Visitor};
-use super::trouble::{self, Trouble};
+use super::page_context::{PageContext, Visitor};
+use super::state::{CheckoutState, ConfirmLock};
 use crate::client;
 
-pub struct Visit {
-    pub scene: Scene,
-    desk: Desk,
-    context: ClientContext,
+pub struct CheckoutRequest {
+    pub context: PageContext,
+    state: CheckoutState,
+    client: ClientContext,
 }
 
 /// A way to pay that works now, in a country.
-pub struct Chosen {
-    pub way: Way,
+pub struct Selection {
+    pub way: PaymentOption,
     pub country: &'static Country,
 }
 
-impl FromRequestParts<Desk> for Visit {
+impl FromRequestParts<CheckoutState> for CheckoutRequest {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Desk) -> Result<Self, Response> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &CheckoutState,
+    ) -> Result<Self, Response> {
         let path = parts.extract::<Path<Vec<(String, String)>>>().await;
         let id = path
             .ok()
@@ -52,53 +55,53 @@ impl FromRequestParts<Desk> for Visit {
         let id = id.map(TransactionId::Payment);
         let accept = parts.headers.get(ACCEPT_LANGUAGE);
         Ok(Self {
-            scene: load(desk, id, &parts.uri, accept).await?,
-            desk: desk.clone(),
-            context: client::context(&desk.api.settings, &parts.headers, &parts.extensions),
+            context: load(state, id, &parts.uri, accept).await?,
+            state: state.clone(),
+            client: client::context(&state.api.settings, &parts.headers, &parts.extensions),
         })
     }
 }
 
 async fn load(
-    desk: &Desk,
+    state: &CheckoutState,
     id: Option<TransactionId>,
     uri: &Uri,
     accept: Option<&HeaderValue>,
-) -> Result<Scene, Response> {
-    let engine = &desk.api.engine;
-    let visitor = |app: Option<&App>| visitor(desk, uri, accept, app);
-    let missing = || trouble::page(&visitor(None), Trouble::Missing, None);
+) -> Result<PageContext, Response> {
+    let engine = &state.api.engine;
+    let visitor = |app: Option<&App>| visitor(state, uri, accept, app);
+    let missing = || error_page::page(&visitor(None), ErrorPage::Missing, None);
     let id = id.ok_or_else(missing)?;
     let tx = match engine.transaction(id).await {
         Ok(found) => found.ok_or_else(missing)?,
         Err(error) => return Err(answer(&visitor(None), id, &error)),
     };
     let app = engine.access.app(tx.app).ok_or_else(missing)?;
-    let scene = Scene {
+    let context = PageContext {
         visitor: visitor(Some(&app)),
         tx,
         app,
         directory: engine.directory.as_ref().clone(),
-        icons: desk.api.settings.method_icons.clone(),
+        icons: state.api.settings.method_icons.clone(),
         now: engine.clock.now(),
         is_answer_lost: false,
     };
-    let is_paused = scene.tx.state == State::AwaitingCustomer && !engine.may_start(&scene.tx);
+    let is_paused = context.tx.state == State::AwaitingCustomer && !engine.may_start(&context.tx);
     match is_paused {
-        true => Err(trouble::paused(&scene)),
-        false => Ok(scene),
+        true => Err(error_page::paused(&context)),
+        false => Ok(context),
     }
 }
 
 /// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is the
 /// default.
 pub(super) fn visitor(
-    desk: &Desk,
+    state: &CheckoutState,
     uri: &Uri,
     accept: Option<&HeaderValue>,
     app: Option<&App>,
 ) -> Visitor {
-    let settings = &desk.api.engine.settings;
+    let settings = &state.api.engine.settings;
     let query: Vec<(String, String)> =
         url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
@@ -113,10 +116,10 @@ pub(super) fn visitor(
             .or_else(apps)
             .unwrap_or(Language::English),
         chose_language: chosen.is_some(),
-        nonce: Nonce::new(&desk.api.engine.ids),
+        nonce: Nonce::new(&state.api.engine.ids),
         service: settings.service_name.clone(),
-        prefix: desk.prefix.clone(),
-        https: desk.https,
+        prefix: state.prefix.clone(),
+        https: state.https,
         path: uri.path().to_owned(),
         query,
     }
@@ -126,37 +129,37 @@ pub(super) fn visitor(
 fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response {
     let home = || Some(visitor.link(id, "", &[]));
     match error {
-        EngineError::NotFound => return trouble::page(visitor, Trouble::Missing, None),
+        EngineError::NotFound => return error_page::page(visitor, ErrorPage::Missing, None),
         EngineError::Refused(Refusal::Paused) => {
-            return trouble::page(visitor, Trouble::Paused, home());
+            return error_page::page(visitor, ErrorPage::Paused, home());
         }
-        EngineError::AppDisabled => return trouble::page(visitor, Trouble::Closed, home()),
+        EngineError::AppDisabled => return error_page::page(visitor, ErrorPage::Closed, home()),
         EngineError::TooManyPrompts(limit) => {
             let wait = limit.retry_after.map_or(60, |wait| wait.as_secs().max(1));
-            return trouble::page(visitor, Trouble::TooMany(wait), home());
+            return error_page::page(visitor, ErrorPage::TooMany(wait), home());
         }
         _ => {}
     }
     tracing::warn!(transaction.id = %id, error = %error, "failed to render a checkout page");
-    trouble::page(visitor, Trouble::Unavailable, home())
+    error_page::page(visitor, ErrorPage::Unavailable, home())
 }
 
-impl Visit {
+impl CheckoutRequest {
     pub fn engine(&self) -> &Engine {
-        &self.desk.api.engine
+        &self.state.api.engine
     }
 
-    pub fn desk(&self) -> &Desk {
-        &self.desk
+    pub fn state(&self) -> &CheckoutState {
+        &self.state
     }
 
     /// The client's address, as far as it is known.
     pub fn address(&self) -> Option<IpAddr> {
-        self.context.ip.as_deref()?.parse().ok()
+        self.client.ip.as_deref()?.parse().ok()
     }
 
     pub fn query(&self, name: &str) -> Option<&str> {
-        let pairs = &self.scene.visitor.query;
+        let pairs = &self.context.visitor.query;
         pairs
             .iter()
             .find(|(key, _)| key == name)
@@ -166,31 +169,31 @@ impl Visit {
     /// The country from which the request comes, as far as is known: a trusted proxy's header, else the
     /// GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of phones everywhere.
     pub fn from(&self) -> Option<String> {
-        self.context.country.clone()
+        self.client.country.clone()
     }
 
     pub fn client_context(&self) -> ClientContext {
-        let mut context = self.context.clone();
+        let mut client = self.client.clone();
         // Mails follow the language that the payer chose on the page.
-        if self.scene.visitor.chose_language {
-            context.locale = Some(self.scene.visitor.language.code().to_owned());
+        if self.context.visitor.chose_language {
+            client.locale = Some(self.context.visitor.language.code().to_owned());
         }
-        context
+        client
     }
 
     pub fn menu(&self) -> Menu {
-        let ways = offer::ways(self.engine(), &self.scene.tx);
-        Menu::new(&self.scene.tx, ways).without(&self.desk.api.settings.excluded_countries)
+        let ways = offer::ways(self.engine(), &self.context.tx);
+        Menu::new(&self.context.tx, ways).without(&self.state.api.settings.excluded_countries)
     }
 
     /// The way that was chosen, if it can work now.
-    pub async fn chosen(&self, method: &str, alpha2: &str) -> Option<Chosen> {
-        let (engine, tx) = (self.engine(), &self.scene.tx);
+    pub async fn chosen(&self, method: &str, alpha2: &str) -> Option<Selection> {
+        let (engine, tx) = (self.engine(), &self.context.tx);
         let method = engine.directory.payment_method(method)?;
         let served = offer::way(engine, tx, method).into_iter().collect();
-        let menu = Menu::new(tx, served).without(&self.desk.api.settings.excluded_countries);
+        let menu = Menu::new(tx, served).without(&self.state.api.settings.excluded_countries);
         let way = menu.find(&method.code, alpha2)?.clone();
-        Some(Chosen {
+        Some(Selection {
             way: offer::with_options(engine, tx, way).await,
             country: country(alpha2)?,
         })
@@ -202,18 +205,18 @@ impl Visit {
     }
 
     pub fn open(&self, sealed: &str) -> Option<Answers> {
-        let (vault, account) = (self.engine().access.vault(), self.scene.app.account);
-        Answers::open(sealed, vault, account, self.scene.tx.id)
+        let (vault, account) = (self.engine().access.vault(), self.context.app.account);
+        Answers::open(sealed, vault, account, self.context.tx.id)
     }
 
     pub fn seal(&self, answers: &Answers) -> Option<String> {
-        answers.seal(self.engine().access.vault(), self.scene.app.account)
+        answers.seal(self.engine().access.vault(), self.context.app.account)
     }
 
     /// To a step, with the answers in its address.
     pub fn go_with(&self, answers: &Answers, step: &str) -> Response {
         match self.seal(answers) {
-            Some(sealed) => self.scene.go(step, &[("a", &sealed)]),
+            Some(sealed) => self.context.go(step, &[("a", &sealed)]),
             None => self.unavailable(),
         }
     }
@@ -221,76 +224,76 @@ impl Visit {
     /// The same, with something to say.
     pub fn go_with_notice(&self, answers: &Answers, step: &str, notice: &str) -> Response {
         match self.seal(answers) {
-            Some(sealed) => self.scene.go(step, &[("a", &sealed), ("notice", notice)]),
+            Some(sealed) => self.context.go(step, &[("a", &sealed), ("notice", notice)]),
             None => self.unavailable(),
         }
     }
 
-    pub fn alone(&self) -> Option<Alone> {
-        self.desk.alone(self.scene.tx.id)
+    pub fn alone(&self) -> Option<ConfirmLock> {
+        self.state.alone(self.context.tx.id)
     }
 
     /// The same visit to the payment as it is now.
     pub async fn again(mut self) -> Result<Self, Response> {
-        match self.engine().transaction_again(&self.scene.tx).await {
+        match self.engine().transaction_again(&self.context.tx).await {
             Ok(Some(tx)) => {
-                self.scene.tx = tx;
-                self.scene.now = self.engine().clock.now();
+                self.context.tx = tx;
+                self.context.now = self.engine().clock.now();
                 Ok(self)
             }
-            Ok(None) => Err(self.trouble(&EngineError::NotFound)),
-            Err(error) => Err(self.trouble(&error)),
+            Ok(None) => Err(self.error_page(&EngineError::NotFound)),
+            Err(error) => Err(self.error_page(&error)),
         }
     }
 
     /// Has the provider asked, and waits a moment for its word. The question outlives the wait.
     pub async fn ask_provider(&mut self, at_most: Duration) {
-        let (engine, id) = (self.engine().clone(), self.scene.tx.id);
+        let (engine, id) = (self.engine().clone(), self.context.tx.id);
         let asked = tokio::spawn(async move { engine.verify(id).await });
         if let Ok(Ok(Ok(Some(tx)))) = tokio::time::timeout(at_most, asked).await {
-            self.scene.tx = tx;
+            self.context.tx = tx;
         } else if let Ok(Some(tx)) = self.engine().transaction(id).await {
-            self.scene.tx = tx;
+            self.context.tx = tx;
         }
     }
 
     /// Reads the timeline where the page of the open attempt needs it. Without an answer of the
     /// store the page says less.
     pub async fn look_back(&mut self) {
-        let tx = &self.scene.tx;
+        let tx = &self.context.tx;
         let Some(attempt) = tx.current_attempt().filter(|_| lost::is_needed(tx)) else {
             return;
         };
         if let Ok(timeline) = self.engine().timeline(tx.id).await {
-            self.scene.is_answer_lost = lost::is_answer_lost(attempt, &timeline);
+            self.context.is_answer_lost = lost::is_answer_lost(attempt, &timeline);
         }
     }
 
     /// Waits a moment until the engine has ended an expired payment, so that the payer returns with its final
     /// status.
     pub async fn wait_for_expiry(&mut self, at_most: Duration) {
-        let (engine, id) = (self.engine().clone(), self.scene.tx.id);
+        let (engine, id) = (self.engine().clone(), self.context.tx.id);
         let mut news = engine.watch(id);
         news.mark_unchanged();
         for wait in [Duration::ZERO, at_most] {
             // Without news in time the page shows what is stored, and the engine lets go a little later.
             let _ = tokio::time::timeout(wait, news.changed()).await;
             match engine.transaction(id).await {
-                Ok(Some(tx)) => self.scene.tx = tx,
+                Ok(Some(tx)) => self.context.tx = tx,
                 _ => return,
             }
-            if self.scene.tx.state.is_final() {
+            if self.context.tx.state.is_final() {
                 return;
             }
         }
     }
 
-    pub fn trouble(&self, error: &EngineError) -> Response {
-        answer(&self.scene.visitor, self.scene.tx.id, error)
+    pub fn error_page(&self, error: &EngineError) -> Response {
+        answer(&self.context.visitor, self.context.tx.id, error)
     }
 
     pub fn unavailable(&self) -> Response {
-        let home = self.scene.link("", &[]);
-        trouble::page(&self.scene.visitor, Trouble::Unavailable, Some(home))
+        let home = self.context.link("", &[]);
+        error_page::page(&self.context.visitor, ErrorPage::Unavailable, Some(home))
     }
 }

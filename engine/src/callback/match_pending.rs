@@ -1,8 +1,8 @@
-//! When a transaction appears that a callback was put aside for.
+//! Matches parked callbacks with transactions that appear later.
 
 use std::time::Duration;
 
-use super::row::{self, AWAITED, Callback, CallbackState, Which};
+use super::row::{self, AWAITED, Callback, CallbackKey, CallbackState};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
@@ -11,7 +11,7 @@ use crate::records::{self, Name};
 use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
 use crate::transaction::Transaction;
 
-/// A commit made names known: has what waits for them dealt with.
+/// Queues the callbacks that are parked for a name that this commit made known.
 pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {
     if !engine.callbacks.may_be_awaited() {
         return;
@@ -27,8 +27,8 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
                 match wake(&handed, &name).await {
                     Ok(()) => break,
                     Err(error) => {
-                        // The hourly sweep comes to it, too.
-                        tracing::warn!(%error, "Callbacks that wait for a transaction could not be read; trying again.");
+                        // After the last try, the hourly sweep finds them.
+                        tracing::warn!(%error, "failed to queue parked callbacks");
                         handed.clock.sleep(PAUSE).await;
                     }
                 }
@@ -57,8 +57,8 @@ async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Looks at all that was put aside: what has its transaction by now is dealt with, what has waited too long stays where it is. Says
-/// whether anything goes on waiting.
+/// Scans all parked callbacks: queues those whose transaction has appeared, and unparks those past
+/// the match window. Returns whether any stay parked.
 pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
     let (mut from, to) = row::from_connection(AWAITED, None);
     let young = engine.clock.now().minus(CALLBACK_MATCH_WINDOW);
@@ -89,17 +89,17 @@ pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
     }
 }
 
-/// Puts a callback back among those that have to be dealt with.
+/// Queues a callback again.
 pub(super) fn have_another_look(callback: &mut Callback, now: Timestamp) {
     callback.state = CallbackState::Waiting;
     callback.awaits = false;
     callback.next_try_at = Some(now);
 }
 
-/// Changes a stored callback that is not being dealt with. `None`: it is gone, or is being dealt with anyway.
+/// Changes a stored callback that is not queued. `None`: it does not exist, or it is queued.
 pub(super) async fn change(
     engine: &Engine,
-    which: Which,
+    which: CallbackKey,
     change: impl Fn(&mut Callback, Timestamp),
 ) -> Result<Option<Callback>, EngineError> {
     for _ in 0..TRIES {
@@ -119,7 +119,7 @@ pub(super) async fn change(
         }
         if after.state != before.state {
             engine.callbacks.keep(which.connection, before.state, false);
-            engine.callbacks.wait(which.connection, after.bytes);
+            engine.callbacks.wait(which.connection, after.bytes.into());
         }
         if let Some(at) = after.next_try_at {
             engine.callbacks.queued(which.connection, at);
@@ -129,21 +129,21 @@ pub(super) async fn change(
     Ok(None)
 }
 
-pub(super) fn came_before(which: Which, moment: Timestamp) -> bool {
+pub(super) fn came_before(which: CallbackKey, moment: Timestamp) -> bool {
     let came = i64::try_from(which.callback.ulid().timestamp_ms()).unwrap_or(i64::MAX);
     came < moment.as_millis()
 }
 
-fn waiting_in(key: &[u8], connection: &[u8]) -> Option<Which> {
+fn waiting_in(key: &[u8], connection: &[u8]) -> Option<CallbackKey> {
     let connection: ConnectionId = row::connection_of(connection)?;
     let callback = row::callback_in(key).filter(|_| key.len() > END)?;
-    Some(Which {
+    Some(CallbackKey {
         connection,
         callback,
     })
 }
 
-/// Bytes after the name in a key: a zero, and the callback.
+/// Bytes after the name in a key: a zero byte and the callback id.
 const END: usize = 17;
 const PAGE: usize = 250;
 const TRIES: usize = 5;

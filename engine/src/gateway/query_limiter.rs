@@ -1,5 +1,5 @@
-//! How many queries of one connection run at once. A provider that hangs would otherwise have a socket open for every transaction
-//! that is pending at it.
+//! Limit of concurrent queries per connection. Without it a hanging provider would keep a socket
+//! open for every transaction that is pending at it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,20 +11,20 @@ use tokio::time::Instant;
 use crate::limits::{GATEWAY_CALL, GATEWAY_QUERIES};
 use crate::planted::{Fault, is_planted};
 
-/// Who may ask now, by connection. A connection at which nobody asks or waits has no entry for long.
+/// Semaphores by connection. The entry of an unused connection is removed at the next insertion.
 #[derive(Default)]
-pub(super) struct Turns(Mutex<HashMap<String, Weak<Semaphore>>>);
+pub(super) struct QueryLimiter(Mutex<HashMap<String, Weak<Semaphore>>>);
 
-/// The right to ask, until it is dropped.
+/// Permit for a query, released on drop.
 pub(super) struct Turn {
     _permit: OwnedSemaphorePermit,
-    /// Nothing when there was no queue.
+    /// Time spent in the queue; zero without a queue.
     pub waited: Duration,
 }
 
-impl Turns {
-    /// Waits in the order of arrival, and no longer than a call may take: whoever has not got a turn by then asks another time, so
-    /// that the queue does not grow without end.
+impl QueryLimiter {
+    /// Waits for a permit, in the order of arrival, for [`GATEWAY_CALL`] at most. `None` after
+    /// that: the query is made another time, so that the queue stays bounded.
     pub(super) async fn take(&self, connection: String) -> Option<Turn> {
         let semaphore = self.of(connection);
         if let Ok(permit) = Arc::clone(&semaphore).try_acquire_owned() {
@@ -63,7 +63,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_ask_at_one_connection_and_the_others_wait_for_a_while() {
-        let turns = Turns::default();
+        let turns = QueryLimiter::default();
         let mut taken = Vec::new();
         for _ in 0..GATEWAY_QUERIES {
             taken.push(turns.take("one".into()).await.unwrap());

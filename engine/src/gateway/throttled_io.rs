@@ -1,9 +1,10 @@
-//! Work on a gateway's file, piece by piece.
+//! Throttled work on a gateway's file, in pieces.
 //!
-//! A library has megabytes, and an upgrade reads, hashes, writes and flushes them while payments flow. Done in one go that holds a
-//! processor for several milliseconds, and a scheduler whose turns are 4 ms long has every payment behind it wait for one of them at
-//! each of its steps; and a flush of megabytes holds the disk, with the flushes of payments behind it. So the work rests after each
-//! piece, and leaves processor and disk to whoever waits.
+//! A library has megabytes, and an upgrade reads, hashes, writes and flushes them while payments
+//! flow. Without pauses that occupies a processor for several milliseconds. With a scheduler whose
+//! time slices are 4 ms long, every payment on that processor then waits for one at each of its
+//! steps. A flush of megabytes occupies the disk, and delays the flushes of payments. So the work
+//! pauses after each piece, and leaves processor and disk to payments.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};
@@ -16,17 +17,17 @@ use tokio::time::Instant;
 
 use crate::limits::{GATEWAY_FILE_PIECE_BYTES, GATEWAY_FILE_REST};
 
-/// How a file is worked on.
+/// Throttle of the work on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Pace {
-    /// Without a rest: somebody waits for it, or there is nobody to make room for.
+pub(super) enum Throttle {
+    /// No pauses: a caller waits for it, or there are no payments to delay.
     AtOnce,
-    /// With a rest after each piece, because payments go first.
+    /// A pause after each piece, because payments have priority.
     Resting,
 }
 
-impl Pace {
-    /// A rest between two pieces of other work.
+impl Throttle {
+    /// Pauses between two pieces of other work.
     pub(super) fn moment(self) {
         self.rest(GATEWAY_FILE_REST);
     }
@@ -37,7 +38,7 @@ impl Pace {
         }
     }
 
-    /// Bytes that are written between two flushes.
+    /// Number of bytes that are written between two flushes.
     const fn flush_each(self) -> usize {
         match self {
             Self::AtOnce => usize::MAX,
@@ -46,13 +47,13 @@ impl Pace {
     }
 }
 
-/// Reads to the end and answers the SHA-256 in lower-case hexadecimal. `each` gets every piece.
-pub(super) fn read(from: impl Read, pace: Pace, each: impl FnMut(&[u8])) -> io::Result<String> {
+/// Reads to the end and returns the SHA-256 in lower-case hexadecimal. `each` receives every piece.
+pub(super) fn read(from: impl Read, pace: Throttle, each: impl FnMut(&[u8])) -> io::Result<String> {
     read_and(from, each, |time| pace.rest(time))
 }
 
-/// Writes all of it, durably.
-pub(super) fn write(to: &mut File, bytes: &[u8], pace: Pace) -> io::Result<()> {
+/// Writes all bytes durably.
+pub(super) fn write(to: &mut File, bytes: &[u8], pace: Throttle) -> io::Result<()> {
     write_and(to, bytes, pace, |time| pace.rest(time))
 }
 
@@ -79,20 +80,20 @@ fn read_and(
 fn write_and(
     to: &mut File,
     bytes: &[u8],
-    pace: Pace,
+    pace: Throttle,
     mut rest: impl FnMut(Duration),
 ) -> io::Result<()> {
     for piece in bytes.chunks(pace.flush_each()) {
         to.write_all(piece)?;
         let since = Instant::now();
         to.sync_data()?;
-        // Half of the disk's time is for others, however slow it is.
+        // At least half of the disk's time stays free, however slow the disk is.
         rest(since.elapsed().max(GATEWAY_FILE_REST));
     }
     to.sync_all()
 }
 
-/// Of what is in memory, in lower-case hexadecimal.
+/// Returns the SHA-256 of bytes in memory, in lower-case hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -118,7 +119,7 @@ mod tests {
             .cycle()
             .take(5 * GATEWAY_FILE_PIECE_BYTES + 1)
             .collect();
-        for (pace, flushes) in [(Pace::Resting, 6), (Pace::AtOnce, 1)] {
+        for (pace, flushes) in [(Throttle::Resting, 6), (Throttle::AtOnce, 1)] {
             let mut rests = Vec::new();
             let mut file = File::create(&path).unwrap();
             write_and(&mut file, &bytes, pace, |time| rests.push(time)).unwrap();

@@ -105,7 +105,7 @@ impl Registry {
 
     /// Sends every actor to rest that has had no command since `before`. A submission that is away keeps nobody up: its answer wakes
     /// a new actor.
-    pub(crate) fn rest_idle(&self, before: Timestamp) {
+    pub(crate) fn passivate_idle(&self, before: Timestamp) {
         for shard in &self.shards {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             let mut idle: Vec<_> = shard
@@ -139,7 +139,7 @@ impl Registry {
             ));
         }
         let actor = TransactionActor::new(id, engine.clone());
-        let address = TransactionActor::start_in_arbiter(engine.house.arbiter(), |_| actor);
+        let address = TransactionActor::start_in_arbiter(engine.threads.arbiter(), |_| actor);
         let up = Up {
             address: address.clone(),
             last_command_at: now,

@@ -1,8 +1,8 @@
-//! A letter: all that a mail says, frozen when the transaction ended, and its row in the outbox.
+//! Queued mail: its content, fixed when the transaction ended, and its row in the outbox.
 //!
 //! ```text
-//! outbox    m <due 8> <mail 16>            the letter, as JSON: all mails lie together, in the order of their time
-//! delivery  m <environment> <mail 16>      the letter and what became of it, as JSON, once that is decided
+//! outbox    m <due 8> <mail 16>            the queued mail as JSON; all mails in order of due time
+//! delivery  m <environment> <mail 16>      the mail and its result as JSON, once it has ended
 //! ```
 
 use std::cmp::Ordering;
@@ -19,9 +19,9 @@ use crate::language::Language;
 use crate::store::{Batch, Table};
 use crate::transaction::{CaseReason, MailTo, State, Status, TakenBack, Transaction};
 
-/// What a mail says, and to whom.
+/// Content and recipient of a mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct QueuedMail {
     pub id: MailId,
     pub app: AppId,
     pub app_name: String,
@@ -32,54 +32,54 @@ pub struct Letter {
     pub reply_to: Option<String>,
     pub language: Language,
     pub status: Status,
-    /// What was paid, or should have been, in the currency in which the money moves; as people read it.
+    /// Amount that was paid or should have been, in the currency of the money, formatted.
     pub amount: String,
-    /// Amount that was due, when it differs, in the same currency as a rule.
+    /// Amount that was due, if it differs; normally in the same currency.
     #[serde(default)]
     pub due: Option<String>,
-    /// The provider's fee in the amount, which the customer added.
+    /// Provider's fee that the customer paid in addition; included in the amount.
     #[serde(default)]
     pub fee: Option<String>,
-    /// Amount that was received, where it is the amount without that fee.
+    /// Received amount, if it is the amount without that fee.
     #[serde(default)]
     pub net: Option<String>,
-    /// The amount that was asked for, when it is in another currency, with the exchange rate and the merchant's mark-up.
+    /// Requested amount, if its currency differs, with the exchange rate and the merchant's markup.
     #[serde(default)]
     pub asked: Option<String>,
     #[serde(default)]
     pub rate: Option<String>,
     #[serde(default)]
     pub markup: Option<String>,
-    /// What is certain about money that moved.
+    /// Certain facts about money that moved.
     #[serde(default)]
     pub money: Money,
-    /// Why a person has to decide, of a mail about a case.
+    /// Reason for manual review, in a mail about a case.
     #[serde(default)]
     pub case: Option<CaseReason>,
-    /// Report on received money, of a mail to the customer about a case.
+    /// Report on received money, in a mail to the customer about a case.
     #[serde(default)]
     pub news: Option<MoneyNews>,
-    /// Difference of the reported amount, of a mail about a case `amount_differs`.
+    /// Difference of the reported amount, in a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
-    /// How much of the reported money the providers took back.
+    /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
-    /// Open case of the transaction at its end, in words for its customer.
+    /// Open case of the transaction at its end, for the customer's text.
     #[serde(default)]
     pub attention: Option<CaseReason>,
-    /// Whom the customer asks, one line.
+    /// Support contact for the customer, one line.
     #[serde(default)]
     pub support: Option<String>,
     pub description: String,
     pub customer_name: String,
     pub customer_email: String,
     pub method: Option<String>,
-    /// Why it failed.
+    /// Reason of the failure.
     pub reason: Option<String>,
     pub ended_at: Timestamp,
     pub enqueued_at: Timestamp,
-    /// Attempts to send it so far.
+    /// Attempts so far.
     pub attempts: u32,
 }
 
@@ -88,17 +88,17 @@ pub struct Letter {
 pub enum Recipient {
     Merchant,
     Customer,
-    /// The merchant, who sees what a customer would be sent: in sandbox.
+    /// Merchant, with a preview of the customer's mail (sandbox).
     Preview,
 }
 
-/// What is certain about money that moved for a transaction.
+/// Certain facts about money that moved for a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Money {
-    /// None moved.
+    /// No money moved.
     Nothing,
-    /// Providers reported `amount` of `asked`, as people read them.
+    /// Providers reported `amount` of `asked`, both formatted.
     Received { amount: String, asked: String },
     #[default]
     Unknown,
@@ -117,21 +117,21 @@ impl Money {
     }
 }
 
-/// Difference between the amount that a provider reported and the amount of its attempt.
+/// Difference between the amount that a provider reported and the amount of the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Difference {
     Less,
-    /// The full amount, without a final result.
+    /// Full amount, without a final result.
     Same,
     More,
     Currency,
-    /// The provider reported money without a readable amount.
+    /// Reported money without a readable amount.
     Unreadable,
 }
 
 impl Difference {
-    /// Of the latest case `amount_differs`.
+    /// Difference of the latest case `amount_differs`.
     fn of(tx: &Transaction) -> Option<Self> {
         let mut latest = tx.cases.iter().rev();
         let case = latest.find(|case| case.reason == CaseReason::AmountDiffers)?;
@@ -158,19 +158,20 @@ impl Difference {
     }
 }
 
-/// A letter that was sent or given up.
+/// Mail that was sent or abandoned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Posted {
-    pub letter: Letter,
+pub struct SentMail {
+    pub letter: QueuedMail,
     pub is_sent: bool,
     pub at: Timestamp,
-    /// Why it was given up.
+    /// Reason why it was abandoned.
     pub why: Option<String>,
 }
 
-/// Adds a mail about the end of `tx` to the batch, if this app wants it and it has somewhere to go. Says whether it did. The app's
-/// switches decide here and now: one that is turned later changes no mail that waits. With the
-/// mail to the merchant about a case of money, the customer gets one about the same money.
+/// Adds a mail about the end of `tx` to the batch, if the app wants it and there is an address.
+/// Returns whether it did. The app's settings apply at this time: a later change affects no queued
+/// mail. With the mail to the merchant about a case of money, the customer gets one about the same
+/// money.
 pub fn enqueue(
     batch: &mut Batch,
     app: &App,
@@ -198,13 +199,13 @@ pub fn enqueue(
     !letters.is_empty()
 }
 
-/// The case that a letter is about, and the report on its money to the customer.
+/// Case that a mail is about, and the report on its money to the customer.
 struct About {
     case: Option<CaseReason>,
     news: Option<MoneyNews>,
 }
 
-/// The letter. `None`: the app does not want it or has no address for it.
+/// Builds the mail. `None`: the app does not want it or has no address for it.
 fn letter(
     app: &App,
     tx: &Transaction,
@@ -212,11 +213,11 @@ fn letter(
     About { case, news }: About,
     now: Timestamp,
     ids: &Ids,
-) -> Option<Letter> {
+) -> Option<QueuedMail> {
     let settings = &app.settings;
     let (to, address, language) = recipient(app, tx, to)?;
     let charge = Charge::of(tx);
-    Some(Letter {
+    Some(QueuedMail {
         id: MailId::new(ids.ulid(now)),
         app: app.id,
         app_name: app.name.clone(),
@@ -252,7 +253,7 @@ fn letter(
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
         reason: match &tx.state {
-            // Once money came, or may have, the reason is not true any more.
+            // After money arrived, or may have, the reason is no longer true.
             State::Failed(failure) if tx.surely_moved_no_money() => Some(failure.message.clone()),
             _ => None,
         },
@@ -262,7 +263,8 @@ fn letter(
     })
 }
 
-/// Who gets the mail, at which address and in which language. `None`: nobody, since the app does not want it or has no address.
+/// Recipient, address and language of the mail. `None`: the app does not want the mail or has no
+/// address for it.
 fn recipient<'a>(
     app: &'a App,
     tx: &'a Transaction,
@@ -292,7 +294,7 @@ fn recipient<'a>(
     Some((to, address?, language))
 }
 
-impl Letter {
+impl QueuedMail {
     pub fn read(value: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(value)
     }
@@ -302,32 +304,32 @@ impl Letter {
     }
 }
 
-/// The key of a letter that is due at `due`.
+/// Outbox key of a mail that is due at `due`.
 pub fn key(due: Timestamp, id: MailId) -> Vec<u8> {
     let mut key = from(due);
     key.extend_from_slice(&id.ulid().to_bytes());
     key
 }
 
-/// Where the letters due at `due` or later begin.
+/// Start of the key range of mails that are due at `due` or later.
 pub fn from(due: Timestamp) -> Vec<u8> {
     let mut key = vec![PREFIX];
     key.extend_from_slice(&u64::try_from(due.as_micros()).unwrap_or(0).to_be_bytes());
     key
 }
 
-/// Where the letters end.
+/// End of the key range of mails.
 pub fn end() -> Vec<u8> {
     vec![PREFIX + 1]
 }
 
-/// When a letter with this key is due.
+/// Due time in an outbox key.
 pub fn due(key: &[u8]) -> Option<Timestamp> {
     let micros = u64::from_be_bytes(*key.get(1..)?.first_chunk()?);
     i64::try_from(micros).ok().map(Timestamp::from_micros)
 }
 
-/// The key of what became of a letter; of the first one of its environment, without an id.
+/// Key of an ended mail; without an id, the start of its environment's key range.
 pub fn posted_key(environment: Environment, id: Option<MailId>) -> Vec<u8> {
     let environment = match environment {
         Environment::Sandbox => b's',
@@ -344,5 +346,5 @@ pub fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structs of strings and numbers always print")
 }
 
-/// First byte of a mail's rows in the outbox and delivery tables, which webhooks share.
+/// First byte of a mail's keys in the outbox and delivery tables, which webhooks share.
 const PREFIX: u8 = b'm';

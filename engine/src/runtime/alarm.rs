@@ -6,7 +6,7 @@ use crate::clock::{Clock, Timestamp};
 
 /// Calls `look` when the time has come that `rings` shows, again and again. Whoever is called answers with the next time, even when that is
 /// the same. Ends when the actor is gone, or `stopping` turns true.
-pub(crate) async fn ring(
+pub(crate) async fn wake_at(
     clock: Clock,
     mut rings: watch::Receiver<Option<Timestamp>>,
     mut stopping: watch::Receiver<bool>,

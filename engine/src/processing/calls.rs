@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 
 use super::commit::Step;
 use super::input;
-use super::running::Away;
+use super::submissions::SubmissionGuard;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
@@ -21,21 +21,21 @@ use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// What a gateway is asked, and what only this process knows of it.
-struct Errand {
+struct GatewayJob {
     attempt: AttemptId,
     operation: Operation,
     /// Held while something that may move money is away.
-    away: Option<Away>,
+    away: Option<SubmissionGuard>,
     /// The code that the payer typed. It is nowhere else.
     code: Option<Secret<String>>,
 }
 
 /// Says that what `step` asks for is about to leave, if it may move money.
-pub(super) fn announce(engine: &Engine, step: &Step) -> Option<Away> {
+pub(super) fn announce(engine: &Engine, step: &Step) -> Option<SubmissionGuard> {
     step.actions.iter().find_map(|action| match *action {
         Action::Submit { attempt }
         | Action::SubmitCode { attempt }
-        | Action::CallOff { attempt } => engine.running.enter(attempt),
+        | Action::CallOff { attempt } => engine.submissions.enter(attempt),
         _ => None,
     })
 }
@@ -44,7 +44,7 @@ pub(super) fn announce(engine: &Engine, step: &Step) -> Option<Away> {
 pub(super) fn begin(
     engine: &Engine,
     step: &Step,
-    mut away: Option<Away>,
+    mut away: Option<SubmissionGuard>,
     mut code: Option<Secret<String>>,
 ) {
     let submission = if step.after.is_payment() {
@@ -62,7 +62,7 @@ pub(super) fn begin(
             // Both are in the outbox, written in the step's own commit.
             Action::Submit { .. } | Action::Announce(_) | Action::Mail(_) => continue,
         };
-        let errand = Errand {
+        let job = GatewayJob {
             attempt,
             operation,
             away: away.take_if(|_| operation != Operation::Query),
@@ -72,28 +72,28 @@ pub(super) fn begin(
         engine
             .runtime
             .clone()
-            .spawn(async move { call(engine, tx, errand).await });
+            .spawn(async move { call(engine, tx, job).await });
     }
 }
 
 /// What the provider says of an attempt that has ended. Nothing hears of it but the caller.
 pub(crate) async fn query(engine: &Engine, tx: &Transaction, attempt: &Attempt) -> Outcome {
-    let errand = Errand {
+    let job = GatewayJob {
         attempt: attempt.id,
         operation: Operation::Query,
         away: None,
         code: None,
     };
-    ask_gateway(engine, tx, attempt, &errand).await.outcome
+    ask_gateway(engine, tx, attempt, &job).await.outcome
 }
 
-async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
-    let (id, operation) = (errand.attempt, errand.operation);
+async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
+    let (id, operation) = (job.attempt, job.operation);
     let Some(attempt) = tx.attempt(id) else {
         return;
     };
     let asked_at = engine.clock.now();
-    let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &errand))
+    let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &job))
         .catch_unwind()
         .await;
     let (outcome, gateway_state) = match called {
@@ -102,7 +102,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "call").increment(1);
             tracing::error!(transaction.id = %tx.id, attempt.id = %id, "A gateway's call panicked in the host.");
             if operation.submits() {
-                return recover(&engine, &tx, errand).await;
+                return recover(&engine, &tx, job).await;
             }
             let why = "The gateway's call failed inside the engine.".to_owned();
             (Outcome::unknown(why), None)
@@ -127,7 +127,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, errand: Errand) {
     };
     tell(&engine, &tx, answer).await;
     engine.watchers.answered(tx.id);
-    drop(errand.away);
+    drop(job.away);
 }
 
 /// A code's answer says more of the code than of the attempt.
@@ -169,11 +169,11 @@ async fn ask_gateway(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
-    errand: &Errand,
+    job: &GatewayJob,
 ) -> CallEnd {
     #[cfg(test)]
-    engine.faults.strike("call");
-    let operation = errand.operation;
+    engine.faults.inject_panic("call");
+    let operation = job.operation;
     // Of what concerns an attempt that is out it only means that nobody was asked: the attempt stays as it is.
     let unsent = |why: String| CallEnd {
         outcome: match operation.submits() {
@@ -218,7 +218,7 @@ async fn ask_gateway(
             .connection(candidate.connection)
             .and_then(|connection| connection.reconfigured_at()),
         state: attempt.gateway_state.clone(),
-        input: input::build(engine, tx, attempt, operation, errand.code.as_ref()),
+        input: input::build(engine, tx, attempt, operation, job.code.as_ref()),
         environment: match is_planted(Fault::EnvironmentMixed) {
             true => crate::environment::Environment::Sandbox,
             false => tx.environment,
@@ -268,8 +268,8 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
 
 /// What a submission came to that broke off is for the journal to say, as after a death of the whole process: nothing is out any more, and
 /// the actor looks.
-async fn recover(engine: &Engine, tx: &Transaction, errand: Errand) {
-    drop(errand.away);
+async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
+    drop(job.away);
     tell(engine, tx, Command::Wake).await;
     engine.watchers.answered(tx.id);
 }

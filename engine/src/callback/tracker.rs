@@ -1,5 +1,5 @@
-//! What the room remembers while the process lives: how much each connection sends, and what is being dealt with. All of it can be found
-//! again in the store.
+//! In-memory state of the callback queues: rate and waiting bytes of each connection, low-water
+//! marks, callbacks in flight. All of it can be rebuilt from the store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
 
-use super::row::{CallbackState, Which};
+use super::row::{CallbackKey, CallbackState};
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, ConnectionId};
 use crate::limits::{
@@ -15,40 +15,41 @@ use crate::limits::{
     CALLBACKS_IN_FLIGHT, CALLBACKS_WAITING_BYTES,
 };
 
-pub(crate) struct Callbacks {
+pub(crate) struct CallbackTracker {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,
-    /// The connections in whose queues something waits that nobody deals with, and a time before which nothing does: where reading begins,
-    /// since a store steps slowly over rows that are gone.
+    /// Low-water mark of each connection with queued rows: no row that is not in flight is due
+    /// before it. Scans start here to skip tombstones.
     queues: Mutex<BTreeMap<ConnectionId, Timestamp>>,
-    /// There is something to do before the next look.
+    /// Wakes the worker before its next poll.
     pub(super) nudge: Notify,
-    /// Places for callbacks that were read and wait for the end of our own call.
+    /// Permits for callbacks that were read and wait in memory for the end of our own call.
     pub(super) patience: Semaphore,
-    /// Callbacks that were put aside for their transaction since the start.
+    /// Number of callbacks that were parked for their transaction since the start.
     put_aside: AtomicU64,
-    /// At the start none was aside.
+    /// Whether no callback was parked at startup.
     none_at_start: AtomicBool,
-    /// When providers were last asked about attempts that had ended, as far as what they said has been dealt with.
+    /// Time of the last query about each ended attempt. Set once the result has been processed.
     heard: Mutex<HashMap<AttemptId, Timestamp>>,
 }
 
 #[derive(Default)]
 struct Gauge {
-    /// When the connection would have used up its share of time if each callback took its part of a second.
+    /// Rate limit: time in microseconds up to which the connection's share is used, if each
+    /// callback takes an equal part of a second.
     booked_until: i64,
     waiting_bytes: u64,
-    under_way: HashSet<Which>,
+    under_way: HashSet<CallbackKey>,
     kept: HashMap<CallbackState, usize>,
 }
 
-/// Why a callback is not let in.
+/// Reason to reject a callback on receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
+pub(super) enum AdmissionError {
     TooFast,
     TooManyWait,
 }
 
-impl Default for Callbacks {
+impl Default for CallbackTracker {
     fn default() -> Self {
         Self {
             gauges: Mutex::default(),
@@ -62,32 +63,33 @@ impl Default for Callbacks {
     }
 }
 
-impl Callbacks {
-    /// Lets a callback in and notes its size; [`Self::out`] when it was dealt with or not stored.
+impl CallbackTracker {
+    /// Admits a callback and counts its size. [`Self::out`] subtracts the size after the callback
+    /// was processed or could not be stored.
     pub(super) fn enter(
         &self,
         connection: ConnectionId,
         bytes: u32,
         now: Timestamp,
-    ) -> Result<(), Full> {
+    ) -> Result<(), AdmissionError> {
         let part = 1_000_000 / i64::from(CALLBACKS_A_SECOND);
         let mut gauges = self.gauges();
         let gauge = gauges.entry(connection).or_default();
         let booked = gauge.booked_until.max(now.as_micros());
         if booked - now.as_micros() >= part * i64::from(CALLBACKS_AT_ONCE) {
-            return Err(Full::TooFast);
+            return Err(AdmissionError::TooFast);
         }
         if gauge.waiting_bytes + u64::from(bytes) > CALLBACKS_WAITING_BYTES {
-            return Err(Full::TooManyWait);
+            return Err(AdmissionError::TooManyWait);
         }
         gauge.booked_until = booked + part;
         gauge.waiting_bytes += u64::from(bytes);
         Ok(())
     }
 
-    /// Notes what was found waiting at the start, or is to be dealt with once more.
-    pub(super) fn wait(&self, connection: ConnectionId, bytes: u32) {
-        self.gauges().entry(connection).or_default().waiting_bytes += u64::from(bytes);
+    /// Counts the size of a callback that was queued at startup or is queued again.
+    pub(super) fn wait(&self, connection: ConnectionId, bytes: u64) {
+        self.gauges().entry(connection).or_default().waiting_bytes += bytes;
     }
 
     pub(super) fn out(&self, connection: ConnectionId, bytes: u32) {
@@ -96,7 +98,7 @@ impl Callbacks {
         }
     }
 
-    /// Notes that a provider was asked at `at` about an attempt that had ended, and that what it said is kept.
+    /// Records that the result of a query about an ended attempt, sent at `at`, is stored.
     pub(super) fn heard(&self, attempt: AttemptId, at: Timestamp) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         if heard.len() >= CALLBACKS_HEARD {
@@ -105,27 +107,29 @@ impl Callbacks {
         heard.insert(attempt, at);
     }
 
-    /// Whether a provider was asked at `since` or later, by this process, and what it said is kept.
+    /// Whether this process queried the provider at `since` or later and stored the result.
     pub(super) fn was_heard_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
-    /// Notes, after the commit, that something waits in a connection's queue since `at`, or until then.
+    /// Records, after the commit, a queued row that is due at `at`, and wakes the worker.
     pub(super) fn queued(&self, connection: ConnectionId, at: Timestamp) {
         self.left(connection, at);
         self.nudge.notify_one();
     }
 
-    /// The same after a look, which found it and left it there: the next one comes to it by itself.
+    /// Records a queued row without a wake-up, after a scan that left the row in the queue: the
+    /// next poll finds it.
     pub(super) fn left(&self, connection: ConnectionId, at: Timestamp) {
         let mut queues = self.queues();
         let from = queues.entry(connection).or_insert(at);
         *from = at.min(*from);
     }
 
-    /// The queues in which something may be due at `now` that there is a place for, and from when on each is to be read. Whoever reads
-    /// one says what is left in it.
+    /// Removes and returns the connections that may have a row due at `now` and have a free slot,
+    /// each with its low-water mark. The caller scans the queue and records the rows that it
+    /// leaves.
     pub(super) fn take_due(&self, now: Timestamp) -> Vec<(ConnectionId, Timestamp)> {
         let mut queues = self.queues();
         let is_worth_a_look = |connection: &ConnectionId, from: &mut Timestamp| {
@@ -134,7 +138,7 @@ impl Callbacks {
         queues.extract_if(.., is_worth_a_look).collect()
     }
 
-    /// How many more of a connection's may be taken up now.
+    /// Free slots of a connection.
     pub(super) fn places(&self, connection: ConnectionId) -> usize {
         let gauges = self.gauges();
         let under_way = gauges
@@ -143,8 +147,8 @@ impl Callbacks {
         CALLBACKS_IN_FLIGHT.saturating_sub(under_way)
     }
 
-    /// `false`: it is being dealt with already.
-    pub(super) fn take_up(&self, which: Which) -> bool {
+    /// Takes a slot for a callback. `false`: it is in flight already.
+    pub(super) fn take_up(&self, which: CallbackKey) -> bool {
         let mut gauges = self.gauges();
         gauges
             .entry(which.connection)
@@ -153,15 +157,17 @@ impl Callbacks {
             .insert(which)
     }
 
-    /// It was dealt with, or is to be taken up again; `at`: its time in the queue. If it is still there, that is where it lies, or later.
-    pub(super) fn lay_down(&self, which: Which, at: Timestamp) {
+    /// Frees the slot of a callback that was processed or will be tried again. `at` is its due time
+    /// in the queue. If the callback is still queued, it is due at `at` or later.
+    pub(super) fn lay_down(&self, which: CallbackKey, at: Timestamp) {
         if let Some(gauge) = self.gauges().get_mut(&which.connection) {
             gauge.under_way.remove(&which);
         }
         self.queued(which.connection, at);
     }
 
-    /// Counts one more (or fewer) that is kept in `state`; how many there are then. `None`: count them first, by [`Self::counted`].
+    /// Adds one to the number of callbacks in `state`, or subtracts one, and returns the number.
+    /// `None`: the number is unknown; set it with [`Self::counted`].
     pub(super) fn keep(
         &self,
         connection: ConnectionId,
@@ -187,7 +193,7 @@ impl Callbacks {
             .insert(state, count);
     }
 
-    /// Notes, before it is durable, that one is put aside for its transaction.
+    /// Records, before the commit, that a callback is parked for its transaction.
     pub(super) fn put_aside(&self) {
         self.put_aside.fetch_add(1, Ordering::SeqCst);
     }
@@ -196,7 +202,8 @@ impl Callbacks {
         self.none_at_start.store(true, Ordering::SeqCst);
     }
 
-    /// Whether any callback may wait for a transaction. Asked after each commit that makes a name known.
+    /// Whether any callback may be parked for a transaction. Checked after each commit that makes a
+    /// name known.
     pub(super) fn may_be_awaited(&self) -> bool {
         !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
     }
@@ -218,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_connection_may_send_a_burst_and_then_so_many_a_second_and_others_do_not_feel_it() {
-        let desk = Callbacks::default();
+        let desk = CallbackTracker::default();
         let [one, other] =
             [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
         let start = Timestamp::from_seconds(1_000);
@@ -227,7 +234,7 @@ mod tests {
             all.take_while(Result::is_ok).count()
         };
         assert_eq!(let_in(one, start), CALLBACKS_AT_ONCE as usize);
-        assert_eq!(desk.enter(one, 1, start), Err(Full::TooFast));
+        assert_eq!(desk.enter(one, 1, start), Err(AdmissionError::TooFast));
         assert_eq!(desk.enter(other, 1, start), Ok(()));
         let later = start.plus(Duration::from_secs(1));
         assert_eq!(let_in(one, later), CALLBACKS_A_SECOND as usize);
@@ -235,21 +242,22 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_by_its_size_until_it_was_dealt_with() {
-        let desk = Callbacks::default();
+        let desk = CallbackTracker::default();
         let one = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
         let now = Timestamp::from_seconds(1_000);
         let half = u32::try_from(CALLBACKS_WAITING_BYTES / 2).unwrap();
         assert_eq!(desk.enter(one, half, now), Ok(()));
         assert_eq!(desk.enter(one, half, now), Ok(()));
-        assert_eq!(desk.enter(one, 1, now), Err(Full::TooManyWait));
+        assert_eq!(desk.enter(one, 1, now), Err(AdmissionError::TooManyWait));
         desk.out(one, half);
         assert_eq!(desk.enter(one, 1, now), Ok(()));
     }
 
-    /// A store steps slowly over rows that are gone: a look that begins before them costs more with each callback that was dealt with.
+    /// A store passes tombstones slowly: a scan from before them costs more with each processed
+    /// callback.
     #[test]
     fn a_queue_is_read_from_where_something_waits_and_only_when_that_may_be_taken_up() {
-        let desk = Callbacks::default();
+        let desk = CallbackTracker::default();
         let [one, other] =
             [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
         let at = Timestamp::from_seconds;
@@ -263,7 +271,7 @@ mod tests {
             desk.take_due(at(1_005)),
             [(one, at(1_001)), (other, at(1_005))]
         );
-        let taken = |number: usize| Which {
+        let taken = |number: usize| CallbackKey {
             connection: one,
             callback: crate::ids::CallbackId::new(ulid::Ulid::from_parts(1, number as u128)),
         };
@@ -280,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_question_counts_for_what_came_before_it_and_is_forgotten_with_too_many_others() {
-        let desk = Callbacks::default();
+        let desk = CallbackTracker::default();
         let attempt = |number| AttemptId::new(ulid::Ulid::from_parts(1, number));
         let asked = Timestamp::from_seconds(1_000);
         let before = asked.minus(Duration::from_secs(1));

@@ -10,56 +10,56 @@ use tokio::sync::Notify;
 use crate::ids::AttemptId;
 
 /// Of each that is away: who waits for its end, once somebody does.
-type Submissions = HashMap<AttemptId, Option<Arc<Notify>>>;
+type Waiting = HashMap<AttemptId, Option<Arc<Notify>>>;
 
 #[derive(Clone, Default)]
-pub(crate) struct Running(Arc<Mutex<Submissions>>);
+pub(crate) struct Submissions(Arc<Mutex<Waiting>>);
 
 /// Held while a submission is away.
-pub(crate) struct Away {
-    running: Running,
+pub(crate) struct SubmissionGuard {
+    submissions: Submissions,
     attempt: AttemptId,
 }
 
-impl Running {
+impl Submissions {
     /// `None`: this attempt's submission is away already.
-    pub(crate) fn enter(&self, attempt: AttemptId) -> Option<Away> {
-        let mut away = self.away();
-        if away.contains_key(&attempt) {
+    pub(crate) fn enter(&self, attempt: AttemptId) -> Option<SubmissionGuard> {
+        let mut in_flight = self.in_flight();
+        if in_flight.contains_key(&attempt) {
             return None;
         }
-        away.insert(attempt, None);
-        Some(Away {
-            running: self.clone(),
+        in_flight.insert(attempt, None);
+        Some(SubmissionGuard {
+            submissions: self.clone(),
             attempt,
         })
     }
 
     pub(crate) fn contains(&self, attempt: AttemptId) -> bool {
-        self.away().contains_key(&attempt)
+        self.in_flight().contains_key(&attempt)
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.away().len()
+        self.in_flight().len()
     }
 
     /// Waits until an attempt's submission is no longer away. What it came to is stored by then.
-    pub(crate) async fn back(&self, attempt: AttemptId) {
-        let back = match self.away().get_mut(&attempt) {
+    pub(crate) async fn ended(&self, attempt: AttemptId) {
+        let ended = match self.in_flight().get_mut(&attempt) {
             Some(waiting) => waiting.get_or_insert_default().clone().notified_owned(),
             None => return,
         };
-        back.await;
+        ended.await;
     }
 
-    fn away(&self) -> MutexGuard<'_, Submissions> {
+    fn in_flight(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Away {
+impl Drop for SubmissionGuard {
     fn drop(&mut self) {
-        if let Some(Some(waiting)) = self.running.away().remove(&self.attempt) {
+        if let Some(Some(waiting)) = self.submissions.in_flight().remove(&self.attempt) {
             waiting.notify_waiters();
         }
     }

@@ -17,14 +17,14 @@ use actix::prelude::*;
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
-use super::Snapshot;
 use crate::callback;
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::idempotency;
 use crate::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use crate::mail;
-use crate::records::{self, Due, TimerPlace};
+use crate::records::{self, Due, TimerCursor};
+use crate::runtime::Snapshot;
 use crate::transaction::{Command, GATEWAY_WATCH};
 
 /// How often due timers are looked for.
@@ -111,7 +111,7 @@ pub(crate) fn start(engine: &Engine) -> Addr<Scheduler> {
         engine: engine.clone(),
         state: Arc::default(),
     };
-    Scheduler::start_in_arbiter(engine.house.arbiter(), |_| scheduler)
+    Scheduler::start_in_arbiter(engine.threads.arbiter(), |_| scheduler)
 }
 
 impl Actor for Scheduler {
@@ -167,7 +167,7 @@ async fn look(
     permits: &Arc<Semaphore>,
 ) -> Result<(), EngineError> {
     #[cfg(test)]
-    engine.faults.strike("timers");
+    engine.faults.inject_panic("timers");
     let now = engine.clock.now();
     let (from, until) = {
         let mut state = lock(state);
@@ -175,11 +175,11 @@ async fn look(
         let until = state.until(now);
         let from = state.reach(now);
         if state.last_full_look == Some(now) {
-            notice_set_clock(engine, &mut state);
+            detect_clock_change(engine, &mut state);
         }
         (from, until)
     };
-    let mut place = Some(TimerPlace::at(from));
+    let mut place = Some(TimerCursor::at(from));
     while let Some(from) = place {
         let page = records::due(&engine.store, &from, until, CHUNK).await?;
         for timer in page.timers {
@@ -207,7 +207,7 @@ async fn look(
 }
 
 /// Says so when somebody has set the machine's clock.
-fn notice_set_clock(engine: &Engine, state: &mut State) {
+fn detect_clock_change(engine: &Engine, state: &mut State) {
     let set_by = engine.clock.set_since_start();
     if (set_by - state.clock_set_by).abs() > CLOCK_DRIFT {
         tracing::warn!(
@@ -233,7 +233,7 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     }
     lock(state).wakes += 1;
     #[cfg(test)]
-    engine.faults.strike("wake");
+    engine.faults.inject_panic("wake");
     match engine
         .registry
         .tell(engine, timer.transaction, Command::Wake)
@@ -261,7 +261,7 @@ fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
 
 async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
     #[cfg(test)]
-    engine.faults.strike("sweep");
+    engine.faults.inject_panic("sweep");
     let now = engine.clock.now();
     let before = now.minus(engine.settings.sandbox_retention);
     for app in engine.access.apps(None) {
@@ -311,8 +311,8 @@ fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
         state.last_rest = Some(now);
     }
     #[cfg(test)]
-    engine.faults.strike("rest");
-    engine.registry.rest_idle(now.minus(idle));
+    engine.faults.inject_panic("rest");
+    engine.registry.passivate_idle(now.minus(idle));
 }
 
 fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {

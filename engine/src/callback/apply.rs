@@ -1,21 +1,25 @@
-//! Deals with one callback, and stores what became of it. What it does before that is done again when the process dies in between: each
-//! part of it is harmless twice.
+//! Processes one callback and stores the result. After a crash before the commit, all steps run
+//! again: each of them is idempotent.
 
 use std::time::Duration;
 
-use super::row::{self, Callback, CallbackState, Which};
+use super::row::{self, Callback, CallbackKey, CallbackState};
 use super::verdict::{self, Heard, Verdict};
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
 use crate::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
 use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
 
-/// When a callback is taken up that waits for the end of our own call, if nobody has told of that end: later than any call lasts. Its
-/// gateway is asked once more then.
+/// Due time of a callback that waits for the end of our own call, in case that end is never
+/// reported: later than any call lasts. The gateway then reads the callback once more.
 const OUR_CALL: Duration = Duration::from_secs(90);
 
-/// Deals with a callback that is due. Answers what was heard of it when it has to wait for the end of our own call.
-pub(super) async fn with(engine: &Engine, which: Which) -> Result<Option<Heard>, EngineError> {
+/// Processes a due callback. Returns the gateway's reading when it has to wait for the end of our
+/// own call.
+pub(super) async fn with(
+    engine: &Engine,
+    which: CallbackKey,
+) -> Result<Option<Heard>, EngineError> {
     let Some(before) = row::load(&engine.store, which).await? else {
         return Ok(None);
     };
@@ -30,10 +34,10 @@ pub(super) async fn with(engine: &Engine, which: Which) -> Result<Option<Heard>,
     conclude(engine, &before, after, verdict).await
 }
 
-/// Goes on with one after our own call has come back, without asking its gateway once more.
+/// Continues with a callback after our own call has returned, without a second gateway call.
 pub(super) async fn after_our_call(
     engine: &Engine,
-    which: Which,
+    which: CallbackKey,
     heard: Heard,
 ) -> Result<Option<Heard>, EngineError> {
     let waiting = |callback: &Callback| callback.state == CallbackState::Waiting;
@@ -45,8 +49,8 @@ pub(super) async fn after_our_call(
     conclude(engine, &before, after, verdict).await
 }
 
-/// A callback over which the engine itself stumbled.
-pub(super) async fn stumbled(engine: &Engine, which: Which) -> Result<(), EngineError> {
+/// Records a panic of the engine during the processing of a callback.
+pub(super) async fn stumbled(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
     let Some(before) = row::load(&engine.store, which).await? else {
         return Ok(());
     };
@@ -91,7 +95,8 @@ async fn conclude(
             after.note = Some(note);
             after.awaits = state == CallbackState::Unmatched;
             if after.awaits {
-                // Whichever comes first, this commit or the one that makes the name known: one of the two sees the other.
+                // This commit and the one that makes the name known may race: the second one sees
+                // the first.
                 engine.callbacks.put_aside();
                 for name in after.names() {
                     name.require_unknown(&mut batch);
@@ -102,15 +107,19 @@ async fn conclude(
         }
     }
     match engine.store.commit(batch).await {
-        // Its transaction has appeared, or an operator was faster: it is looked at anew.
+        // Conflict: its transaction appeared, or an operator changed it. It is processed again.
         Err(CommitError::Conflict) => return Ok(None),
         stored => stored?,
     }
     let Some(result) = result else {
         return Ok(heard);
     };
-    metrics::counter!("switchyard_callbacks_total", "gateway" => before.gateway.clone(), "result" => result)
-        .increment(1);
+    metrics::counter!(
+        "switchyard_callbacks_total",
+        "gateway" => before.gateway.clone(),
+        "result" => result
+    )
+    .increment(1);
     engine.callbacks.out(before.connection, before.bytes);
     if let Some(state) = kept {
         make_room(engine, before.connection, state).await?;
@@ -118,7 +127,7 @@ async fn conclude(
     Ok(None)
 }
 
-/// The word for the metric, when it is over.
+/// Label of the metric. `None`: the callback stays queued.
 fn result_of(verdict: &Verdict, after: &Callback) -> Option<&'static str> {
     match verdict {
         Verdict::Later { .. } | Verdict::Again { .. } | Verdict::AfterOurCall(_) => None,
@@ -131,7 +140,7 @@ fn result_of(verdict: &Verdict, after: &Callback) -> Option<&'static str> {
     }
 }
 
-/// Deletes the oldest of a state of which only so many are kept.
+/// Deletes the oldest callback of a state whose count is over its limit.
 async fn make_room(
     engine: &Engine,
     connection: ConnectionId,
@@ -164,7 +173,7 @@ async fn make_room(
     let Some(callback) = oldest.first().and_then(|(key, _)| row::callback_in(key)) else {
         return Ok(());
     };
-    let which = Which {
+    let which = CallbackKey {
         connection,
         callback,
     };

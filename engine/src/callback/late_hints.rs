@@ -1,14 +1,16 @@
-//! A hint about an attempt that has ended. Without success, its provider may have taken the money all the same; with success, it may have
-//! given it back, if it says so itself. So it is asked once more, and what contradicts the end brings the transaction before a person.
+//! Hint about an attempt that has ended. After an end without success, the provider may have
+//! collected the money anyway. After a success, it may have returned the money; this is checked
+//! only when the provider itself reports that nothing was paid. The provider is queried once more,
+//! and a result that contradicts the end leads to manual review.
 
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, apply, matched};
-use crate::actors;
 use crate::engine::{Engine, EngineError};
 use crate::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
+use crate::processing;
 use crate::transaction::{Attempt, AttemptState, Outcome, Transaction};
 
-/// `None`: not before our own call about the attempt has ended.
+/// Queries the provider. `None`: not possible before our own call about the attempt has ended.
 pub(super) async fn ask(
     engine: &Engine,
     callback: &Callback,
@@ -18,16 +20,16 @@ pub(super) async fn ask(
 ) -> Result<Option<Verdict>, EngineError> {
     let why = hint.why;
     let end = |what: &str| Ok(Some(matched(format!("{why} {what}"))));
-    // What a provider tells after a success is nearly always that success again.
+    // A callback after a success nearly always repeats the success.
     let has_succeeded = attempt.state == AttemptState::Succeeded;
     if has_succeeded && !hint.takes_back {
         return end("The attempt has ended.");
     }
-    if engine.running.contains(attempt.id) {
+    if engine.submissions.contains(attempt.id) {
         return Ok(None);
     }
-    // Who sends many hints gets one query for them. That the timeline has a query proves nothing: whoever made it may have died, or found
-    // the store closed, before what it brought was kept.
+    // Many hints lead to one query. A query in the timeline is no proof: a crash or a store error
+    // may have prevented its result from being stored.
     if engine
         .callbacks
         .was_heard_since(attempt.id, callback.received_at)
@@ -35,14 +37,14 @@ pub(super) async fn ask(
         return end("The attempt has ended, and the provider was asked since.");
     }
     let asked_at = engine.clock.now();
-    let verdict = match actors::query(engine, tx, attempt).await {
+    let verdict = match processing::query(engine, tx, attempt).await {
         declined @ Outcome::Declined(_) if has_succeeded => {
             apply(engine, tx, attempt, declined).await
         }
         Outcome::Unknown { .. } => return Ok(Some(later(engine, callback, why))),
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
         success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
-        // It may take money yet: nothing else may start.
+        // The attempt may still collect money: no other attempt may start.
         found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {
             apply(engine, tx, attempt, found).await
         }
@@ -56,7 +58,8 @@ pub(super) async fn ask(
     Ok(verdict)
 }
 
-/// The provider could not say. It is asked again after as long as the callback has waited already, for a day.
+/// Schedules the next query after an inconclusive one. The delay is the age of the callback, so it
+/// doubles each time, for one day.
 fn later(engine: &Engine, callback: &Callback, why: &str) -> Verdict {
     let now = engine.clock.now();
     let waited = now.since(callback.received_at);

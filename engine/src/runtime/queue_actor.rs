@@ -10,43 +10,45 @@ use actix::prelude::*;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 
-use super::{Snapshot, ring};
+use super::Snapshot;
+use super::alarm::wake_at;
 use crate::clock::{Clock, Timestamp};
 
 /// What is done at a desk. The queue itself is in the store.
-pub(crate) trait Work: Unpin + Sized + 'static {
-    type News: Send + 'static;
+pub(crate) trait QueueWork: Unpin + Sized + 'static {
+    type Message: Send + 'static;
     type Snapshot: Default + Send + 'static;
     /// As metrics and the log call it.
     const NAME: &'static str;
     /// Messages that may wait.
     const MAILBOX: usize;
     /// Says that it is time to look.
-    const LOOK: Self::News;
+    const SCAN: Self::Message;
 
     /// Takes in what happened and begins whatever may begin now. Answers when to look again.
-    fn take_in(&mut self, news: Self::News) -> impl Future<Output = Option<Timestamp>>;
+    fn handle_message(&mut self, message: Self::Message)
+    -> impl Future<Output = Option<Timestamp>>;
     fn snapshot(&self) -> Self::Snapshot;
 }
 
 /// The way to a desk. Cloning gives another one.
-pub(crate) struct Door<W: Work>(Addr<Desk<W>>);
+pub(crate) struct QueueHandle<W: QueueWork>(Addr<QueueActor<W>>);
 
-impl<W: Work> Clone for Door<W> {
+impl<W: QueueWork> Clone for QueueHandle<W> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<W: Work> Door<W> {
+impl<W: QueueWork> QueueHandle<W> {
     /// Asks for a look. When the mailbox is full it is not needed: whatever waits there looks too.
-    pub(crate) fn look(&self) {
-        let _ = self.0.try_send(Tell(W::LOOK));
+    pub(crate) fn request_scan(&self) {
+        let _ = self.0.try_send(Envelope(W::SCAN));
     }
 
     /// Brings news, and waits for room and until they were taken in.
-    pub(crate) async fn tell(&self, news: W::News) {
-        let _ = self.0.send(Tell(news)).await; // an actor that has stopped needs no news
+    pub(crate) async fn send(&self, message: W::Message) {
+        let _ = self.0.send(Envelope(message)).await; // an actor that has stopped needs no news
     }
 
     /// How the work is; `None` when the actor has stopped.
@@ -56,64 +58,66 @@ impl<W: Work> Door<W> {
 }
 
 /// What a desk starts with.
-pub(crate) struct Setting<'a> {
+pub(crate) struct QueueContext<'a> {
     pub arbiter: &'a ArbiterHandle,
     pub clock: Clock,
     pub stopping: watch::Receiver<bool>,
 }
 
 /// Starts a desk and its alarm. Call it on the tokio runtime that shall run the alarm.
-pub(crate) fn start_desk<W: Work>(
-    setting: Setting<'_>,
-    make: impl FnOnce(Door<W>) -> W + Send + 'static,
-) -> Door<W> {
+pub(crate) fn start_queue<W: QueueWork>(
+    setting: QueueContext<'_>,
+    make: impl FnOnce(QueueHandle<W>) -> W + Send + 'static,
+) -> QueueHandle<W> {
     let (alarm, rings) = watch::channel(None);
-    let address = Desk::start_in_arbiter(setting.arbiter, move |context| {
+    let address = QueueActor::start_in_arbiter(setting.arbiter, move |context| {
         context.set_mailbox_capacity(W::MAILBOX);
-        Desk {
-            work: Some(make(Door(context.address()))),
+        QueueActor {
+            work: Some(make(QueueHandle(context.address()))),
             alarm,
         }
     });
-    let door = Door(address);
-    let bell = door.clone();
-    tokio::spawn(ring(setting.clock, rings, setting.stopping, move || {
-        bell.look();
+    let handle = QueueHandle(address);
+    let handle_of_alarm = handle.clone();
+    tokio::spawn(wake_at(setting.clock, rings, setting.stopping, move || {
+        handle_of_alarm.request_scan();
     }));
-    door
+    handle
 }
 
-struct Tell<N>(N);
+struct Envelope<N>(N);
 
-impl<N: 'static> Message for Tell<N> {
+impl<N: 'static> Message for Envelope<N> {
     type Result = ();
 }
 
-pub(crate) struct Desk<W: Work> {
+pub(crate) struct QueueActor<W: QueueWork> {
     /// Away while it takes something in; messages wait meanwhile.
     work: Option<W>,
     /// When to look again.
     alarm: watch::Sender<Option<Timestamp>>,
 }
 
-impl<W: Work> Actor for Desk<W> {
+impl<W: QueueWork> Actor for QueueActor<W> {
     type Context = Context<Self>;
 }
 
-impl<W: Work> Handler<Tell<W::News>> for Desk<W> {
+impl<W: QueueWork> Handler<Envelope<W::Message>> for QueueActor<W> {
     type Result = ();
 
-    fn handle(&mut self, Tell(news): Tell<W::News>, context: &mut Context<Self>) {
+    fn handle(&mut self, Envelope(message): Envelope<W::Message>, context: &mut Context<Self>) {
         let Some(mut work) = self.work.take() else {
             return; // messages wait while it is away
         };
-        let taken = async move {
-            let taken = AssertUnwindSafe(work.take_in(news)).catch_unwind().await;
-            (work, taken)
+        let handled = async move {
+            let handled = AssertUnwindSafe(work.handle_message(message))
+                .catch_unwind()
+                .await;
+            (work, handled)
         };
-        context.wait(taken.into_actor(self).map(|(work, taken), desk, _| {
+        context.wait(handled.into_actor(self).map(|(work, handled), desk, _| {
             desk.work = Some(work);
-            match taken {
+            match handled {
                 Ok(alarm) => {
                     desk.alarm.send_replace(alarm);
                 }
@@ -130,7 +134,7 @@ impl<W: Work> Handler<Tell<W::News>> for Desk<W> {
     }
 }
 
-impl<W: Work> Handler<Snapshot<W::Snapshot>> for Desk<W> {
+impl<W: QueueWork> Handler<Snapshot<W::Snapshot>> for QueueActor<W> {
     type Result = MessageResult<Snapshot<W::Snapshot>>;
 
     fn handle(&mut self, _: Snapshot<W::Snapshot>, _: &mut Context<Self>) -> Self::Result {
@@ -146,85 +150,94 @@ mod tests {
     use tokio::sync::Semaphore;
 
     use super::*;
-    use crate::actors::House;
+    use crate::runtime::ActorThreads;
     use crate::testing::START;
 
     /// Counts what it takes in; one kind of news makes it panic, another makes it wait for the test.
     struct Counting {
-        taken: usize,
+        handled: usize,
         gate: Arc<Semaphore>,
     }
 
-    enum Said {
+    enum TestMessage {
         Look,
         Panic,
         Wait,
     }
 
-    impl Work for Counting {
-        type News = Said;
+    impl QueueWork for Counting {
+        type Message = TestMessage;
         type Snapshot = usize;
         const NAME: &'static str = "test";
         const MAILBOX: usize = 4;
-        const LOOK: Said = Said::Look;
+        const SCAN: TestMessage = TestMessage::Look;
 
-        async fn take_in(&mut self, news: Said) -> Option<Timestamp> {
-            match news {
-                Said::Look => {}
-                Said::Panic => panic!("a test says so"),
-                Said::Wait => self.gate.acquire().await.unwrap().forget(),
+        async fn handle_message(&mut self, message: TestMessage) -> Option<Timestamp> {
+            match message {
+                TestMessage::Look => {}
+                TestMessage::Panic => panic!("a test says so"),
+                TestMessage::Wait => self.gate.acquire().await.unwrap().forget(),
             }
-            self.taken += 1;
+            self.handled += 1;
             None
         }
 
         fn snapshot(&self) -> usize {
-            self.taken
+            self.handled
         }
     }
 
-    fn desk(house: &House, gate: &Arc<Semaphore>) -> (Door<Counting>, watch::Sender<bool>) {
+    fn desk(
+        threads: &ActorThreads,
+        gate: &Arc<Semaphore>,
+    ) -> (QueueHandle<Counting>, watch::Sender<bool>) {
         let (stop, stopping) = watch::channel(false);
-        let setting = Setting {
-            arbiter: house.arbiter(),
+        let setting = QueueContext {
+            arbiter: threads.arbiter(),
             clock: Clock::manual(START),
             stopping,
         };
         let gate = gate.clone();
-        (start_desk(setting, |_| Counting { taken: 0, gate }), stop)
+        (
+            start_queue(setting, |_| Counting { handled: 0, gate }),
+            stop,
+        )
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_panic_is_contained_and_the_work_goes_on_where_it_was() {
-        let house = House::start().unwrap();
-        let (door, _stop) = desk(&house, &Arc::new(Semaphore::new(0)));
-        door.tell(Said::Look).await;
-        door.tell(Said::Panic).await;
-        door.tell(Said::Look).await;
-        assert_eq!(door.snapshot().await, Some(2));
-        house.stop();
+        let threads = ActorThreads::start().unwrap();
+        let (handle, _stop) = desk(&threads, &Arc::new(Semaphore::new(0)));
+        handle.send(TestMessage::Look).await;
+        handle.send(TestMessage::Panic).await;
+        handle.send(TestMessage::Look).await;
+        assert_eq!(handle.snapshot().await, Some(2));
+        threads.stop();
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn looks_beyond_the_mailbox_are_dropped_and_news_wait_for_room() {
-        let house = House::start().unwrap();
+        let threads = ActorThreads::start().unwrap();
         let gate = Arc::new(Semaphore::new(0));
-        let (door, _stop) = desk(&house, &gate);
+        let (handle, _stop) = desk(&threads, &gate);
         for _ in 0..1_000 {
-            let _ = door.0.try_send(Tell(Said::Wait));
+            let _ = handle.0.try_send(Envelope(TestMessage::Wait));
         }
         for _ in 0..1_000 {
-            door.look();
+            handle.request_scan();
         }
-        let bearer = door.clone();
-        let told = tokio::spawn(async move { bearer.tell(Said::Look).await });
+        let bearer = handle.clone();
+        let told = tokio::spawn(async move { bearer.send(TestMessage::Look).await });
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!told.is_finished(), "there was room where there is none");
         gate.add_permits(2_000);
         told.await.unwrap();
-        let taken = door.snapshot().await.unwrap();
+        let handled = handle.snapshot().await.unwrap();
         // The mailbox, what was taken out of it meanwhile, and the one that waited.
-        assert!((2..=100).contains(&taken), "{taken} of 2001 were let in");
-        house.stop();
+        assert!(
+            (2..=100).contains(&handled),
+            "{handled} of 2001 were let in"
+        );
+        threads.stop();
     }
 }

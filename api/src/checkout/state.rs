@@ -13,10 +13,10 @@ use crate::state::ApiState;
 
 /// A handle, cloned with every route and layer for every request: one counter, not one for each part.
 #[derive(Clone)]
-pub struct Desk(Arc<Parts>);
+pub struct CheckoutState(Arc<Inner>);
 
 /// Fields of the state.
-pub struct Parts {
+pub struct Inner {
     pub api: ApiState,
     pub streams: Streams,
     pub draining: Draining,
@@ -28,24 +28,24 @@ pub struct Parts {
 }
 
 /// Held while one request confirms a payment: any other of this process sees that it is not alone.
-pub struct Alone {
+pub struct ConfirmLock {
     id: TransactionId,
-    desk: Desk,
+    state: CheckoutState,
 }
 
-impl Deref for Desk {
-    type Target = Parts;
+impl Deref for CheckoutState {
+    type Target = Inner;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &Inner {
         &self.0
     }
 }
 
-impl Desk {
+impl CheckoutState {
     pub fn new(api: ApiState, draining: Draining) -> Self {
         let public = Url::parse(&api.engine.settings.public_url).ok();
         let path = public.as_ref().map_or("", Url::path);
-        Self(Arc::new(Parts {
+        Self(Arc::new(Inner {
             prefix: path.trim_end_matches('/').to_owned(),
             https: public.is_some_and(|url| url.scheme() == "https"),
             streams: Streams::new(api.settings.streams),
@@ -56,22 +56,22 @@ impl Desk {
     }
 
     /// `None`: another request is confirming this payment at this moment.
-    pub fn alone(&self, id: TransactionId) -> Option<Alone> {
+    pub fn alone(&self, id: TransactionId) -> Option<ConfirmLock> {
         let is_first = self
             .confirming
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id);
-        is_first.then(|| Alone {
+        is_first.then(|| ConfirmLock {
             id,
-            desk: self.clone(),
+            state: self.clone(),
         })
     }
 }
 
-impl Drop for Alone {
+impl Drop for ConfirmLock {
     fn drop(&mut self) {
-        self.desk
+        self.state
             .confirming
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

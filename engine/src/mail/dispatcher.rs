@@ -1,4 +1,5 @@
-//! Decides which mail goes next, and writes what became of it. The queue is in the store; in here is what is on its way.
+//! Sends due mails and records their results. The queue is in the store; memory holds the mails in
+//! flight.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -8,73 +9,74 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::Shared;
-use super::letter::{self, Letter, Posted};
-use super::policy::{Attempted, Verdict, verdict};
+use super::policy::{SendResult, Verdict, verdict};
+use super::queued_mail::{self, QueuedMail, SentMail};
 use super::render;
 use super::streak::Line;
-use crate::actors::{Door, Work};
 use crate::clock::Timestamp;
 use crate::directory::{Directory, MethodKind};
 use crate::limits;
 use crate::planted::{Fault, is_planted};
+use crate::runtime::{QueueHandle, QueueWork};
 use crate::store::{Batch, CommitError, Direction, Table};
 
-/// Something that the post has to hear of.
-pub enum News {
-    /// There is a new mail, or a time has come.
+/// Message to the mail dispatcher.
+pub enum Message {
+    /// Wake-up: a mail was added, or a timer expired.
     Look,
-    /// The mail with this key is back, one way or the other.
+    /// The attempt to send the mail with this key has ended.
     Ended { key: Vec<u8> },
 }
 
-pub(super) struct Post {
+pub(super) struct MailDispatcher {
     shared: Arc<Shared>,
-    /// Where its own news come in.
-    door: Door<Self>,
+    /// Handle to its own mailbox.
+    handle: QueueHandle<Self>,
     in_flight: BTreeSet<Vec<u8>>,
-    /// Rows that cannot be read. They stay where they are, for whoever repairs the store.
+    /// Keys of rows that cannot be read. The rows stay in the outbox until an operator repairs the
+    /// store.
     unreadable: BTreeSet<Vec<u8>>,
-    /// Nothing that is not on its way lies before this time, as far as we were told: where reading begins, since a store steps slowly over
-    /// rows that are gone. Whoever measures the queue tells of what nobody else told us of.
-    low: Timestamp,
+    /// Low-water mark: no known mail that is not in flight is due before it. Scans start here to
+    /// skip tombstones. Each measurement of the queue corrects it, in case a wake-up was lost.
+    low_water_mark: Timestamp,
     last_measured: Option<Timestamp>,
     started: u64,
 }
 
-/// How the post is.
+/// State of the mail dispatcher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailSnapshot {
     pub in_flight: usize,
-    /// Attempts begun since the start.
+    /// Attempts started since the start of the process.
     pub started: u64,
-    /// Where the next look at the queue begins.
+    /// Low-water mark, at which the next scan starts.
     pub reads_from: Timestamp,
 }
 
-impl Post {
-    pub(super) fn new(shared: Arc<Shared>, door: Door<Self>) -> Self {
+impl MailDispatcher {
+    pub(super) fn new(shared: Arc<Shared>, handle: QueueHandle<Self>) -> Self {
         Self {
             shared,
-            door,
+            handle,
             in_flight: BTreeSet::new(),
             unreadable: BTreeSet::new(),
-            low: Timestamp::default(),
+            low_water_mark: Timestamp::default(),
             last_measured: None,
             started: 0,
         }
     }
 
-    /// Sends what is due, as much as there is room for. Answers when the next one will be.
+    /// Sends due mails up to the concurrency limit. Returns the earliest due time in the future.
     async fn send_due(&mut self, now: Timestamp) -> Option<Timestamp> {
         let limit = ROOM + self.in_flight.len() + self.unreadable.len();
-        let start = letter::from(self.low);
+        let start = queued_mail::from(self.low_water_mark);
         let rows = self
             .shared
             .store
             .scan(
                 Table::Outbox,
                 &start,
-                &letter::end(),
+                &queued_mail::end(),
                 Direction::Forward,
                 limit,
             )
@@ -82,33 +84,35 @@ impl Post {
         let rows = match rows {
             Ok(rows) => rows,
             Err(error) => {
-                tracing::error!(%error, "The mails in the outbox cannot be read; trying again.");
+                tracing::error!(%error, "failed to scan the mail outbox");
                 return Some(now.plus(REST));
             }
         };
         let seen_to = rows.last().filter(|_| rows.len() == limit);
-        self.low = seen_to.and_then(|(key, _)| letter::due(key)).unwrap_or(now);
+        self.low_water_mark = seen_to
+            .and_then(|(key, _)| queued_mail::due(key))
+            .unwrap_or(now);
         let mut next_due = None;
         for (key, value) in rows {
-            let Some(due) = letter::due(&key) else {
+            let Some(due) = queued_mail::due(&key) else {
                 continue;
             };
             if due > now {
                 next_due = Some(due);
-                self.low = self.low.min(due);
+                self.low_water_mark = self.low_water_mark.min(due);
                 break;
             }
             if self.in_flight.contains(&key) || self.unreadable.contains(&key) {
                 continue;
             }
             if self.in_flight.len() >= ROOM {
-                self.low = self.low.min(due);
-                break; // whatever comes back makes room and looks again
+                self.low_water_mark = self.low_water_mark.min(due);
+                break; // the end of an attempt scans again
             }
-            match Letter::read(&value) {
+            match QueuedMail::read(&value) {
                 Ok(letter) => self.start(key, value, letter),
                 Err(error) => {
-                    tracing::error!(%error, "A mail in the outbox is skipped: it cannot be read.");
+                    tracing::error!(%error, "skipped an unreadable mail");
                     self.unreadable.insert(key);
                 }
             }
@@ -116,52 +120,53 @@ impl Post {
         next_due
     }
 
-    fn start(&mut self, key: Vec<u8>, value: Vec<u8>, letter: Letter) {
+    fn start(&mut self, key: Vec<u8>, value: Vec<u8>, letter: QueuedMail) {
         self.in_flight.insert(key.clone());
         self.started += 1;
-        let (shared, door, away) = (
+        let (shared, handle, tasks) = (
             self.shared.clone(),
-            self.door.clone(),
-            self.shared.away.one_more(),
+            self.handle.clone(),
+            self.shared.tasks.begin(),
         );
         self.shared.runtime.spawn(async move {
             let sent = AssertUnwindSafe(send(&shared, &key, &value, letter))
                 .catch_unwind()
                 .await;
-            drop(away);
+            drop(tasks);
             if sent.is_err() {
                 metrics::counter!("switchyard_actor_panics_total", "actor" => "mail").increment(1);
-                tracing::error!("Sending a mail panicked; it is tried again later.");
+                tracing::error!("mail sending panicked");
                 tokio::time::sleep(REST).await;
             }
-            door.tell(News::Ended { key }).await;
+            handle.send(Message::Ended { key }).await;
         });
     }
 }
 
-impl Work for Post {
-    type News = News;
+impl QueueWork for MailDispatcher {
+    type Message = Message;
     type Snapshot = MailSnapshot;
     const NAME: &'static str = "mail";
     const MAILBOX: usize = limits::MAIL_MAILBOX;
-    const LOOK: News = News::Look;
+    const SCAN: Message = Message::Look;
 
     fn snapshot(&self) -> MailSnapshot {
         MailSnapshot {
             in_flight: self.in_flight.len(),
             started: self.started,
-            reads_from: self.low,
+            reads_from: self.low_water_mark,
         }
     }
 
-    async fn take_in(&mut self, news: News) -> Option<Timestamp> {
+    async fn handle_message(&mut self, message: Message) -> Option<Timestamp> {
         let mut told = self.shared.told().take();
-        if let News::Ended { key } = news {
+        if let Message::Ended { key } = message {
             self.in_flight.remove(&key);
-            // It may still be there: then it is tried again. Its next try is later than this one in any case.
-            told = told.into_iter().chain(letter::due(&key)).min();
+            // The mail may still be queued for a retry. Its new due time is later than this one.
+            told = told.into_iter().chain(queued_mail::due(&key)).min();
         }
-        self.low = told.map_or(self.low, |told| self.low.min(told));
+        self.low_water_mark =
+            told.map_or(self.low_water_mark, |told| self.low_water_mark.min(told));
         let now = self.shared.clock.now();
         if self.shared.is_stopping() {
             return None;
@@ -179,12 +184,13 @@ impl Work for Post {
     }
 }
 
-/// Counts the mails that wait, measures the age of the oldest, and tells the post where they begin.
+/// Counts the queued mails, measures the age of the oldest, and reports the first due time to the
+/// dispatcher.
 async fn measure(shared: Arc<Shared>) {
     let Ok(_only) = shared.measuring.try_lock() else {
-        return; // an earlier walk through a long queue is still under way
+        return; // an earlier measurement of a long queue is still running
     };
-    let (mut from, end) = (letter::from(Timestamp::default()), letter::end());
+    let (mut from, end) = (queued_mail::from(Timestamp::default()), queued_mail::end());
     let (mut depth, mut oldest, mut first) = (0_u32, None::<Timestamp>, None);
     loop {
         let rows = shared
@@ -192,16 +198,16 @@ async fn measure(shared: Arc<Shared>) {
             .scan(Table::Outbox, &from, &end, Direction::Forward, CHUNK)
             .await;
         let Ok(rows) = rows else {
-            return; // who sends them says so
+            return; // `send_due` logs store errors
         };
         for (_, value) in &rows {
             depth = depth.saturating_add(1);
-            if let Ok(letter) = Letter::read(value) {
+            if let Ok(letter) = QueuedMail::read(value) {
                 let at = letter.enqueued_at;
                 oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
             }
         }
-        first = first.or_else(|| rows.first().and_then(|(key, _)| letter::due(key)));
+        first = first.or_else(|| rows.first().and_then(|(key, _)| queued_mail::due(key)));
         match rows.last() {
             Some((last, _)) if rows.len() == CHUNK => from = [&last[..], &[0]].concat(),
             _ => break,
@@ -215,9 +221,9 @@ async fn measure(shared: Arc<Shared>) {
     }
 }
 
-/// The letter with the method's name in place of its code: of a payment the name on its pages, of a
-/// payout, which has no pages, the name with its country.
-fn with_names(letter: &Letter, directory: &Directory) -> Letter {
+/// Replaces the method's code by its name: for a payment the name on its pages, for a payout, which
+/// has no pages, the name with its country.
+fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
     let kind = if letter.is_payment() {
         MethodKind::Payment
     } else {
@@ -231,13 +237,13 @@ fn with_names(letter: &Letter, directory: &Directory) -> Letter {
         })
     };
     let method = letter.method.as_ref();
-    Letter {
+    QueuedMail {
         method: method.map(|code| name(code).unwrap_or_else(|| code.clone())),
         ..letter.clone()
     }
 }
 
-async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
+async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: QueuedMail) {
     letter.attempts += 1;
     let (verdict, why) = match render::render(
         &with_names(&letter, &shared.directory),
@@ -249,7 +255,7 @@ async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
             (verdict(attempted, letter.attempts, shared.clock.now()), why)
         }
         Err(error) => {
-            count(Attempted::Refused);
+            count(SendResult::Refused);
             (Verdict::Failed, Some(error.to_string()))
         }
     };
@@ -260,37 +266,46 @@ async fn send(shared: &Shared, key: &[u8], value: &[u8], mut letter: Letter) {
             .commit(batch(shared, key, value, &letter, verdict, why.clone()))
             .await
         {
-            // A conflict: somebody else took the row. It was sent; there is nothing left to write.
+            // Conflict: another commit took the row. The mail was sent; nothing is left to record.
             Ok(()) | Err(CommitError::Conflict) => return,
             Err(CommitError::Unavailable { .. }) if shared.is_stopping() => return,
             Err(CommitError::Unavailable { reason }) => {
-                tracing::warn!(reason, mail.id = %letter.id, "The store takes no writes; a mail's outcome waits for it.");
+                tracing::warn!(reason, mail.id = %letter.id, "failed to record a mail");
                 tokio::time::sleep(STORE_PATIENCE).await;
             }
         }
     }
 }
 
-/// Logs the outcome of a mail; of many that fail one after the other only the first.
-fn log(shared: &Shared, letter: &Letter, verdict: Verdict, why: Option<&str>) {
-    let line = match verdict {
-        Verdict::Sent => shared.streak.sent(),
+/// Logs the result of a mail; in a series of failures only the first one.
+fn log(shared: &Shared, letter: &QueuedMail, verdict: Verdict, why: Option<&str>) {
+    let lines = match verdict {
+        Verdict::Sent => shared.streak.sent().into_iter().collect(),
         Verdict::Retry { .. } => shared.streak.failed(false),
         Verdict::Failed => shared.streak.failed(true),
     };
     let (id, transaction) = (letter.id, letter.transaction);
-    match line {
-        Some(Line::Failing) => {
-            tracing::warn!(mail.id = %id, transaction.id = %transaction, why, "failed to send mail");
+    if lines.is_empty() && why.is_some() {
+        tracing::debug!(
+            mail.id = %id,
+            transaction.id = %transaction,
+            why,
+            "failed to send mail"
+        );
+    }
+    for line in lines {
+        match line {
+            Line::Failing => tracing::warn!(
+                mail.id = %id,
+                transaction.id = %transaction,
+                why,
+                "failed to send mail"
+            ),
+            Line::GivingUp => {
+                tracing::info!(mail.id = %id, transaction.id = %transaction, why, "mail abandoned");
+            }
+            Line::Recovered { failures } => tracing::info!(failures, "mails sent again"),
         }
-        Some(Line::GivingUp) => {
-            tracing::warn!(mail.id = %id, transaction.id = %transaction, why, "mail abandoned");
-        }
-        Some(Line::Recovered { failures }) => tracing::info!(failures, "mails sent again"),
-        None if why.is_some() => {
-            tracing::debug!(mail.id = %id, transaction.id = %transaction, why, "failed to send mail");
-        }
-        None => {}
     }
 }
 
@@ -298,7 +313,7 @@ fn batch(
     shared: &Shared,
     key: &[u8],
     value: &[u8],
-    letter: &Letter,
+    letter: &QueuedMail,
     verdict: Verdict,
     why: Option<String>,
 ) -> Batch {
@@ -307,44 +322,44 @@ fn batch(
     batch.delete(Table::Outbox, key);
     if is_planted(Fault::MailRepeated) {
         let due = shared.clock.now().plus(Duration::from_secs(60 * 60));
-        batch.put(Table::Outbox, letter::key(due, letter.id), value);
+        batch.put(Table::Outbox, queued_mail::key(due, letter.id), value);
         return batch;
     }
     if let Verdict::Retry { due } = verdict {
         batch.put(
             Table::Outbox,
-            letter::key(due, letter.id),
-            letter::json(letter),
+            queued_mail::key(due, letter.id),
+            queued_mail::json(letter),
         );
         return batch;
     }
-    let posted = Posted {
+    let posted = SentMail {
         letter: letter.clone(),
         is_sent: verdict == Verdict::Sent,
         at: shared.clock.now(),
         why,
     };
-    let key = letter::posted_key(letter.environment, Some(letter.id));
-    batch.put(Table::Delivery, key, letter::json(&posted));
+    let key = queued_mail::posted_key(letter.environment, Some(letter.id));
+    batch.put(Table::Delivery, key, queued_mail::json(&posted));
     batch
 }
 
-fn count(attempted: Attempted) {
+fn count(attempted: SendResult) {
     let outcome = match attempted {
-        Attempted::Sent => "sent",
-        Attempted::Troubled => "troubled",
-        Attempted::Refused => "refused",
+        SendResult::Sent => "sent",
+        SendResult::Troubled => "troubled",
+        SendResult::Refused => "refused",
     };
     metrics::counter!("switchyard_mail_attempts_total", "outcome" => outcome).increment(1);
 }
 
-/// Mails on their way at a time. A mail server that takes fewer answers slowly, and that is that.
+/// Concurrency limit. A mail server with a lower limit responds slowly, which is harmless.
 const ROOM: usize = 8;
-/// Mails read at once when they are counted.
+/// Rows per scan when the queue is measured.
 const CHUNK: usize = 1_000;
-/// How often the whole queue is walked through.
+/// Interval between measurements of the whole queue.
 const MEASURE: Duration = Duration::from_secs(60);
-/// How long a mail rests whose sending broke, or a queue that cannot be read.
+/// Pause after a panic during sending, or after a failed scan.
 const REST: Duration = Duration::from_secs(30);
-/// How long an outcome waits before it is written again to a store that takes no writes.
+/// Retry interval for recording a result while the store rejects writes.
 const STORE_PATIENCE: Duration = Duration::from_secs(1);

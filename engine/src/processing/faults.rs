@@ -46,7 +46,7 @@ impl Faults {
     }
 
     /// Panics when that was planted here.
-    pub(crate) fn strike(&self, place: &'static str) {
+    pub(crate) fn inject_panic(&self, place: &'static str) {
         let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Fault::Panic { times }) = faults.get_mut(place)
             && *times > 0
@@ -66,7 +66,7 @@ impl Faults {
         match fault {
             // A closed semaphore is an open gate.
             Some(Fault::Gate(gate)) => drop(gate.acquire().await),
-            Some(Fault::Panic { .. }) => self.strike(place),
+            Some(Fault::Panic { .. }) => self.inject_panic(place),
             None => {}
         }
     }

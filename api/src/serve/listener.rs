@@ -35,7 +35,7 @@ use crate::operations::Draining;
 
 /// State that all connections share.
 #[derive(Clone)]
-struct Hall {
+struct ServerContext {
     routes: Router,
     /// The end has begun: answers close their connections.
     draining: Draining,
@@ -45,28 +45,33 @@ struct Hall {
     silence: Duration,
 }
 
-/// Serves until `draining` has begun and `lull` has passed since; returns when the last connection has ended.
+/// Serves until `draining` has begun and `drain_delay` has passed since; returns when the last connection has ended.
 pub async fn serve(
     listener: TcpListener,
     admission: Admission,
     routes: Router,
     draining: Draining,
-    lull: Duration,
+    drain_delay: Duration,
 ) {
-    let hall = Hall {
+    let hall = ServerContext {
         routes,
         draining,
         closed: Draining::default(),
         silence: CONNECTION_IDLE_TIMEOUT,
     };
-    receive(listener, admission, hall, lull).await;
+    receive(listener, admission, hall, drain_delay).await;
 }
 
-async fn receive(listener: TcpListener, admission: Admission, hall: Hall, lull: Duration) {
+async fn receive(
+    listener: TcpListener,
+    admission: Admission,
+    hall: ServerContext,
+    drain_delay: Duration,
+) {
     let draining = hall.draining.clone();
     let mut end = pin!(async move {
         draining.begun().await;
-        tokio::time::sleep(lull).await;
+        tokio::time::sleep(drain_delay).await;
     });
     loop {
         let (stream, peer, room) = tokio::select! {
@@ -105,7 +110,7 @@ async fn take(
 }
 
 /// Lets in who stood in the queue of the port, which would throw them out as it closes.
-fn last_ones(listener: TcpListener, admission: &Admission, hall: &Hall) {
+fn last_ones(listener: TcpListener, admission: &Admission, hall: &ServerContext) {
     let Ok(listener) = listener.into_std() else {
         return;
     };
@@ -123,7 +128,7 @@ fn last_ones(listener: TcpListener, admission: &Admission, hall: &Hall) {
     }
 }
 
-async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Place) {
+async fn connection(hall: ServerContext, stream: TcpStream, peer: SocketAddr, place: Place) {
     // Answers are small and complete: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");
@@ -163,7 +168,7 @@ async fn connection(hall: Hall, stream: TcpStream, peer: SocketAddr, place: Plac
 }
 
 async fn answer(
-    hall: Hall,
+    hall: ServerContext,
     peer: SocketAddr,
     request: axum::http::Request<Incoming>,
 ) -> Result<axum::response::Response, Infallible> {
@@ -216,7 +221,7 @@ mod tests {
     async fn whoever_never_ends_a_head_is_shown_out_and_the_next_one_is_served() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let hall = Hall {
+        let hall = ServerContext {
             routes: Router::new().fallback(async || "served"),
             draining: Draining::default(),
             closed: Draining::default(),

@@ -40,7 +40,7 @@ pub struct Visitor {
 
 /// A visitor before a payment.
 #[derive(Clone)]
-pub struct Scene {
+pub struct PageContext {
     pub visitor: Visitor,
     pub tx: Arc<Transaction>,
     pub app: Arc<App>,
@@ -207,7 +207,7 @@ impl Visitor {
     }
 }
 
-impl Scene {
+impl PageContext {
     pub fn say(&self, message: &str) -> String {
         self.visitor.say(message)
     }
@@ -464,28 +464,28 @@ mod tests {
 
     #[test]
     fn a_chosen_language_goes_along_and_another_replaces_it() {
-        let mut scene = samples::scene(samples::payment(), Language::French);
-        let id = scene.tx.id;
-        scene.visitor.path = format!("/checkout/{id}");
-        scene.visitor.query = vec![
+        let mut context = samples::context(samples::payment(), Language::French);
+        let id = context.tx.id;
+        context.visitor.path = format!("/checkout/{id}");
+        context.visitor.query = vec![
             ("lang".into(), "fr".into()),
             ("country".into(), "BJ".into()),
         ];
         assert_eq!(
-            scene.link("details", &[("method", "mtn_bj")]),
+            context.link("details", &[("method", "mtn_bj")]),
             format!("/checkout/{id}/details?method=mtn_bj&lang=fr")
         );
-        let links = scene.frame("choose-title").languages;
+        let links = context.frame("choose-title").languages;
         assert_eq!(links[0].href, format!("/checkout/{id}?country=BJ&lang=en"));
         assert!(!links[0].current && links[1].current);
-        scene.visitor.chose_language = false;
-        assert_eq!(scene.link("", &[]), format!("/checkout/{id}"));
-        assert!(scene.hidden(&[]).is_empty());
+        context.visitor.chose_language = false;
+        assert_eq!(context.link("", &[]), format!("/checkout/{id}"));
+        assert!(context.hidden(&[]).is_empty());
     }
 
     #[test]
     fn a_length_of_time_is_said_in_words() {
-        let scene = samples::scene(samples::payment(), Language::French);
+        let context = samples::context(samples::payment(), Language::French);
         for (seconds, words) in [
             (1, "1 min"),
             (1_790, "30 min"),
@@ -493,22 +493,22 @@ mod tests {
             (8_100, "2 h 15 min"),
             (7_776_000, "90 jours"),
         ] {
-            assert_eq!(scene.duration(seconds), words);
+            assert_eq!(context.duration(seconds), words);
         }
-        let until = scene.until("2026-11-24T14:30:00.000000Z");
+        let until = context.until("2026-11-24T14:30:00.000000Z");
         assert_eq!(until.value, "24 novembre 2026 à 14:30 UTC");
-        assert!(until.time.is_some() && scene.until("tomorrow").value == "tomorrow");
+        assert!(until.time.is_some() && context.until("tomorrow").value == "tomorrow");
     }
 
     #[test]
     fn time_is_counted_down_only_while_the_payer_decides() {
-        let scene = samples::scene(samples::payment(), Language::English);
-        let left = scene.frame("choose-title").time_left.unwrap();
+        let context = samples::context(samples::payment(), Language::English);
+        let left = context.frame("choose-title").time_left.unwrap();
         assert_eq!(
             (left.seconds, left.text.as_str()),
             (1790, "Time left to pay: 30 min")
         );
-        let waiting = samples::scene(samples::waiting(None), Language::English);
+        let waiting = samples::context(samples::waiting(None), Language::English);
         assert!(waiting.frame("wait-title").time_left.is_none());
     }
 }

@@ -5,7 +5,7 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::scene::{Frame, Scene, Visitor};
+use super::page_context::{Frame, PageContext, Visitor};
 
 #[derive(Template)]
 #[template(path = "checkout/trouble.html")]
@@ -18,7 +18,7 @@ struct Page {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum ErrorPage {
     Missing,
     Unavailable,
     TooLarge,
@@ -35,7 +35,7 @@ pub enum Trouble {
     Paused,
 }
 
-impl Trouble {
+impl ErrorPage {
     const fn word(self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -64,22 +64,22 @@ impl Trouble {
 
 /// The page of a payment for which no attempt may start now: its frame, and the sentence about
 /// money if there was an attempt.
-pub fn paused(scene: &Scene) -> Response {
-    let text = scene.say("paused-text");
-    let text = match scene.tx.attempts.is_empty() {
+pub fn paused(context: &PageContext) -> Response {
+    let text = context.say("paused-text");
+    let text = match context.tx.attempts.is_empty() {
         true => text,
-        false => format!("{text} {}", scene.about_money()),
+        false => format!("{text} {}", context.about_money()),
     };
-    let mut frame = scene.frame("paused-title");
+    let mut frame = context.frame("paused-title");
     frame.time_left = None;
     let page = Page {
         frame,
-        title: scene.say("paused-title"),
+        title: context.say("paused-title"),
         text,
-        advice: scene.say("paused-advice"),
-        retry: Some(scene.link("", &[])),
+        advice: context.say("paused-advice"),
+        retry: Some(context.link("", &[])),
     };
-    let mut response = scene.visitor.show(Trouble::Paused.status(), &page);
+    let mut response = context.visitor.show(ErrorPage::Paused.status(), &page);
     let headers = response.headers_mut();
     headers.insert(RETRY_AFTER, HeaderValue::from(PAUSED_RETRY_S));
     response
@@ -89,12 +89,12 @@ pub fn paused(scene: &Scene) -> Response {
 const PAUSED_RETRY_S: u64 = 60;
 
 /// `home`: where it can be tried again.
-pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Response {
-    let word = trouble.word();
+pub fn page(visitor: &Visitor, error_page: ErrorPage, home: Option<String>) -> Response {
+    let word = error_page.word();
     let title = format!("{word}-title");
     let advice = format!("{word}-advice");
-    let advice = match trouble {
-        Trouble::TooMany(seconds) => {
+    let advice = match error_page {
+        ErrorPage::TooMany(seconds) => {
             let minutes = seconds.div_ceil(60).max(1);
             visitor.language.say_count(&advice, "minutes", minutes)
         }
@@ -107,12 +107,12 @@ pub fn page(visitor: &Visitor, trouble: Trouble, home: Option<String>) -> Respon
         advice,
         retry: home,
     };
-    let mut response = visitor.show(trouble.status(), &page);
-    let retry_after = match trouble {
-        Trouble::Unavailable => Some(30),
-        Trouble::Paused => Some(PAUSED_RETRY_S),
-        Trouble::TooMany(seconds) => Some(seconds),
-        Trouble::Busy(seconds) => Some(u64::from(seconds)),
+    let mut response = visitor.show(error_page.status(), &page);
+    let retry_after = match error_page {
+        ErrorPage::Unavailable => Some(30),
+        ErrorPage::Paused => Some(PAUSED_RETRY_S),
+        ErrorPage::TooMany(seconds) => Some(seconds),
+        ErrorPage::Busy(seconds) => Some(u64::from(seconds)),
         _ => None,
     };
     if let Some(seconds) = retry_after {

@@ -1,41 +1,43 @@
-//! What a version of a gateway stumbled over at each try, and another one may understand.
+//! Reprocessing of dead-lettered callbacks by other versions of their gateway.
 //!
-//! Whenever a gateway has another version than before, each of these is given to it once: a version that stumbles as well is noted in
-//! the first one's place. What changed while no process ran is found at the start, by the same note.
+//! When the version of a gateway changes, the new version reads each dead-lettered callback once.
+//! If it fails as well, its hash replaces that of the earlier version. At startup the stored hashes
+//! show which versions changed while no process ran.
 //!
-//! Each gateway has one at a time. As long as it reads them well the next one follows at once, so that a thousand take no longer than
-//! a thousand that come in; over one that it stumbles, or does not come back with, it gets a pause.
+//! Each gateway reads one callback at a time. After a success the next one follows at once, so that
+//! a thousand dead letters take no longer than a thousand new callbacks. After a failure, or
+//! without a result, the gateway pauses for [`PAUSE`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::appear::{change, have_another_look};
 use super::home;
-use super::row::{self, CallbackState, STUMBLED, Which};
+use super::match_pending::{change, have_another_look};
+use super::row::{self, CallbackKey, CallbackState, STUMBLED};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::limits::CALLBACK_TRIES;
 use crate::store::{Direction, Table};
 
-/// What was given to whom, so far.
+/// Progress of reprocessing.
 #[derive(Default)]
-pub(super) struct Readers {
-    /// The version of each gateway that is current, as it was last seen. None before the first look.
+pub(super) struct ReprocessState {
+    /// Current version of each gateway at the last poll; `None` before the first poll.
     current: Option<BTreeMap<String, String>>,
-    /// What each gateway was given last, until it has read that well or its pause is over.
+    /// Last callback given to each gateway, until it is read successfully or the pause ends.
     reading: BTreeMap<String, Reading>,
-    /// Some may not have been given to a gateway that is free.
+    /// Whether a free gateway may have unread dead letters.
     is_left: bool,
 }
 
 struct Reading {
-    which: Which,
+    which: CallbackKey,
     since: Timestamp,
 }
 
-impl Readers {
-    /// Has what was put down read by the versions that are current now, when they are others than before. What waits to be read is
-    /// little, and stays where an operator finds it.
+impl ReprocessState {
+    /// Queues dead letters for the current versions after a version changed or a gateway became
+    /// free. Few are queued at a time; the rest stay dead letters, where an operator finds them.
     pub async fn look(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let current = engine.gateways.list().into_iter();
         let current: BTreeMap<String, String> = current
@@ -53,7 +55,7 @@ impl Readers {
         Ok(())
     }
 
-    /// A gateway whose last one is over is free for the next.
+    /// Frees the gateways whose last callback is finished.
     async fn forget_what_is_over(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let mut over = Vec::new();
         for (gateway, reading) in &self.reading {
@@ -69,7 +71,8 @@ impl Readers {
         Ok(())
     }
 
-    /// Gives one of those that were put down to the current version of each gateway that is free, unless it is the one that stumbled.
+    /// Queues one dead letter for each free gateway whose current version is not the one that
+    /// failed.
     async fn give_one_each(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let (mut from, to) = row::from_connection(STUMBLED, None);
         loop {
@@ -83,7 +86,7 @@ impl Readers {
                 else {
                     continue;
                 };
-                let which = Which {
+                let which = CallbackKey {
                     connection,
                     callback,
                 };
@@ -99,7 +102,7 @@ impl Readers {
     async fn give(
         &mut self,
         engine: &Engine,
-        which: Which,
+        which: CallbackKey,
         stumbled: &[u8],
     ) -> Result<(), EngineError> {
         let Some(home) = home::find(engine, which.connection) else {
@@ -123,16 +126,17 @@ impl Readers {
     }
 }
 
-/// It was dealt with, and the version that was given it last did not stumble over it.
-async fn was_read_well(engine: &Engine, which: Which) -> Result<bool, EngineError> {
+/// Whether the callback was processed and the gateway version did not fail.
+async fn was_read_well(engine: &Engine, which: CallbackKey) -> Result<bool, EngineError> {
     let callback = row::load(&engine.store, which).await?;
     Ok(callback.is_none_or(|callback| {
         callback.state != CallbackState::Waiting && callback.stumbled.is_none()
     }))
 }
 
-/// So long that a version which panics over each of them does not come into quarantine by these alone: three in a minute at most, below
-/// [`crate::limits::GATEWAY_PANICS_A_MINUTE`].
+/// Pause after a failure. A version that panics on every dead letter panics at most three times a
+/// minute, below [`crate::limits::GATEWAY_PANICS_A_MINUTE`], so that dead letters alone do not put
+/// it into quarantine.
 const PAUSE: Duration = Duration::from_secs(30);
-/// Rows read at once.
+/// Rows per scan.
 const PAGE: usize = 250;

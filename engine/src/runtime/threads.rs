@@ -9,14 +9,14 @@ use std::thread::JoinHandle;
 use actix::prelude::*;
 
 /// An actix system on a thread of its own, with one arbiter a core.
-pub(crate) struct House {
+pub(crate) struct ActorThreads {
     arbiters: Vec<ArbiterHandle>,
     next: AtomicUsize,
     system: System,
     thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-impl House {
+impl ActorThreads {
     /// Starts the threads. Fails when the operating system gives none.
     pub(crate) fn start() -> std::io::Result<Self> {
         #[cfg(feature = "simulation")]

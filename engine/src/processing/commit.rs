@@ -112,8 +112,8 @@ pub(crate) async fn commit(
     let opened: Vec<CaseReason> = opened.collect();
     let mut early = Batch::default();
     let told = match is_planted(Fault::AnnouncedEarly) {
-        true => put_into_outbox(engine, &mut early, step),
-        false => put_into_outbox(engine, &mut batch, step),
+        true => enqueue_notifications(engine, &mut early, step),
+        false => enqueue_notifications(engine, &mut batch, step),
     };
     if !early.is_empty() {
         let _ = engine.store.commit(early).await;
@@ -149,7 +149,7 @@ struct Told {
 }
 
 /// Adds the webhooks and mails of `step` to the batch.
-fn put_into_outbox(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
+fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
     let (after, now, ids) = (&step.after, step.now, &engine.ids);
     let mut told = Told {
         announcements: Vec::new(),

@@ -6,28 +6,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 #[derive(Clone, Default)]
-pub(super) struct Flights(Arc<Mutex<HashMap<Vec<u8>, watch::Sender<()>>>>);
+pub(super) struct InFlightRequests(Arc<Mutex<HashMap<Vec<u8>, watch::Sender<()>>>>);
 
-pub(super) enum Boarding {
-    First(Landing),
+pub(super) enum Admission {
+    First(InFlightGuard),
     /// Changes, with an error, once the twin has landed.
     Wait(watch::Receiver<()>),
 }
 
 /// Held while a request is carried out; letting it go wakes the twins, however the request ended.
-pub(super) struct Landing {
-    flights: Flights,
+pub(super) struct InFlightGuard {
+    flights: InFlightRequests,
     key: Vec<u8>,
 }
 
-impl Flights {
-    pub fn board(&self, key: &[u8]) -> Boarding {
+impl InFlightRequests {
+    pub fn board(&self, key: &[u8]) -> Admission {
         let mut flights = self.lock();
         if let Some(flight) = flights.get(key) {
-            return Boarding::Wait(flight.subscribe());
+            return Admission::Wait(flight.subscribe());
         }
         flights.insert(key.to_vec(), watch::Sender::new(()));
-        Boarding::First(Landing {
+        Admission::First(InFlightGuard {
             flights: self.clone(),
             key: key.to_vec(),
         })
@@ -38,7 +38,7 @@ impl Flights {
     }
 }
 
-impl Drop for Landing {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.flights.lock().remove(&self.key);
     }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use actix::prelude::*;
 use futures_util::FutureExt as _;
 
+use super::calls;
 use super::commit::{NotCommitted, Step, commit};
-use super::{Snapshot, calls};
 use crate::engine::{Engine, EngineError, Plan};
 use crate::gateway::{self, Recovered};
 use crate::ids::{AttemptId, CaseId, TransactionId};
 use crate::limits::TRANSACTION_MAILBOX;
 use crate::planted::{Fault, is_planted};
 use crate::records;
+use crate::runtime::Snapshot;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
     Attempt, Command, Context as Decision, Due, Route, Transaction, decide, due, may_recover,
@@ -125,7 +126,7 @@ impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
     }
 }
 
-type CarriedOut = (
+type ExecutionResult = (
     Option<Arc<Transaction>>,
     Result<Arc<Transaction>, EngineError>,
 );
@@ -136,7 +137,7 @@ async fn carry_out(
     id: TransactionId,
     mut known: Option<Arc<Transaction>>,
     command: Arc<Command>,
-) -> CarriedOut {
+) -> ExecutionResult {
     #[cfg(test)]
     engine.faults.meet("command").await;
     for _ in 0..DECISIONS {
@@ -208,7 +209,7 @@ async fn make(
     };
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
-        engine.faults.strike("decide");
+        engine.faults.inject_panic("decide");
         #[cfg(feature = "simulation")]
         let asked = command.clone();
         let decided = decide(tx, command, &context);
@@ -268,7 +269,7 @@ async fn with_what_the_core_cannot_know(
 /// and dispatched, and a submission that is no longer in flight is recovered from the journal.
 async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>, EngineError> {
     let current = tx.current_attempt();
-    let in_flight = current.is_some_and(|attempt| engine.running.contains(attempt.id));
+    let in_flight = current.is_some_and(|attempt| engine.submissions.contains(attempt.id));
     let attempt = match due(tx, in_flight, engine.clock.now()) {
         Due::Nothing => return Ok(None),
         Due::Wake => return Ok(Some(Command::Wake)),

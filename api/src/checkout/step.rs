@@ -4,10 +4,10 @@
 use sha2::{Digest, Sha256};
 use switchyard_engine::transaction::{State, Transaction};
 
-use super::scene::Scene;
+use super::page_context::PageContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum Step {
     /// The payer chooses a method.
     Choosing,
     /// An attempt is open.
@@ -16,9 +16,9 @@ pub enum Stand {
     Ended,
 }
 
-impl Stand {
+impl Step {
     /// The page that shows it.
-    pub const fn step(self) -> &'static str {
+    pub const fn path(self) -> &'static str {
         match self {
             Self::Choosing => "",
             Self::Waiting => "wait",
@@ -27,24 +27,24 @@ impl Stand {
     }
 }
 
-pub fn stand(scene: &Scene) -> Stand {
-    match &scene.tx.state {
-        State::AwaitingCustomer if is_expired(scene) => Stand::Ended,
-        State::AwaitingCustomer | State::AwaitingDispatch => Stand::Choosing,
+pub fn current_step(context: &PageContext) -> Step {
+    match &context.tx.state {
+        State::AwaitingCustomer if is_expired(context) => Step::Ended,
+        State::AwaitingCustomer | State::AwaitingDispatch => Step::Choosing,
         State::AwaitingGateway | State::AwaitingProvider | State::InDoubt | State::OnHold => {
-            Stand::Waiting
+            Step::Waiting
         }
-        State::Succeeded | State::Failed(_) | State::Cancelled => Stand::Ended,
+        State::Succeeded | State::Failed(_) | State::Cancelled => Step::Ended,
     }
 }
 
 /// Time is up, whether or not the engine has already let the payment go.
-pub fn is_expired(scene: &Scene) -> bool {
-    let Some(payment) = scene.tx.payment() else {
+pub fn is_expired(context: &PageContext) -> bool {
+    let Some(payment) = context.tx.payment() else {
         return false;
     };
-    match (&scene.tx.state, scene.tx.cancelled_at) {
-        (State::AwaitingCustomer, _) => scene.now >= payment.expires_at,
+    match (&context.tx.state, context.tx.cancelled_at) {
+        (State::AwaitingCustomer, _) => context.now >= payment.expires_at,
         (State::Cancelled, Some(at)) => at >= payment.expires_at,
         _ => false,
     }

@@ -1,0 +1,33 @@
+//! Thin actix shells around the pure core: they load, commit and perform what the core decides.
+//!
+//! Promises: one transaction takes one message at a time; nothing is answered, sent or announced before its commit is durable.
+
+mod calls;
+mod commit;
+#[cfg(test)]
+mod containment_tests;
+#[cfg(test)]
+mod faults;
+mod input;
+mod registry;
+mod scheduler;
+mod submissions;
+#[cfg(test)]
+mod tests;
+mod transaction;
+mod watchers;
+#[cfg(feature = "simulation")]
+mod wrong;
+
+pub(crate) use calls::query;
+pub use commit::Announcement;
+pub(crate) use commit::{NotCommitted, Step, commit};
+#[cfg(test)]
+pub(crate) use faults::Faults;
+pub(crate) use registry::Registry;
+pub use scheduler::SchedulerSnapshot;
+pub(crate) use scheduler::{Scheduler, start as start_scheduler};
+pub(crate) use submissions::Submissions;
+pub use transaction::TransactionSnapshot;
+pub use watchers::Live;
+pub(crate) use watchers::Watchers;
