@@ -1,4 +1,4 @@
-//! The scene of a page: one payment, one visitor, one moment. Pages are made of it and of nothing else, so that each can be looked at
+//! Context of a page: one payment, one visitor, one time. Pages use nothing else, so that each can be looked at
 //! without a server.
 
 use std::sync::Arc;

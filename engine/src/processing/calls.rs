@@ -1,4 +1,5 @@
-//! Calls of gateways, begun after the commit that announced them, away from the actor. Their answers come back as commands.
+//! Gateway calls, started after the commit that announced them, outside the actor. Outcomes return
+//! as commands.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,20 +18,20 @@ use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
 use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 
-/// How long an answer that could not be stored waits before it is tried again.
+/// Retry interval for an outcome that could not be stored.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// What a gateway is asked, and what only this process knows of it.
+/// Gateway call with the facts that only this process has.
 struct GatewayJob {
     attempt: AttemptId,
     operation: Operation,
-    /// Held while something that may move money is away.
+    /// Guard of a call in flight that may move money.
     away: Option<SubmissionGuard>,
-    /// The code that the payer typed. It is nowhere else.
+    /// Code that the payer typed. It is stored nowhere.
     code: Option<Secret<String>>,
 }
 
-/// Says that what `step` asks for is about to leave, if it may move money.
+/// Registers the call of `step` as in flight, if it may move money.
 pub(super) fn announce(engine: &Engine, step: &Step) -> Option<SubmissionGuard> {
     step.actions.iter().find_map(|action| match *action {
         Action::Submit { attempt }
@@ -40,7 +41,7 @@ pub(super) fn announce(engine: &Engine, step: &Step) -> Option<SubmissionGuard> 
     })
 }
 
-/// Begins what `step` asked for. `code`: what the payer typed, when that is what the step is about.
+/// Starts the calls of `step`. `code`: the code that the payer typed, for a step that passes it on.
 pub(super) fn begin(
     engine: &Engine,
     step: &Step,
@@ -76,7 +77,7 @@ pub(super) fn begin(
     }
 }
 
-/// What the provider says of an attempt that has ended. Nothing hears of it but the caller.
+/// Queries the provider about an ended attempt. Only the caller receives the outcome.
 pub(crate) async fn query(engine: &Engine, tx: &Transaction, attempt: &Attempt) -> Outcome {
     let job = GatewayJob {
         attempt: attempt.id,
@@ -100,7 +101,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
         Ok(end) => (end.outcome, Some(end.state)),
         Err(_) => {
             metrics::counter!("switchyard_actor_panics_total", "actor" => "call").increment(1);
-            tracing::error!(transaction.id = %tx.id, attempt.id = %id, "A gateway's call panicked in the host.");
+            tracing::error!(transaction.id = %tx.id, attempt.id = %id, "gateway call panicked");
             if operation.submits() {
                 return recover(&engine, &tx, job).await;
             }
@@ -266,26 +267,27 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
     !attempt.gateway_state.is_null() || version.manifest.capabilities.query_by_reference
 }
 
-/// What a submission came to that broke off is for the journal to say, as after a death of the whole process: nothing is out any more, and
-/// the actor looks.
+/// Recovers an interrupted submission from the journal, as after a crash: the call has ended, and the
+/// actor wakes.
 async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
     drop(job.away);
     tell(engine, tx, Command::Wake).await;
     engine.watchers.answered(tx.id);
 }
 
-/// Tells the actor until the answer is stored. An answer is never dropped while the process lives; when it dies, the journal remains.
+/// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;
+/// after a crash the journal has it.
 async fn tell(engine: &Engine, tx: &Transaction, answer: Command) {
     loop {
         match engine.registry.tell(engine, tx.id, answer.clone()).await {
             Ok(_) => return,
             Err(EngineError::Unavailable(reason)) => {
-                tracing::warn!(transaction.id = %tx.id, reason, "A gateway's answer could not be stored yet.");
+                tracing::warn!(transaction.id = %tx.id, reason, "failed to store a gateway outcome, retrying");
                 engine.clock.sleep(STORE_RETRY).await;
             }
             Err(EngineError::Stopping | EngineError::NotFound) => return,
             Err(error) => {
-                tracing::error!(transaction.id = %tx.id, %error, "A gateway's answer was not taken.");
+                tracing::error!(transaction.id = %tx.id, %error, "gateway outcome rejected");
                 return;
             }
         }

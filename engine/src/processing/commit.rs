@@ -1,5 +1,5 @@
-//! One step of a transaction, made durable: snapshot, events, timer, index, webhooks and mails in one commit. Then, and only then, the
-//! world is told.
+//! Commit of one step of a transaction: snapshot, events, timer, index, webhooks and mails. Its
+//! notifications follow the commit.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::transaction::{
 };
 use crate::webhook;
 
-/// Something that merchants are told of, after it became durable.
+/// Event for merchants, published after its commit is durable.
 #[derive(Clone, Debug)]
 pub struct Announcement {
     pub event: EventId,
@@ -86,8 +86,8 @@ fn at_version(after: &Transaction, event: Event, now: Timestamp) -> Recorded {
     }
 }
 
-/// Makes `step` durable together with whatever is in `batch` already. A conflict means that somebody else was faster: load and decide
-/// again.
+/// Commits `step` together with the rows in `batch`. After a conflict another commit came first: load
+/// and decide again.
 pub(crate) async fn commit(
     engine: &Engine,
     mut batch: Batch,
@@ -141,7 +141,7 @@ pub(crate) async fn commit(
     Ok(())
 }
 
-/// Who is to be told of a step once it is durable.
+/// Notifications of a step, sent once it is durable.
 struct Told {
     announcements: Vec<Announcement>,
     webhooks: Vec<webhook::Queued>,
@@ -189,7 +189,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
     told
 }
 
-/// Why a step was not made.
+/// Failure of a commit.
 pub(crate) enum NotCommitted {
     Commit(CommitError),
     Record(records::RecordError),

@@ -35,7 +35,7 @@ impl Registry {
         }
     }
 
-    /// Hands `command` to the transaction's actor and waits for what it says. The answer comes after the commit.
+    /// Hands `command` to the transaction's actor and waits for the result, which follows the commit.
     pub(crate) async fn tell(
         &self,
         engine: &Engine,

@@ -1,12 +1,12 @@
 //! The scheduler: wakes transactions when their time has come, sends idle actors to rest, and deletes what sandbox keeps no longer.
 //!
-//! Timers live in the store, so a million waiting transactions cost no memory. What has fallen due since the last look is read several
-//! times a second; the last minute every few seconds, for timers that were stored after their time; and the whole table at the start and
-//! once in a while, for timers whose transaction could not be woken. The further a look reaches back, the more timers it steps over that
-//! are gone, which costs a store about as much as those that are there.
+//! Timers are in the store, so a million waiting transactions cost no memory. A scan reads the timers
+//! that fell due since the last one, several times a second; the last minute every few seconds, for
+//! timers that were stored after their time; and the whole table at the start and every 30 seconds,
+//! for transactions whose wake-up failed. A longer scan passes more tombstones.
 //!
-//! The first look also reaches ahead: a submission that the process before sent is nobody's any more, and need not wait until somebody
-//! would look whether it is still away.
+//! The first scan also reads ahead: a submission of an earlier process has no owner, and is recovered
+//! before its watch time.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// How the scheduler is.
+/// State of the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerSnapshot {
     /// Wake-ups since the start.
@@ -143,7 +143,7 @@ async fn run(engine: Engine, state: Arc<Mutex<State>>) {
         let next = engine.clock.now().plus(TICK);
         contained(async {
             if let Err(error) = look(&engine, &state, &permits).await {
-                tracing::error!(%error, "The timers could not be read; trying again.");
+                tracing::error!(%error, "failed to scan timers, retrying");
             }
             rest_idle_when_due(&engine, &state);
         })
@@ -191,7 +191,7 @@ async fn look(
             if lock(state).asked.insert(timer, again).is_some() {
                 continue;
             }
-            // Closed never: nobody closes this semaphore.
+            // This semaphore is never closed.
             let Ok(permit) = permits.clone().acquire_owned().await else {
                 return Ok(());
             };
@@ -206,7 +206,7 @@ async fn look(
     Ok(())
 }
 
-/// Says so when somebody has set the machine's clock.
+/// Logs a change of the machine's clock.
 fn detect_clock_change(engine: &Engine, state: &mut State) {
     let set_by = engine.clock.set_since_start();
     if (set_by - state.clock_set_by).abs() > CLOCK_DRIFT {
@@ -223,7 +223,7 @@ fn detect_clock_change(engine: &Engine, state: &mut State) {
 async fn contained(work: impl Future<Output = ()>) {
     if AssertUnwindSafe(work).catch_unwind().await.is_err() {
         metrics::counter!("switchyard_actor_panics_total", "actor" => "scheduler").increment(1);
-        tracing::error!("A part of the scheduler's work panicked; the scheduler goes on.");
+        tracing::error!("scheduler task panicked");
     }
 }
 
@@ -241,7 +241,7 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     {
         Ok(_) | Err(EngineError::Refused(_) | EngineError::Stopping) => {}
         Err(error) => {
-            tracing::error!(transaction.id = %timer.transaction, %error, "A transaction could not be woken; trying again.")
+            tracing::error!(transaction.id = %timer.transaction, %error, "failed to wake a transaction, retrying")
         }
     }
 }
@@ -268,33 +268,33 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
         match records::purge_sandbox(&engine.store, app.id, before).await {
             Ok(gone) => lock(state).purged += gone,
             Err(error) => {
-                tracing::error!(app.id = %app.id, %error, "Old sandbox data could not be deleted; trying again in an hour.")
+                tracing::error!(app.id = %app.id, %error, "failed to purge sandbox data, retrying in an hour")
             }
         }
     }
     match engine.webhooks.purge(before).await {
         Ok(gone) => lock(state).purged += gone,
         Err(error) => {
-            tracing::error!(%error, "Old logs of webhooks could not be deleted; trying again in an hour.")
+            tracing::error!(%error, "failed to purge webhook logs, retrying in an hour")
         }
     }
     match mail::purge(&engine.store, before).await {
         Ok(gone) => lock(state).purged += gone,
         Err(error) => {
-            tracing::error!(%error, "Old logs of mails could not be deleted; trying again in an hour.")
+            tracing::error!(%error, "failed to purge mail logs, retrying in an hour")
         }
     }
     match callback::sweep(engine).await {
         Ok(gone) => lock(state).purged += gone,
         Err(error) => {
-            tracing::error!(%error, "Old callbacks could not be deleted; trying again in an hour.")
+            tracing::error!(%error, "failed to purge callbacks, retrying in an hour")
         }
     }
     if let Err(error) = engine.quotas.sweep().await {
         tracing::error!(%error, "failed to delete expired counts of limits");
     }
     if let Err(error) = idempotency::sweep(&engine.store, now).await {
-        tracing::error!(%error, "Expired idempotency keys could not be deleted; trying again in an hour.");
+        tracing::error!(%error, "failed to purge idempotency keys, retrying in an hour");
     }
 }
 

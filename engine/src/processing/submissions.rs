@@ -1,6 +1,7 @@
-//! Which submissions are away right now, in this process.
+//! Submissions of this process that are in flight.
 //!
-//! An attempt whose submission is away must not be taken for one that a crash interrupted, even when its actor died and was born again.
+//! An attempt with a submission in flight is not one that a crash interrupted, also when its actor
+//! was restarted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,20 +10,20 @@ use tokio::sync::Notify;
 
 use crate::ids::AttemptId;
 
-/// Of each that is away: who waits for its end, once somebody does.
+/// Attempts with a submission in flight. The value notifies those that wait for its end, if any.
 type Waiting = HashMap<AttemptId, Option<Arc<Notify>>>;
 
 #[derive(Clone, Default)]
 pub(crate) struct Submissions(Arc<Mutex<Waiting>>);
 
-/// Held while a submission is away.
+/// Guard of a submission in flight.
 pub(crate) struct SubmissionGuard {
     submissions: Submissions,
     attempt: AttemptId,
 }
 
 impl Submissions {
-    /// `None`: this attempt's submission is away already.
+    /// `None`: a submission of this attempt is in flight already.
     pub(crate) fn enter(&self, attempt: AttemptId) -> Option<SubmissionGuard> {
         let mut in_flight = self.in_flight();
         if in_flight.contains_key(&attempt) {
@@ -43,7 +44,7 @@ impl Submissions {
         self.in_flight().len()
     }
 
-    /// Waits until an attempt's submission is no longer away. What it came to is stored by then.
+    /// Waits for the end of an attempt's submission. Its outcome is durable by then.
     pub(crate) async fn ended(&self, attempt: AttemptId) {
         let ended = match self.in_flight().get_mut(&attempt) {
             Some(waiting) => waiting.get_or_insert_default().clone().notified_owned(),

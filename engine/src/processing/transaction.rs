@@ -34,7 +34,7 @@ impl Message for Rest {
 /// Please carry out this command. Answered after the commit.
 pub(crate) struct Execute {
     pub command: Arc<Command>,
-    /// The transaction, if whoever asks has just read it.
+    /// The transaction, if the sender has just read it.
     pub seen: Option<Arc<Transaction>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct TransactionActor {
     commands: u64,
 }
 
-/// How a transaction's actor is.
+/// State of a transaction's actor.
 #[derive(Clone, Debug)]
 pub struct TransactionSnapshot {
     pub id: TransactionId,
@@ -249,7 +249,7 @@ fn note_unknown(engine: &Engine, tx: &Transaction, attempt: &Attempt, batch: &mu
 
 fn note_panic(id: TransactionId) {
     metrics::counter!("switchyard_actor_panics_total", "actor" => "transaction").increment(1);
-    tracing::error!(transaction.id = %id, "A command panicked; the transaction is as it is stored.");
+    tracing::error!(transaction.id = %id, "command panicked, the transaction keeps its stored state");
 }
 
 /// What the core cannot know: where a payout would go, and what the journal says of a submission that is

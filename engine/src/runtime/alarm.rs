@@ -1,11 +1,11 @@
-//! An alarm clock for an actor that knows when it has to look again.
+//! Timer of an actor that schedules its own scans.
 
 use tokio::sync::watch;
 
 use crate::clock::{Clock, Timestamp};
 
-/// Calls `look` when the time has come that `rings` shows, again and again. Whoever is called answers with the next time, even when that is
-/// the same. Ends when the actor is gone, or `stopping` turns true.
+/// Calls `look` at each time that `rings` shows. After a call it waits until a next time is set, also
+/// when that is the same. Ends when the actor is gone or `stopping` becomes true.
 pub(crate) async fn wake_at(
     clock: Clock,
     mut rings: watch::Receiver<Option<Timestamp>>,

@@ -1,4 +1,4 @@
-//! Counts what is on its way, so that a stop can wait for it.
+//! Counter of tasks in flight, so that a shutdown can wait for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct InFlightTasks(Arc<AtomicUsize>);
 
-/// Something that is on its way until this is dropped, by a panic too.
+/// Guard of a task in flight: it ends when this is dropped, by a panic as well.
 pub(crate) struct InFlightGuard(Arc<AtomicUsize>);
 
 impl InFlightTasks {
@@ -16,7 +16,7 @@ impl InFlightTasks {
         InFlightGuard(self.0.clone())
     }
 
-    /// Waits until all is back, for so long at most.
+    /// Waits until no task is in flight, at most for `grace`.
     pub(crate) async fn wait_until_idle(&self, grace: Duration) {
         let deadline = tokio::time::Instant::now() + grace;
         while self.0.load(Ordering::SeqCst) > 0 && tokio::time::Instant::now() < deadline {

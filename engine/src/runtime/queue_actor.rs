@@ -1,7 +1,7 @@
-//! An actor that works through an outbox: news come in one by one, each is worked on to its end, and then it says when to look again.
+//! Actor of a durable queue: it handles one message at a time and schedules the next scan.
 //!
-//! Promises: the mailbox is bounded, for looks, which may be lost, and for results, whose bearers wait for room; a panic is contained,
-//! counted and logged, and the next news find the work where it was.
+//! Promises: the mailbox is bounded; a scan request is dropped when it is full, a result waits for
+//! space; a panic is contained, counted and logged, and the next message finds the same state.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -14,24 +14,24 @@ use super::Snapshot;
 use super::alarm::wake_at;
 use crate::clock::{Clock, Timestamp};
 
-/// What is done at a desk. The queue itself is in the store.
+/// Dispatch logic of a queue. The queue itself is in the store.
 pub(crate) trait QueueWork: Unpin + Sized + 'static {
     type Message: Send + 'static;
     type Snapshot: Default + Send + 'static;
-    /// As metrics and the log call it.
+    /// Name in metrics and logs.
     const NAME: &'static str;
-    /// Messages that may wait.
+    /// Capacity of the mailbox, in messages.
     const MAILBOX: usize;
-    /// Says that it is time to look.
+    /// Message that requests a scan.
     const SCAN: Self::Message;
 
-    /// Takes in what happened and begins whatever may begin now. Answers when to look again.
+    /// Handles one message and starts due items. Returns the time of the next scan.
     fn handle_message(&mut self, message: Self::Message)
     -> impl Future<Output = Option<Timestamp>>;
     fn snapshot(&self) -> Self::Snapshot;
 }
 
-/// The way to a desk. Cloning gives another one.
+/// Handle of a queue actor.
 pub(crate) struct QueueHandle<W: QueueWork>(Addr<QueueActor<W>>);
 
 impl<W: QueueWork> Clone for QueueHandle<W> {
@@ -41,30 +41,30 @@ impl<W: QueueWork> Clone for QueueHandle<W> {
 }
 
 impl<W: QueueWork> QueueHandle<W> {
-    /// Asks for a look. When the mailbox is full it is not needed: whatever waits there looks too.
+    /// Requests a scan. With a full mailbox it is dropped: each message in it scans, too.
     pub(crate) fn request_scan(&self) {
         let _ = self.0.try_send(Envelope(W::SCAN));
     }
 
-    /// Brings news, and waits for room and until they were taken in.
+    /// Sends a message. Waits for space in the mailbox and until the message was handled.
     pub(crate) async fn send(&self, message: W::Message) {
-        let _ = self.0.send(Envelope(message)).await; // an actor that has stopped needs no news
+        let _ = self.0.send(Envelope(message)).await; // a stopped actor handles no message
     }
 
-    /// How the work is; `None` when the actor has stopped.
+    /// State of the queue. `None`: the actor has stopped.
     pub(crate) async fn snapshot(&self) -> Option<W::Snapshot> {
         self.0.send(Snapshot::default()).await.ok()
     }
 }
 
-/// What a desk starts with.
+/// Dependencies of a queue actor.
 pub(crate) struct QueueContext<'a> {
     pub arbiter: &'a ArbiterHandle,
     pub clock: Clock,
     pub stopping: watch::Receiver<bool>,
 }
 
-/// Starts a desk and its alarm. Call it on the tokio runtime that shall run the alarm.
+/// Starts a queue actor and its timer. Call it on the tokio runtime that is to run the timer.
 pub(crate) fn start_queue<W: QueueWork>(
     setting: QueueContext<'_>,
     make: impl FnOnce(QueueHandle<W>) -> W + Send + 'static,
@@ -92,9 +92,9 @@ impl<N: 'static> Message for Envelope<N> {
 }
 
 pub(crate) struct QueueActor<W: QueueWork> {
-    /// Away while it takes something in; messages wait meanwhile.
+    /// `None` while a message is handled; further messages wait.
     work: Option<W>,
-    /// When to look again.
+    /// Time of the next scan.
     alarm: watch::Sender<Option<Timestamp>>,
 }
 
@@ -107,7 +107,7 @@ impl<W: QueueWork> Handler<Envelope<W::Message>> for QueueActor<W> {
 
     fn handle(&mut self, Envelope(message): Envelope<W::Message>, context: &mut Context<Self>) {
         let Some(mut work) = self.work.take() else {
-            return; // messages wait while it is away
+            return; // unreachable: messages wait while one is handled
         };
         let handled = async move {
             let handled = AssertUnwindSafe(work.handle_message(message))
@@ -126,7 +126,7 @@ impl<W: QueueWork> Handler<Envelope<W::Message>> for QueueActor<W> {
                         .increment(1);
                     tracing::error!(
                         actor = W::NAME,
-                        "An actor panicked and goes on; the next look finds what it was about to do."
+                        "queue actor panicked, the next scan repeats its work"
                     );
                 }
             }
@@ -153,7 +153,7 @@ mod tests {
     use crate::runtime::ActorThreads;
     use crate::testing::START;
 
-    /// Counts what it takes in; one kind of news makes it panic, another makes it wait for the test.
+    /// Counts messages. One kind makes it panic, another makes it wait for the test.
     struct Counting {
         handled: usize,
         gate: Arc<Semaphore>,
@@ -233,7 +233,7 @@ mod tests {
         gate.add_permits(2_000);
         told.await.unwrap();
         let handled = handle.snapshot().await.unwrap();
-        // The mailbox, what was taken out of it meanwhile, and the one that waited.
+        // The mailbox, the messages handled in between, and the one that waited.
         assert!(
             (2..=100).contains(&handled),
             "{handled} of 2001 were let in"

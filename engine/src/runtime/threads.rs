@@ -1,6 +1,6 @@
-//! The threads that actors live on.
+//! Threads of the actors.
 //!
-//! Actors run on arbiters of their own; the HTTP server and everything that waits on the network stays on tokio's runtime.
+//! Actors run on arbiters of their own. The HTTP server and network I/O stay on tokio's runtime.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -36,7 +36,7 @@ impl ActorThreads {
                 if sender.send((handles, system)).is_err() {
                     return;
                 }
-                // The system's result is its exit code, which nobody asks for.
+                // The system's result is an exit code, which is not used.
                 let _ = runner.run();
                 for arbiter in arbiters {
                     arbiter.stop();
@@ -54,7 +54,7 @@ impl ActorThreads {
         })
     }
 
-    /// A house without threads of its own: its actors live on the arbiter that this is called on, one at a time.
+    /// Without threads of its own: all actors run on the caller's arbiter, one at a time.
     #[cfg(feature = "simulation")]
     fn here() -> Self {
         Self {
@@ -71,7 +71,8 @@ impl ActorThreads {
         &self.arbiters[next % self.arbiters.len()]
     }
 
-    /// Stops all arbiters and waits for their threads. Messages that wait are dropped: whoever sent them is told.
+    /// Stops all arbiters and waits for their threads. Waiting messages are dropped; their senders
+    /// receive an error.
     pub(crate) fn stop(&self) {
         self.system.stop();
         let thread = self
