@@ -185,7 +185,7 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
     Ok(())
 }
 
-/// Makes a transaction for each end that merchants are told of.
+/// Makes a transaction for each end that merchants are notified of.
 async fn trigger_each_end(server: &Server) -> anyhow::Result<()> {
     let operator = server.operator();
     let path = format!("/operator/v1/apps/{}/trigger", server.dev().app_id);

@@ -55,11 +55,11 @@ pub struct UnsentPayout {
 /// The reason for which a payout is sent at the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unsent {
-    /// It may repeat a request of the lost span.
+    /// Made since the hold began: it may repeat a request of the lost span.
     MadeWhileHeld,
-    /// It was open when the hold began, and no provider has it.
+    /// Open when the hold began, and no provider has it.
     NotSent,
-    /// It was open when the hold began. It is sent if no provider has it: some were not asked yet.
+    /// Open when the hold began. It is sent if no provider has it: some were not queried yet.
     NotAsked,
 }
 

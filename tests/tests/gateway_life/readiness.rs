@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 const ADA: By<'_> = By::new("ada");
 const GATEWAY: &str = "programmable";
 
-/// Status of `/readyz`, and what it says of the gateways.
+/// Status of `/readyz`, and its line about the gateways.
 async fn readiness(operations: &Operations) -> anyhow::Result<(u16, String)> {
     let router: Router = operations.health();
     let request = Request::get("/readyz").body(Body::empty())?;

@@ -5,7 +5,7 @@ use crate::checkout::assets::{SCRIPT, STYLE};
 
 /// A rule of a style sheet.
 struct Rule<'s> {
-    /// What surrounds it: `@media (…)`.
+    /// Context of the rule: `@media (…)`.
     conditions: Vec<&'s str>,
     selectors: Vec<&'s str>,
     /// Property and value, in their order.
@@ -55,7 +55,7 @@ fn rules(style: &str) -> Vec<Rule<'_>> {
     rules
 }
 
-/// What Chromium 80 lacks of a style sheet.
+/// Parts of a style sheet that Chromium 80 lacks.
 fn style_lacks(style: &str) -> Vec<String> {
     let rules = rules(style);
     let mut lacks = Vec::new();
@@ -119,7 +119,7 @@ fn gaps_without_fallback(rules: &[Rule<'_>]) -> Vec<String> {
     lacks
 }
 
-/// What Chromium 80 lacks of a script.
+/// Parts of a script that Chromium 80 lacks.
 fn script_lacks(script: &str) -> Vec<&'static str> {
     let newer = NEWER_SCRIPT.iter().copied();
     newer.filter(|newer| script.contains(newer)).collect()

@@ -451,7 +451,7 @@ mod tests {
         for connection in [&reader, &writer.connection] {
             let mapped = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
             assert_eq!(mapped("PRAGMA mmap_size"), Ok(0));
-            // Also not where somebody asks for it.
+            // Also not after a request for it.
             mapped("PRAGMA mmap_size = 1048576").unwrap();
             mapped("SELECT count(*) FROM history").unwrap();
             assert!(!is_mapped());

@@ -1,4 +1,4 @@
-//! What a refusal tells an operator: what is gone, how to restore, and what an accepted loss means.
+//! Text of a refused start: what is gone, how to restore, and what an accepted loss means.
 
 use std::fs;
 

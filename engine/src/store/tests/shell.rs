@@ -94,7 +94,7 @@ fn reported_rows() -> Batch {
     })
 }
 
-/// What a program with SQLite alone reads in a backup.
+/// Rows that a program with SQLite alone reads in a backup.
 fn plainly_read(backup: &std::path::Path, sql: &str) -> Vec<Vec<Cell>> {
     use rusqlite::types::ValueRef;
     let file = backup.join("store/sqlite/switchyard.sqlite3");
