@@ -81,10 +81,18 @@ async fn a_copy_without_the_log_that_continues_its_base_is_refused_by_the_name_o
     let store = home.open();
     let copying = copier(&home, &store, &to);
     let all = fill_logs(&store, 0, 3).await;
-    fill(&store, all, all + 1).await;
-    // The last restart of the log is over, and several commits follow it.
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    fill(&store, all + 1, all + 20).await;
+    let mut next = all;
+    // Until the log was restarted in the copy, too: on a slow machine that takes a while.
+    for _ in 0..60 {
+        fill(&store, next, next + 1).await;
+        next += 1;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if to.exists() && logs(&to).len() > 1 {
+            break;
+        }
+    }
+    // Several commits follow the last restart.
+    fill(&store, next, next + 19).await;
     copied(&store).await;
     assert!(store.close().await);
     copying.join().unwrap();
