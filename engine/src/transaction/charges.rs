@@ -94,7 +94,7 @@ impl MoneyReport {
         }
     }
 
-    fn provider_id(&self) -> Option<&str> {
+    pub(super) fn provider_id(&self) -> Option<&str> {
         match self {
             Self::Moved { provider_id, .. }
             | Self::Part { provider_id, .. }

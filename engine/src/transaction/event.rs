@@ -7,7 +7,7 @@ use super::charges::MoneyReport;
 use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::model::{Case, ClientContext, Customer};
-use super::operator::{Closed, Operator, OperatorAct};
+use super::operator::{Closed, Operator, OperatorAct, Settled};
 use super::outcome::{Decline, PayerAction};
 use super::state::Failure;
 use crate::clock::Timestamp;
@@ -107,6 +107,9 @@ pub enum Event {
         operator: Operator,
         act: OperatorAct,
         note: Option<String>,
+        /// The attempt whose money the operator settled otherwise than by a success.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settled: Option<Settled>,
     },
     /// Connections of the plan that were still to come, and at which nothing may begin any more. None is left.
     SteppedOver {

@@ -2,7 +2,7 @@
 //! always reads back.
 
 use super::attempt::{Attempt, AttemptState, CallOff};
-use super::charges::{self, Charge, MoneyReport};
+use super::charges::{self, Charge};
 use super::event::Event;
 use super::model::{Case, Transaction};
 use super::outcome::PayerAction;
@@ -34,7 +34,8 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.cancelled_at = Some(now);
             tx.state = State::Cancelled;
         }
-        Event::OperatorActed { .. } | Event::SteppedOver { .. } => {}
+        Event::OperatorActed { settled, .. } => tx.settle_by_person(settled.as_ref()),
+        Event::SteppedOver { .. } => {}
         Event::CaseClosed { case, closed } => change_case(&mut tx, *case, |found| {
             found.closed = Some(closed.clone());
         }),
@@ -46,7 +47,11 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             found.amount = Some(*amount);
             found.detail.clone_from(detail);
         }),
-        Event::MoneyReported { attempt, report } => money_reported(&mut tx, *attempt, report),
+        Event::MoneyReported { attempt, report } => {
+            change_charges(&mut tx, *attempt, |found| {
+                charges::apply(&mut found.charges, report);
+            });
+        }
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
@@ -60,7 +65,9 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::AttemptPending { attempt, .. } => {
             tx.state = State::AwaitingProvider;
             tx.pending_at.get_or_insert(now);
-            change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
+            change_charges(&mut tx, *attempt, |found| {
+                evolve_attempt(found, event, now);
+            });
         }
         Event::AttemptInDoubt { attempt, .. } => {
             tx.state = State::InDoubt;
@@ -82,13 +89,13 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
 
 /// The first report that names an id names the charge, the cases about it, and an attempt that
 /// succeeded without one.
-fn money_reported(tx: &mut Transaction, id: AttemptId, report: &MoneyReport) {
+fn change_charges(tx: &mut Transaction, id: AttemptId, with: impl FnOnce(&mut Attempt)) {
     let Some(attempt) = tx.attempts.iter_mut().find(|attempt| attempt.id == id) else {
         return;
     };
     let unnamed = |charge: &Charge| charge.id.is_none();
     let place = attempt.charges.iter().position(unnamed);
-    charges::apply(&mut attempt.charges, report);
+    with(attempt);
     let named = place.and_then(|place| attempt.charges.get(place));
     let Some((charge, id)) = named.and_then(|charge| Some((charge, charge.id.clone()?))) else {
         return;
@@ -191,6 +198,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             // A success after a decline or after "not sent" leaves no failure behind.
             attempt.decline = None;
             attempt.why = None;
+            attempt.settled = None;
             end(attempt, AttemptState::Succeeded, now);
         }
         other => evolve_what_is_under_way(attempt, other, now),

@@ -51,7 +51,9 @@ pub use model::{
     Transaction,
 };
 pub use next::next_candidates;
-pub use operator::{ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Verdict};
+pub use operator::{
+    ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Settled, Verdict,
+};
 pub use outcome::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
 pub use received::{Received, TakenBack};
 pub(crate) use schedule::GATEWAY_WATCH;

@@ -63,6 +63,14 @@ pub enum OperatorAct {
     Cancelled,
 }
 
+/// Statement of an operator that an attempt moved no money that settles its transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub attempt: AttemptId,
+    /// The reason, in words for the merchant.
+    pub message: String,
+}
+
 /// How a case came to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, AttemptState};
 use super::model::{Case, CaseReason, Transaction};
+use super::operator::Settled;
 use super::outcome::PayerAction;
 use super::state::State;
 use crate::money::Amount;
@@ -221,6 +222,21 @@ impl Transaction {
         latest
             .find(|one| one.reference == attempt.reference)
             .is_some_and(|one| one.id != attempt.id)
+    }
+
+    /// Records a person's statement about an attempt.
+    pub(super) fn settle_by_person(&mut self, settled: Option<&Settled>) {
+        let Some(settled) = settled else { return };
+        let mut attempts = self.attempts.iter_mut();
+        if let Some(attempt) = attempts.find(|one| one.id == settled.attempt) {
+            attempt.settled = Some(settled.message.clone());
+        }
+    }
+
+    /// The latest attempt that has the reference.
+    pub(super) fn latest_with(&self, reference: uuid::Uuid) -> Option<&Attempt> {
+        let mut latest = self.attempts.iter().rev();
+        latest.find(|one| one.reference == reference)
     }
 
     /// The attempt that the case is about.

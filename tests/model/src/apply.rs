@@ -1,20 +1,20 @@
 //! Application of a step: the command that it becomes, the core's decision, and its effects.
 
 use crate::base::{
-    CANCELS, ENDS, IDS, NOW, Sum, attempt_id, candidate, case_id, customer, earlier, id_number,
-    long_ago, past_its_end, reference,
+    CANCELS, ENDS, IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, customer, earlier,
+    id_number, long_ago, past_its_end, reference,
 };
 use crate::ids::AttemptId;
 use crate::key::{decoded_action, refused_field};
 use crate::secret::Secret;
 use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_lie, is_unsent};
 use crate::transaction::{
-    Action, AttemptKey, AttemptState, ByOperator, ClientContext, Command, Confirm, Context,
-    Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order, Outcome,
-    Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, decide, due,
-    evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
+    Action, AttemptKey, AttemptState, ByOperator, CaseReason, ClientContext, Command, Confirm,
+    Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order,
+    Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions,
+    decide, due, evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
-use crate::world::{Scope, Side, Submission, Truth, World};
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// A step that was taken.
 pub struct Taken {
@@ -92,7 +92,7 @@ pub fn apply(world: &World, scope: &Scope, step: Step) -> Option<Taken> {
         sent_again: false,
     };
     if let Some(command) = command {
-        carry_out(&mut taken, command, standing(step));
+        carry_out(&mut taken, scope, command, standing(step));
     }
     Some(taken)
 }
@@ -109,7 +109,7 @@ fn standing(step: Step) -> Standing {
 }
 
 /// The core decides, and its events and actions take effect.
-fn carry_out(taken: &mut Taken, command: Command, standing: Standing) {
+fn carry_out(taken: &mut Taken, scope: &Scope, command: Command, standing: Standing) {
     let context = context(&taken.after.tx, &command, standing);
     let decided = decide(&taken.after.tx, command.clone(), &context);
     let on_hold = taken.after.tx.state == State::OnHold;
@@ -146,15 +146,39 @@ fn carry_out(taken: &mut Taken, command: Command, standing: Standing) {
     }
     if let Command::ByOperator(order) = &command
         && decided.as_ref().is_ok_and(|events| !events.is_empty())
-        && let Order::Resolve(resolution) = &order.order
     {
-        let settled = sides.iter_mut().rev();
-        let many = if on_hold { usize::MAX } else { 1 };
-        settled
-            .take(many)
-            .for_each(|side| settle(side, &resolution.verdict));
+        obey(&mut taken.after, scope, &order.order, on_hold);
     }
     taken.decided = Some((command, decided));
+}
+
+/// The order of a person has taken effect.
+fn obey(after: &mut World, scope: &Scope, order: &Order, on_hold: bool) {
+    match order {
+        Order::Resolve(resolution) => {
+            let last = after.sides.len() - 1;
+            let is_success = matches!(resolution.verdict, Verdict::Succeeded { .. });
+            let errs = scope.lie == Lie::MistakenPerson && after.may_move(last);
+            if errs && !is_success && !on_hold {
+                after.liar = Some(u8::try_from(last).unwrap_or(u8::MAX));
+                after.sides[last].closed = true;
+                return;
+            }
+            let many = if on_hold { usize::MAX } else { 1 };
+            let settled = after.sides.iter_mut().rev().take(many);
+            settled.for_each(|side| settle(side, &resolution.verdict));
+        }
+        // The person has looked at the attempt that was found.
+        Order::CloseCase(case) if scope.lie == Lie::MistakenPerson => {
+            let mut cases = after.tx.cases.iter();
+            if let Some(case) = cases.find(|one| one.id == *case)
+                && case.reason == CaseReason::FoundAfterNotSent
+            {
+                after.sides[attempt_of(case.reference)].closed = true;
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A person settled the attempt. If that is a failure, its money was given back.
@@ -311,7 +335,12 @@ fn hear(
         }
         What::NotSent => side.closed |= unsent,
         What::Part => side.part = true,
-        What::Pending(_) | What::Unknown => {}
+        What::Pending(_) => {
+            let is_mistaken =
+                scope.lie == Lie::MistakenPerson && after.liar == u8::try_from(to).ok();
+            side.closed &= !is_mistaken || side.declined;
+        }
+        What::Unknown => {}
     }
     *news = Some((to, said));
 }

@@ -144,6 +144,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         codes,
         code_away_since,
         call_off,
+        settled,
         gateway_state: _,
         remaining,
     } = attempt;
@@ -159,6 +160,10 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         code_away_since.is_some(),
         decline.as_ref().is_some_and(names_field),
     ]));
+    // A person's word counts beside a decline, which it makes doubtful. After *not sent* a late report
+    // is judged alike with it and without; the orders after a restore are outside this model.
+    let is_doubtful = settled.is_some() && *state == AttemptState::Declined;
+    key.push(u8::from(is_doubtful));
     key.push(provider_id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(payer_action.as_ref().map_or(0, action_code));
     for amount in [captured, received] {
@@ -300,6 +305,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         code_away,
         refused,
     ] = read.flags();
+    let is_settled = read.byte() == 1;
     let provider_id = read.byte().checked_sub(1);
     let payer_action = decoded_action(read.byte());
     let mut sum = || {
@@ -318,6 +324,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         reference: reference(number),
         candidate: candidate(connection),
         follows: follows.then(|| attempt_id(number.wrapping_sub(1))),
+        settled: is_settled.then(String::new),
         presumed: false,
         method: String::new(),
         country: None,

@@ -9,7 +9,8 @@
 //! - R3: Of the connections of a plan only the order counts, not which ones they are.
 //! - R4: An attempt that moved no money and can move none any more keeps one fact: whether it used
 //!   up an attempt of the payer's. Not where its provider may still lie about it.
-//! - R5: Of an ended transaction with honest providers the state, the success and what the merchant
+//! - R5: What a person said of an attempt counts only where its provider may still have it.
+//! - R6: Of an ended transaction with honest providers the state, the success and what the merchant
 //!   was told count.
 
 use crate::base::{candidate, connection_code, earlier, just_now, soon};
@@ -20,16 +21,15 @@ use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// Replaces what can never matter again in `world`.
 pub fn reduce(world: &mut World, scope: &Scope) {
-    let mixes_ids = matches!(
-        scope.lie,
-        Lie::SharedId | Lie::IdOfAnother | Lie::ReferenceAndIdDisagree
-    );
-    if !scope.reduced || mixes_ids {
+    if !scope.reduced || scope.lie.mixes_ids() {
         return;
     }
     world.named = [0; 4];
     for number in 0..world.sides.len() {
         forget_how_it_ended(world, number);
+        if world.is_over(scope, number) {
+            world.tx.attempts[number].settled = None;
+        }
         renumber(&mut world.tx.attempts[number]);
         if is_settled(world, scope, number) {
             settle(world, number);
@@ -65,7 +65,8 @@ fn is_settled(world: &World, scope: &Scope, number: usize) -> bool {
     let (side, attempt) = (&world.sides[number], &world.tx.attempts[number]);
     let is_honest = scope.lie == Lie::Honest || !world.may_lie(number);
     let has_ended = match attempt.state {
-        AttemptState::Declined => true,
+        // A report that the provider has it contradicts a person's word.
+        AttemptState::Declined => attempt.settled.is_none(),
         AttemptState::NotSent => matches!(side.truth, Truth::NothingSent | Truth::Lost),
         AttemptState::Started
         | AttemptState::Pending
@@ -136,7 +137,7 @@ fn forget_progress(attempt: &mut Attempt) {
     attempt.call_off = None;
 }
 
-/// R5. What a call in flight would bring, a callback of the same attempt brings as well.
+/// R6. What a call in flight would bring, a callback of the same attempt brings as well.
 fn end(world: &mut World) {
     let World { tx, sides, .. } = world;
     world.deaths = 0;

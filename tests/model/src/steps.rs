@@ -47,7 +47,8 @@ pub enum Turn {
     TakesBack,
 }
 
-/// An order of a person. The person reads the provider's records and tells the truth.
+/// An order of a person. The person reads the provider's records and tells the truth, save one who
+/// is mistaken about one attempt ([`Lie::MistakenPerson`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordered {
     Check,
@@ -180,11 +181,14 @@ fn people(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
             let named = (0..).zip(&world.sides).map(|(number, _)| number);
             steps.extend(named.map(|number| Step::Order(Ordered::SucceededFor(number))));
         }
+        let number = world.sides.len() - 1;
+        let errs =
+            scope.lie == Lie::MistakenPerson && world.may_lie(number) && world.may_move(number);
         let gives_back = truth.holds_money() && scope.lie.sum() != Sum::Asked;
-        if !world.may_move(world.sides.len() - 1) || gives_back || on_hold {
+        if !world.may_move(number) || gives_back || on_hold || errs {
             steps.push(Step::Order(Ordered::Failed));
         }
-        if matches!(truth, Truth::NothingSent | Truth::Lost) {
+        if matches!(truth, Truth::NothingSent | Truth::Lost) || errs {
             steps.push(Step::Order(Ordered::NeverSent));
         }
     }
@@ -397,8 +401,12 @@ fn statements(world: &World, scope: &Scope, number: usize, said: &mut Vec<Said>)
     } else {
         Sum::Asked
     };
+    // A person has read the provider's records, which are newer.
+    let is_settled = world.tx.attempts[number].settled.is_some();
+    let is_overtaken = is_settled && world.is_over(scope, number);
     match side.truth {
         Truth::NothingSent | Truth::OnTheWay | Truth::Lost => {}
+        Truth::Received if is_overtaken => {}
         Truth::Received => {
             say(What::Pending(Shown::Nothing), own);
             if scope.codes {
@@ -409,11 +417,15 @@ fn statements(world: &World, scope: &Scope, number: usize, said: &mut Vec<Said>)
             }
         }
         Truth::Paid => {
-            say(What::Pending(Shown::Nothing), own);
+            if !is_overtaken {
+                say(What::Pending(Shown::Nothing), own);
+            }
             say(What::Succeeded(sum), own);
         }
         Truth::Declined(soft) => {
-            say(What::Pending(Shown::Nothing), own);
+            if !is_overtaken {
+                say(What::Pending(Shown::Nothing), own);
+            }
             say(What::Declined(soft), own);
         }
         Truth::PaidTwice => {

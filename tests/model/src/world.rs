@@ -42,10 +42,12 @@ pub enum Lie {
     PaidAfterItsEnd,
     /// Paid in part, and pending until the rest comes.
     PartWhilePending,
+    /// A person calls an attempt failed or never sent that its provider has, or will have.
+    MistakenPerson,
 }
 
 impl Lie {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Honest,
         Self::NotFoundThenPaid,
         Self::NotFoundThenLess,
@@ -65,6 +67,7 @@ impl Lie {
         Self::TwoCharges,
         Self::PaidAfterItsEnd,
         Self::PartWhilePending,
+        Self::MistakenPerson,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -88,6 +91,7 @@ impl Lie {
             Self::TwoCharges => "two-charges",
             Self::PaidAfterItsEnd => "paid-after-its-end",
             Self::PartWhilePending => "part-while-pending",
+            Self::MistakenPerson => "mistaken-person",
         }
     }
 
@@ -99,6 +103,14 @@ impl Lie {
     /// Whether it shows at attempts that end by themselves.
     pub const fn needs_ends(self) -> bool {
         matches!(self, Self::PaidAfterItsEnd | Self::PartWhilePending)
+    }
+
+    /// Whether the provider gives one id to two attempts, or names an attempt by another one's id.
+    pub const fn mixes_ids(self) -> bool {
+        matches!(
+            self,
+            Self::SharedId | Self::IdOfAnother | Self::ReferenceAndIdDisagree
+        )
     }
 
     /// The amount that the provider moves.
@@ -121,7 +133,8 @@ impl Lie {
             | Self::AmountChanges
             | Self::SuccessOfNothing
             | Self::TwoCharges
-            | Self::PaidAfterItsEnd => Sum::Asked,
+            | Self::PaidAfterItsEnd
+            | Self::MistakenPerson => Sum::Asked,
         }
     }
 }
@@ -291,6 +304,22 @@ impl World {
             true => truth.holds_money(),
             false => truth.may_hold_money(),
         }
+    }
+
+    /// Whether a person who calls `attempt` failed or never sent is right and stays right.
+    pub fn is_over(&self, scope: &Scope, attempt: usize) -> bool {
+        let Side {
+            submission, truth, ..
+        } = self.sides[attempt];
+        let moves_on = match truth {
+            Truth::NothingSent => submission.is_in_flight(),
+            Truth::OnTheWay | Truth::Received => !self.is_past_its_end(attempt),
+            Truth::Lost | Truth::Paid | Truth::Declined(_) | Truth::PaidTwice | Truth::Reversed => {
+                false
+            }
+        };
+        let may_err = scope.lie == Lie::MistakenPerson && self.may_lie(attempt);
+        !(moves_on || may_err)
     }
 
     /// Whether the lie may be told about `attempt`: it is told about one attempt only.

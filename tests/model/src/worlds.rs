@@ -106,6 +106,10 @@ pub fn small() -> Vec<Scope> {
             operator: true,
             ..plain(Kind::Payout, Lie::NotFoundThenPaid)
         },
+        Scope {
+            operator: true,
+            ..plain(Kind::Payout, Lie::MistakenPerson)
+        },
     ]
 }
 

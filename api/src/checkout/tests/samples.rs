@@ -121,6 +121,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         cut_off: false,
         codes: 0,
         code_away_since: None,
+        settled: None,
         call_off: None,
         remaining: Vec::new(),
     }

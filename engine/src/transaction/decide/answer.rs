@@ -32,7 +32,17 @@ pub(super) fn decide(
     let attempt = tx
         .attempt(answer.attempt)
         .ok_or(Refusal::UnknownAttempt(answer.attempt))?;
+    // The provider tells of a reference, which a later attempt may have now.
+    let tells = matches!(
+        answer.outcome,
+        Outcome::Succeeded { .. } | Outcome::Pending { .. }
+    );
+    let attempt = match tells {
+        true => tx.latest_with(attempt.reference).unwrap_or(attempt),
+        false => attempt,
+    };
     let answer = Answer {
+        attempt: attempt.id,
         outcome: charges::named(attempt, answer.outcome),
         ..answer
     };
@@ -146,7 +156,12 @@ fn too_little(
     };
     // After a reversal only a report that names money brings some.
     let is_taken_back = tx.is_taken_back(attempt);
-    let earlier = attempt.received.filter(|_| !is_taken_back);
+    let is_of = |part: Amount, is_taken_back: bool| {
+        let mut charges = attempt.charges.iter();
+        charges.any(|one| one.is_taken_back == is_taken_back && one.amount == Some(part))
+    };
+    let is_gone = |part: Amount| is_taken_back || (is_of(part, true) && !is_of(part, false));
+    let earlier = attempt.received.filter(|part| !is_gone(*part));
     let mut after = attempt.clone();
     after.provider_id = provider_id.clone().or(after.provider_id);
     if let Some(received) = *received {

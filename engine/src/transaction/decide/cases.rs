@@ -116,7 +116,9 @@ pub(super) fn open(
         })
     };
     let repeats = |case: &Case| evidence.amount.is_none() || case.amount == evidence.amount;
-    if alike().any(|case| repeats(case) && evidence.is_covered_by(tx, case)) {
+    // Money that came back after its reversal is news, although a closed case names it.
+    let is_latest = |case: &Case| case.closed.is_none() || !was_reversed_after(tx, case);
+    if alike().any(|case| repeats(case) && is_latest(case) && evidence.is_covered_by(tx, case)) {
         return None;
     }
     match alike().find(|case| evidence.may_amend(tx, case)) {
@@ -164,4 +166,16 @@ pub(super) fn number(events: &mut [Event], first: CaseId) {
         is_first = false;
         case.id = CaseId::new(id);
     }
+}
+
+/// Whether the provider took money of the attempt back after `case` was opened.
+fn was_reversed_after(tx: &Transaction, case: &Case) -> bool {
+    let mut later = tx
+        .cases
+        .iter()
+        .rev()
+        .take_while(|later| later.id != case.id);
+    later.any(|later| {
+        later.reason == CaseReason::SuccessContradicted && later.reference == case.reference
+    })
 }

@@ -9,12 +9,12 @@ use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::attempt::{AfterCallOff, Attempt};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
-use crate::transaction::model::Transaction;
+use crate::transaction::model::{Case, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::Failure;
 
 /// What a merchant is told, whatever the reason.
-const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
+pub(super) const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
 
 pub(super) fn unreachable(retryable: bool) -> Decline {
     Decline {
@@ -88,7 +88,10 @@ pub(super) fn settle_held(
 ) -> Option<Vec<Event>> {
     let mut held = None;
     let mut judged = Vec::new();
-    for case in tx.cases.iter().rev().filter(|case| case.reason.holds()) {
+    // A person closes the case about money that they settled, and the transaction goes on only to
+    // have other connections queried.
+    let holds = |case: &&Case| case.reason.holds() && case.closed.is_none();
+    for case in tx.cases.iter().rev().filter(holds) {
         let Some(attempt) = tx.attempt_of(case).filter(|attempt| attempt.id != ended) else {
             continue;
         };

@@ -57,19 +57,29 @@ pub(super) fn decide(
             ..
         } if answer::is_money(received) => {
             // A smaller sum than the known one is an older report.
+            let id = report
+                .as_ref()
+                .and_then(MoneyReport::provider_id)
+                .map(str::to_owned);
             let known = report.and_then(|report| charges::amount_after(attempt, &report));
             let success = Success {
-                provider_id,
+                provider_id: provider_id.or(id),
                 provider_status,
                 captured: known.or(received),
                 fees: None,
             };
             match attempt.state {
-                AttemptState::Succeeded => contradicting(tx, attempt, &success, false, context),
+                AttemptState::Succeeded => {
+                    let is_back = tx.is_taken_back(attempt);
+                    contradicting(tx, attempt, &success, is_back, context)
+                }
                 _ => money(tx, attempt, success, None, context),
             }
         }
-        Outcome::Pending { provider_id, .. } if attempt.state == AttemptState::NotSent => {
+        // A decline by the provider is its last word; one by a person can be mistaken.
+        Outcome::Pending { provider_id, .. }
+            if attempt.state == AttemptState::NotSent || attempt.settled.is_some() =>
+        {
             found_after_all(tx, attempt, provider_id, context)
         }
         Outcome::NotSent { .. } | Outcome::Pending { .. } | Outcome::Unknown { .. } => Vec::new(),
@@ -86,7 +96,8 @@ fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
     }
 }
 
-/// The provider has an attempt that counted as not sent: it may move money yet, so nothing starts.
+/// The provider has an attempt that counted as not sent, or that a person called failed: it may move
+/// money yet, so nothing starts.
 fn found_after_all(
     tx: &Transaction,
     attempt: &Attempt,
@@ -98,8 +109,13 @@ fn found_after_all(
     }
     let evidence = Evidence {
         reason: CaseReason::FoundAfterNotSent,
-        detail: "the provider has an attempt that counted as not sent, and may move money for it"
-            .to_owned(),
+        detail: format!(
+            "the provider has an attempt that counted as {}, and may move money for it",
+            match attempt.state {
+                AttemptState::NotSent => "not sent",
+                _ => "failed by a person's word",
+            }
+        ),
         amount: None,
         provider_id,
     };

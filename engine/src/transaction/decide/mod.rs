@@ -180,6 +180,7 @@ fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Conte
         codes: 0,
         code_away_since: None,
         call_off: None,
+        settled: None,
         gateway_state: serde_json::Value::Null,
         remaining: Vec::new(),
     }

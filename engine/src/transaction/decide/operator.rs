@@ -21,12 +21,18 @@ pub(super) fn decide(
         by: operator.clone(),
         note: note.clone(),
     };
+    let mut settled = None;
     let (act, events) = match order {
         Order::Check => (OperatorAct::Checked, ask::now(tx, context)?),
-        Order::Resolve(resolution) => (
-            OperatorAct::Resolved,
-            resolve::decide(tx, resolution, &closed, context)?,
-        ),
+        Order::Resolve(resolution) => {
+            let attempt = resolve::attempt_to_settle(tx, &resolution)?;
+            settled = resolve::settled(tx, attempt, &resolution.verdict);
+            let attempt = attempt.id;
+            let mut tx = tx.clone();
+            tx.settle_by_person(settled.as_ref());
+            let events = resolve::decide(&tx, attempt, resolution.verdict, &closed, context)?;
+            (OperatorAct::Resolved, events)
+        }
         Order::CloseCase(case) => (
             OperatorAct::ClosedCase,
             resolve::close_case(tx, case, closed)?,
@@ -43,6 +49,7 @@ pub(super) fn decide(
         operator,
         act,
         note,
+        settled,
     };
     Ok(std::iter::once(acted).chain(events).collect())
 }

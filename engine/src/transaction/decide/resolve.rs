@@ -6,8 +6,9 @@
 
 use super::answer::{self, money_was_reported};
 use super::end::{self, next_or_end};
+use super::restored;
 use super::success::{self, Success, covers};
-use crate::ids::CaseId;
+use crate::ids::{AttemptId, CaseId};
 use crate::money::Amount;
 use crate::transaction::attempt::Attempt;
 use crate::transaction::attempt::AttemptState;
@@ -15,23 +16,25 @@ use crate::transaction::charges::Charge;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
-use crate::transaction::operator::{Closed, Resolution, Verdict};
+use crate::transaction::operator::{Closed, Resolution, Settled, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::State;
 
 pub(super) fn decide(
     tx: &Transaction,
-    resolution: Resolution,
+    attempt: AttemptId,
+    verdict: Verdict,
     closed: &Closed,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
-    let attempt = attempt_to_settle(tx, &resolution)?;
-    let mut events = match resolution.verdict {
+    let attempt = tx.attempt(attempt);
+    let attempt = attempt.ok_or(Refusal::NothingOpen)?;
+    let mut events = match verdict {
         Verdict::Succeeded {
             amount,
             provider_id,
         } => succeeded(tx, attempt, amount, provider_id, context)?,
-        Verdict::Failed { message } => failed(tx, attempt, message, context),
+        Verdict::Failed { .. } => failed(tx, attempt, context),
         Verdict::NeverSent => {
             if !attempt.state.is_open() && !money_was_reported(tx, attempt) {
                 return Err(Refusal::AttemptClosed(attempt.id));
@@ -150,7 +153,7 @@ pub(super) fn close_case(
 
 /// The attempt that is at a provider now, with no call in flight that could end it in this very moment;
 /// of a transaction on hold, the attempt whose money holds it, or another one that the operator names.
-fn attempt_to_settle<'t>(
+pub(super) fn attempt_to_settle<'t>(
     tx: &'t Transaction,
     resolution: &Resolution,
 ) -> Result<&'t Attempt, Refusal> {
@@ -179,19 +182,27 @@ fn attempt_to_settle<'t>(
     Ok(attempt)
 }
 
-/// Of a transaction whose attempt had money reported, the end: that money is returned outside.
-fn failed(
-    tx: &Transaction,
-    attempt: &Attempt,
-    message: Option<String>,
-    context: &Context,
-) -> Vec<Event> {
-    let reported = money_was_reported(tx, attempt);
+/// The person's statement about an attempt without a success.
+pub(super) fn settled(tx: &Transaction, attempt: &Attempt, verdict: &Verdict) -> Option<Settled> {
+    let message = match verdict {
+        Verdict::Succeeded { .. } => return None,
+        Verdict::Failed { message: Some(own) } => own,
+        Verdict::Failed { message: None } => default_message(tx, attempt),
+        Verdict::NeverSent => end::UNSENT,
+    };
+    Some(Settled {
+        attempt: attempt.id,
+        message: message.to_owned(),
+    })
+}
+
+/// Words for the merchant where the person gave none.
+fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     // An order about a transaction on hold settles the money of all its attempts.
     let settled = |one: &&Attempt| one.id == attempt.id || tx.state == State::OnHold;
     let paid = tx.attempts.iter().filter(settled);
     let mut paid = paid.filter(|one| money_was_reported(tx, one)).peekable();
-    let default = match (paid.peek().is_some(), tx.is_payment()) {
+    match (paid.peek().is_some(), tx.is_payment()) {
         (true, _) if paid.all(|one| tx.is_taken_back(one)) => {
             "The provider took back the money that it had reported."
         }
@@ -202,25 +213,33 @@ fn failed(
             "The money that was sent did not settle this payout and is to be asked back."
         }
         (false, _) => "The provider did not carry it out.",
-    };
+    }
+}
+
+/// Of a transaction whose attempt had money reported, the end: that money is returned outside. After
+/// a restore the connections that may have an unknown attempt are queried before it.
+fn failed(tx: &Transaction, attempt: &Attempt, context: &Context) -> Vec<Event> {
     let decline = Decline {
         reason: DeclineReason::Other,
         retryable: false,
         provider_id: None,
         provider_code: None,
-        provider_message: Some(message.unwrap_or_else(|| default.to_owned())),
+        provider_message: attempt.settled.clone(),
         field: None,
     };
     let ended = Event::AttemptDeclined {
         attempt: attempt.id,
         decline: decline.clone(),
     };
+    let last = || {
+        let asking = restored::ask(tx, context);
+        asking.unwrap_or_else(|| vec![end::failed(&ended, &decline)])
+    };
     if tx.state == State::OnHold {
-        return vec![end::failed(&ended, &decline)];
+        return last();
     }
-    if reported {
-        let failed = || vec![end::failed(&ended, &decline)];
-        let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(failed);
+    if money_was_reported(tx, attempt) {
+        let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(last);
         // Each part that came while it was pending is to be returned. Beside the success of another
         // attempt it is a second payment, which has its case.
         let is_settled = next.iter().any(|event| matches!(event, Event::Succeeded));

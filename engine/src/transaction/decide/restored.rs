@@ -11,7 +11,9 @@ use crate::transaction::command::{CancelledBy, Context, Unasked};
 use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::DeclineReason;
 use crate::transaction::schedule;
+use crate::transaction::state::Failure;
 
 /// The events that ask the next connection; `None` when all have been asked.
 pub(super) fn ask(tx: &Transaction, context: &Context) -> Option<Vec<Event>> {
@@ -88,8 +90,10 @@ pub(super) fn after(
     let mut unasked = context.permit.unasked.iter();
     let next = unasked.find(|next| !is_done || next.candidate.connection != connection);
     // The lost engine ended a payout by the same decline at once. A payment may have gone on: its
-    // time was not over then, or its payer had given the attempt up.
-    let is_the_end = !tx.is_payment() && matches!(last, Event::Failed { .. });
+    // time was not over then, or its payer had given the attempt up. A person's word was not given
+    // to the lost engine.
+    let is_declined = !tx.is_payment() && attempt.settled.is_none();
+    let is_the_end = is_declined && matches!(last, Event::Failed { .. });
     match next.filter(|_| !is_the_end) {
         Some(next) => {
             let asking = ask_at(tx, next, context);
@@ -113,8 +117,16 @@ fn ordered_cancel(tx: &Transaction) -> Option<CancelledBy> {
 }
 
 /// The end of a payment whose payer has no attempt or no time left once `ended` is applied, by its
-/// latest decline. An attempt of the lost span counts like any other.
+/// latest decline. An attempt of the lost span counts like any other. Money that held the payment,
+/// and that a person settled otherwise, ends it in any case.
 fn end_of_payment(tx: &Transaction, ended: &Event, context: &Context) -> Option<Event> {
+    let is_held = |one: &&Attempt| {
+        let mut cases = tx.cases.iter();
+        cases.any(|case| case.reference == one.reference && case.reason.holds())
+    };
+    if let Some(failed) = failed_by_person(tx.attempts.iter().rev().filter(is_held)) {
+        return Some(failed);
+    }
     let declining = match ended {
         Event::AttemptDeclined { attempt, decline } if decline.field.is_none() => Some(*attempt),
         _ => None,
@@ -130,9 +142,23 @@ fn end_of_payment(tx: &Transaction, ended: &Event, context: &Context) -> Option<
 }
 
 /// The end of a payout whose presumed attempts were declined. Its merchant may have received that
-/// result before the restore and have paid another way: the payout is not sent again.
+/// result before the restore and have paid another way: the payout is not sent again. Nor is it
+/// after a person's word about an attempt of this store.
 pub(super) fn end_of_payout(tx: &Transaction) -> Option<Event> {
+    let known = tx.attempts.iter().rev().filter(|one| !one.presumed);
     failed_by(tx.attempts.iter().rev().filter(|attempt| attempt.presumed))
+        .or_else(|| failed_by_person(known))
+}
+
+/// The failure by the first statement of a person about one of `attempts`.
+fn failed_by_person<'a>(mut attempts: impl Iterator<Item = &'a Attempt>) -> Option<Event> {
+    let message = attempts.find_map(|attempt| attempt.settled.clone())?;
+    Some(Event::Failed {
+        failure: Failure {
+            reason: DeclineReason::Other,
+            message,
+        },
+    })
 }
 
 /// The failure by the first decline of `attempts`.

@@ -113,7 +113,8 @@ fn charged_beside(
     charge: &Charge,
     captured: Amount,
 ) -> Option<Evidence> {
-    let is_known = cases_about(tx, attempt, charge).next().is_some();
+    let is_known = cases_about(tx, attempt, charge)
+        .any(|case| charge.amount.is_none() || case.amount == charge.amount);
     (!is_known).then(|| Evidence {
         reason: CaseReason::ContradictingSuccess,
         detail: format!(
@@ -135,6 +136,7 @@ fn cases_about<'a>(
     tx.cases.iter().rev().filter(|case| {
         case.reference == attempt.reference
             && case.reason.reports_money()
+            && case.reason != CaseReason::SuccessContradicted
             && charge.is_under(case.provider_id.as_deref())
     })
 }

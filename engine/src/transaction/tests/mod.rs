@@ -2,6 +2,7 @@
 
 mod bounds;
 mod calling_off;
+mod cases_of_charges;
 mod charge_reports;
 mod charges;
 mod codes;
@@ -32,5 +33,6 @@ mod reports;
 mod restored;
 mod restored_ends;
 mod reversals;
+mod second_reports;
 mod settling;
 mod unsent;

@@ -93,7 +93,7 @@ case-money_after_the_end = { $kind ->
     [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.
    *[payment] Money was received after the payment had ended, or while another attempt was in progress.
 }
-case-found_after_not_sent = The provider has an attempt that had counted as not sent, and may move money for it. No other attempt starts.
+case-found_after_not_sent = The provider has an attempt that had ended here without money, and may move money for it. No other attempt starts.
 case-late_success = { $kind ->
     [payout] The provider reported an attempt as paid that had counted as failed. This settles the payout: check it in the provider’s records.
    *[payment] The provider reported money for an attempt that had counted as failed. It settles the payment: check it in the provider’s records before you deliver.

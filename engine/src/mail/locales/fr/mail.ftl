@@ -92,7 +92,7 @@ case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
    *[payment] De l’argent a été reçu après la fin du paiement, ou pendant une autre tentative.
 }
-case-found_after_not_sent = Le prestataire connaît une tentative considérée comme non envoyée, et de l’argent peut encore circuler. Aucune autre tentative ne commence.
+case-found_after_not_sent = Le prestataire connaît une tentative considérée ici comme terminée sans paiement, et de l’argent peut encore circuler. Aucune autre tentative ne commence.
 case-late_success = { $kind ->
     [payout] Le prestataire a annoncé comme payée une tentative considérée comme échouée. Cela règle le versement : vérifiez-le auprès du prestataire.
    *[payment] Le prestataire a annoncé de l’argent pour une tentative considérée comme échouée. Cela règle le paiement : vérifiez-le auprès du prestataire avant de livrer.

@@ -1,0 +1,89 @@
+//! Cases about each charge that stands, with its sum and its id.
+
+use super::fixtures::*;
+use crate::money::Amount;
+use crate::transaction::*;
+
+fn told(reports: impl IntoIterator<Item = Outcome>) -> World {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    for report in reports {
+        world.answer_about(world.tx.attempts[0].id, report).unwrap();
+        world.wait(1);
+    }
+    world
+}
+
+/// Sums under `id` in cases that no later report contradicts.
+fn noted(world: &World, id: &str) -> Vec<Option<i64>> {
+    let cases = world.tx.cases.iter();
+    let about = cases.filter(|case| case.provider_id.as_deref() == Some(id));
+    let valid = about.filter(|case| !world.tx.is_superseded(case));
+    valid.map(|case| case.amount.map(Amount::minor)).collect()
+}
+
+/// The case about a reversal counts as a note of the money that came after it.
+#[test]
+fn a_part_after_the_reversal_of_its_charge_has_a_case_beside_the_success() {
+    let world = told([
+        part_under("P2", 1_500),
+        reversed("P1"),
+        part_under("P1", 1_000),
+        usd("P2", 2_500),
+    ]);
+    assert_eq!(world.tx.state, State::Succeeded);
+    let received = world.tx.received().unwrap();
+    assert_eq!(received.first(), amount(3_500));
+    assert_eq!(noted(&world, "P1"), [Some(1_000)]);
+}
+
+/// The case at the end names the part that was taken back, not the one that stands.
+#[test]
+fn the_part_that_stands_has_a_case_at_the_end() {
+    let mut world = World::payment();
+    world.apply(confirm_at(ending(route(1), 60))).unwrap();
+    for report in [
+        part_under("P1", 1_000),
+        part_under("P2", 1_500),
+        reversed("P2"),
+    ] {
+        world.answer(report).unwrap();
+        world.wait(1);
+    }
+    world.wait(3_600);
+    world.answer(pending_with(None)).unwrap();
+    assert_eq!(noted(&world, "P1"), [Some(1_000)]);
+}
+
+/// A pending answer names the charge, and not the case about it, which then takes in other money.
+#[test]
+fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
+    // While the attempt is open the sum of a part is on its page, and not yet in a case.
+    for (naming, sum) in [(usd("P9", 1_500), 1_500), (part_under("P9", 1_500), 1_000)] {
+        let world = told([without_id(1_000), naming, usd("P10", 800)]);
+        assert_eq!(noted(&world, "P9"), [Some(sum)]);
+        assert_eq!(noted(&world, "P10"), [Some(800)]);
+    }
+}
+
+/// The sum of a charge that has grown while pending is in no case beside the success of another one.
+#[test]
+fn the_latest_sum_of_a_charge_is_in_a_case_beside_the_success() {
+    let world = told([usd("P1", 1_000), part_under("P1", 1_500), usd("P2", 2_500)]);
+    assert_eq!(world.tx.state, State::Succeeded);
+    assert_eq!(world.tx.received().unwrap().first(), amount(4_000));
+    assert_eq!(noted(&world, "P1").last(), Some(&Some(1_500)));
+}
+
+/// A late part without an id counts for the charge of the attempt, and its case has no id.
+#[test]
+fn a_late_part_without_an_id_is_in_a_case_about_the_charge_that_it_counts_for() {
+    let mut late = pending_with(None);
+    if let Outcome::Pending { received, .. } = &mut late {
+        *received = Some(amount(1_500));
+    }
+    let world = told([reversed("P1"), usd("P1", 1_000), usd("P2", 1_500), late]);
+    assert_eq!(world.tx.received().unwrap().first(), amount(3_000));
+    let sums: i64 = open_cases(&world).iter().filter_map(|(_, sum)| *sum).sum();
+    assert_eq!(sums, 3_000, "{:#?}", world.tx.cases);
+}
