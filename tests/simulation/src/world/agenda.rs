@@ -3,6 +3,7 @@
 
 use tokio::sync::oneshot;
 
+use super::books::LONG_PAUSE;
 use super::network::Letter;
 use super::{SECOND, World};
 use crate::promises::Charge;
@@ -207,7 +208,11 @@ impl World {
             self.orders.push(order);
             let at = i64::try_from(self.people.between(0, 60_000)).unwrap_or(0) * 1_000;
             let pause = i64::try_from(self.plan.pause).unwrap_or(0) * SECOND;
-            let at = if number % 2 == 1 { at + pause } else { at };
+            let is_late = number % 2 == 1 && pause > 0;
+            let at = if is_late { at + pause } else { at };
+            if is_late {
+                self.books.tell(LONG_PAUSE);
+            }
             self.later(at, Happening::Deed(Deed::Ask { order: number }));
             let twice = self.orders[number].key.is_some() && self.people.happens(400);
             if twice {

@@ -27,7 +27,8 @@ pub struct Repeats {
     pub once: bool,
 }
 
-/// Kinds of lies.
+/// Lies, and other faults that every run has to contain. [`Books::fate`] draws the first twelve by
+/// their position.
 pub const LIES: &[&str] = &[
     "declined and then paid",
     "busy and then paid",
@@ -41,7 +42,23 @@ pub const LIES: &[&str] = &[
     "not found and then paid",
     "not found and then paid in parts",
     "not found and then paid without naming an amount",
+    ID_DISAGREES,
+    REPEATED_LATE,
+    TOKEN_EXPIRED,
+    LONG_PAUSE,
 ];
+
+/// A callback names one reference by our name for it, and another one by the provider's id.
+pub const ID_DISAGREES: &str = "reference and id that disagree";
+
+/// A request is sent again so late that "not found" after the first one would be final.
+pub const REPEATED_LATE: &str = "a second write much later";
+
+/// A token that the gateway keeps has expired or was revoked.
+pub const TOKEN_EXPIRED: &str = "an expired token of a cache";
+
+/// An order comes after the health data of its connection is too old.
+pub const LONG_PAUSE: &str = "a pause longer than a health window";
 
 /// A provider's record of one reference.
 #[derive(Clone, Debug)]
@@ -136,6 +153,11 @@ impl Books {
         }
     }
 
+    /// Counts a lie.
+    pub fn tell(&mut self, lie: &'static str) {
+        *self.told.entry(lie).or_default() += 1;
+    }
+
     /// Draws the effect of the next request.
     pub fn fate(&mut self, lies: bool, endless: bool) -> Fate {
         let chance = &mut self.chance;
@@ -153,7 +175,7 @@ impl Books {
                 14..16 => 10,
                 _ => 11,
             };
-            *self.told.entry(LIES[name]).or_default() += 1;
+            self.tell(LIES[name]);
             return match kind {
                 0 => Fate::DeclinesAndTakes {
                     status: "declined",
@@ -233,6 +255,11 @@ impl Entry {
             reference: self.reference.clone(),
             status: self.status.to_owned(),
         }
+    }
+
+    /// Whether its callbacks name this reference and the id of another one.
+    pub fn disagrees(&self) -> bool {
+        self.names_reference && !self.id.ends_with(&self.reference)
     }
 
     /// Body of the response to a query.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, sleep};
 
 use super::agenda::{Deed, Happening, Reply};
-use super::books::{Entry, Fate};
+use super::books::{Entry, Fate, ID_DISAGREES, REPEATED_LATE, TOKEN_EXPIRED};
 use super::merchants;
 use super::{SECOND, Shared, World, tokens};
 use crate::gateway::{IDEMPOTENT, REPEATS, TOKEN_PATH, VERSION};
@@ -204,6 +204,9 @@ impl World {
             };
         }
         self.note(format_args!("{what} {reference} leaves, {under_way} ms"));
+        if lags {
+            self.books.tell(REPEATED_LATE);
+        }
         let after = i64::try_from(under_way).unwrap_or(0) * 1_000;
         let (reply, answer) = oneshot::channel();
         if twice {
@@ -236,6 +239,7 @@ impl World {
         if !self.accepts_token(&letter) {
             let repeats = self.books.repeats.entry(letter.reference()).or_default();
             repeats.unauthorized += u32::from(letter.submits());
+            self.books.tell(TOKEN_EXPIRED);
             (status, body) = (401, "{}".to_owned());
         } else if does_it {
             (status, body) = self.answers(&letter);
@@ -479,6 +483,7 @@ impl World {
         };
         let (host, body) = (entry.host.clone(), entry.callback());
         let (status, names_reference) = (entry.status, entry.names_reference);
+        let disagrees = entry.disagrees();
         let copies = match self.goes_wrong(trouble.callbacks) {
             true => self.network.below(4),
             false => self.network.below(2),
@@ -488,6 +493,9 @@ impl World {
                 true => self.network.between(0, 600_000),
                 false => self.network.between(0, 3_000),
             };
+            if disagrees {
+                self.books.tell(ID_DISAGREES);
+            }
             let is_signed = Signed::ByProvider { names_reference };
             self.calls(&host, reference, body.clone(), status, is_signed, delay);
         }
