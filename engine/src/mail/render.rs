@@ -146,11 +146,7 @@ pub fn html(letter: &QueuedMail, from: &Installation) -> String {
         title = escape(&subject(letter)),
         sandbox = sandbox,
         kind = kind,
-        colour = match kind {
-            "good" => "#1a7f4b",
-            "bad" => "#b3261e",
-            _ => "#5f6368",
-        },
+        colour = heading_ground(kind),
         heading = escape(&letter.say(heading)),
         amount = escape(letter.headline()),
         app = escape(&letter.app_name),
@@ -160,6 +156,15 @@ pub fn html(letter: &QueuedMail, from: &Installation) -> String {
         note = escape(&note),
         sender = escape(&sender),
     )
+}
+
+/// The colour under a heading, whose text is white.
+pub(super) fn heading_ground(kind: &str) -> &'static str {
+    match kind {
+        "good" => "#1a7f4b",
+        "bad" => "#b3261e",
+        _ => "#5f6368",
+    }
 }
 
 /// Parses `Switchyard <no-reply@pay.example>` or a bare address.

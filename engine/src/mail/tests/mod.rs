@@ -1,6 +1,7 @@
 //! Tests of mails through a real SMTP server and through files.
 
 mod content;
+mod contrast;
 mod log;
 mod server;
 
