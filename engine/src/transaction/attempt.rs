@@ -87,8 +87,8 @@ pub struct Attempt {
     /// Who wants it called off, and since when the provider was last asked to.
     #[serde(default)]
     pub call_off: Option<CallOff>,
-    /// Statement of a person that the attempt moved no money that settles the transaction: the
-    /// reason, in words for the merchant. `None`: nobody stated that.
+    /// Reason for the merchant why a person called the attempt failed or never sent. `None`: no
+    /// person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<String>,
     /// What the gateway keeps between its calls.

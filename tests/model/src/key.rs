@@ -160,8 +160,8 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         code_away_since.is_some(),
         decline.as_ref().is_some_and(names_field),
     ]));
-    // A person's word counts beside a decline, which it makes doubtful. After *not sent* a late report
-    // is judged alike with it and without; the orders after a restore are outside this model.
+    // An order to resolve makes a decline doubtful. After *not sent* it changes no later decision,
+    // and restored stores are outside this model.
     let is_doubtful = settled.is_some() && *state == AttemptState::Declined;
     key.push(u8::from(is_doubtful));
     key.push(provider_id.as_deref().map_or(0, |id| id_number(id) + 1));

@@ -9,7 +9,7 @@
 //! - R3: Of the connections of a plan only the order counts, not which ones they are.
 //! - R4: An attempt that moved no money and can move none any more keeps one fact: whether it used
 //!   up an attempt of the payer's. Not where its provider may still lie about it.
-//! - R5: What a person said of an attempt counts only where its provider may still have it.
+//! - R5: An order to resolve an attempt counts only while its provider may still have it.
 //! - R6: Of an ended transaction with honest providers the state, the success and what the merchant
 //!   was told count.
 
@@ -137,7 +137,7 @@ fn forget_progress(attempt: &mut Attempt) {
     attempt.call_off = None;
 }
 
-/// R6. What a call in flight would bring, a callback of the same attempt brings as well.
+/// R6. A callback can bring each answer that a call in flight can bring.
 fn end(world: &mut World) {
     let World { tx, sides, .. } = world;
     world.deaths = 0;

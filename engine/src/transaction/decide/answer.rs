@@ -32,12 +32,12 @@ pub(super) fn decide(
     let attempt = tx
         .attempt(answer.attempt)
         .ok_or(Refusal::UnknownAttempt(answer.attempt))?;
-    // The provider tells of a reference, which a later attempt may have now.
-    let tells = matches!(
+    // The provider knows references only, and a later attempt may have this one now.
+    let is_by_reference = matches!(
         answer.outcome,
         Outcome::Succeeded { .. } | Outcome::Pending { .. }
     );
-    let attempt = match tells {
+    let attempt = match is_by_reference {
         true => tx.latest_with(attempt.reference).unwrap_or(attempt),
         false => attempt,
     };

@@ -76,7 +76,7 @@ pub(super) fn decide(
                 _ => money(tx, attempt, success, None, context),
             }
         }
-        // A decline by the provider is its last word; one by a person can be mistaken.
+        // A decline by the provider is final. A person can be mistaken.
         Outcome::Pending { provider_id, .. }
             if attempt.state == AttemptState::NotSent || attempt.settled.is_some() =>
         {
@@ -96,8 +96,8 @@ fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
     }
 }
 
-/// The provider has an attempt that counted as not sent, or that a person called failed: it may move
-/// money yet, so nothing starts.
+/// The provider has an attempt that counted as not sent, or that a person called failed. It may
+/// move money yet, so nothing starts.
 fn found_after_all(
     tx: &Transaction,
     attempt: &Attempt,
@@ -113,7 +113,7 @@ fn found_after_all(
             "the provider has an attempt that counted as {}, and may move money for it",
             match attempt.state {
                 AttemptState::NotSent => "not sent",
-                _ => "failed by a person's word",
+                _ => "failed by an operator's order",
             }
         ),
         amount: None,

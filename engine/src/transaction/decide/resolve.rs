@@ -216,8 +216,9 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     }
 }
 
-/// Of a transaction whose attempt had money reported, the end: that money is returned outside. After
-/// a restore the connections that may have an unknown attempt are queried before it.
+/// Events after a person called an attempt failed. If money was reported for it, the transaction
+/// ends, and the money is returned outside the engine. After a restore, the connections that may
+/// have an unknown attempt are queried before the end.
 fn failed(tx: &Transaction, attempt: &Attempt, context: &Context) -> Vec<Event> {
     let decline = Decline {
         reason: DeclineReason::Other,

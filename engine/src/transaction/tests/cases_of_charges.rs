@@ -22,7 +22,6 @@ fn noted(world: &World, id: &str) -> Vec<Option<i64>> {
     valid.map(|case| case.amount.map(Amount::minor)).collect()
 }
 
-/// The case about a reversal counts as a note of the money that came after it.
 #[test]
 fn a_part_after_the_reversal_of_its_charge_has_a_case_beside_the_success() {
     let world = told([
@@ -37,7 +36,6 @@ fn a_part_after_the_reversal_of_its_charge_has_a_case_beside_the_success() {
     assert_eq!(noted(&world, "P1"), [Some(1_000)]);
 }
 
-/// The case at the end names the part that was taken back, not the one that stands.
 #[test]
 fn the_part_that_stands_has_a_case_at_the_end() {
     let mut world = World::payment();
@@ -55,7 +53,6 @@ fn the_part_that_stands_has_a_case_at_the_end() {
     assert_eq!(noted(&world, "P1"), [Some(1_000)]);
 }
 
-/// A pending answer names the charge, and not the case about it, which then takes in other money.
 #[test]
 fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
     // While the attempt is open the sum of a part is on its page, and not yet in a case.
@@ -66,7 +63,6 @@ fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
     }
 }
 
-/// The sum of a charge that has grown while pending is in no case beside the success of another one.
 #[test]
 fn the_latest_sum_of_a_charge_is_in_a_case_beside_the_success() {
     let world = told([usd("P1", 1_000), part_under("P1", 1_500), usd("P2", 2_500)]);
@@ -75,7 +71,6 @@ fn the_latest_sum_of_a_charge_is_in_a_case_beside_the_success() {
     assert_eq!(noted(&world, "P1").last(), Some(&Some(1_500)));
 }
 
-/// A late part without an id counts for the charge of the attempt, and its case has no id.
 #[test]
 fn a_late_part_without_an_id_is_in_a_case_about_the_charge_that_it_counts_for() {
     let mut late = pending_with(None);

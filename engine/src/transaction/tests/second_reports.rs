@@ -1,5 +1,4 @@
-//! Reports that contradict a person's word, restored stores whose connections are not yet asked, and
-//! charges whose case names another amount.
+//! Reports after an order of a person, after a restore, and about several charges of an attempt.
 
 use uuid::Uuid;
 
@@ -11,7 +10,7 @@ fn submissions(world: &World) -> usize {
     world.actions.iter().filter(is_submission).count()
 }
 
-/// The engine's references: one for each connection, free again after an attempt that was never made.
+/// Gives each connection one reference, which is free again after an attempt that was never made.
 fn shared(world: &mut World) {
     world.references = [0, 1]
         .map(|number| (candidate(number).connection, Uuid::from_u128(100 + number)))
@@ -88,7 +87,7 @@ fn a_restored_payment_whose_part_a_person_fails_has_the_other_connections_asked(
     );
 }
 
-/// Whether a case that is not superseded names the whole of each charge that stands beside the success.
+/// Charges besides the success whose latest amount is in no open case.
 fn untold(world: &World) -> Vec<String> {
     let tx = &world.tx;
     let mut untold = Vec::new();
