@@ -1,6 +1,6 @@
 //! Details of rates, corrections and sums that a change could lose unseen.
 
-use super::{Amount, Correction, Currency, Rate};
+use super::{Amount, AmountError, Correction, Currency, Rate};
 
 fn currency(code: &str) -> Currency {
     Currency::from_code(code).unwrap()
@@ -47,4 +47,24 @@ fn a_correction_reaches_from_minus_fifty_to_a_hundred_and_may_end_with_zeros() {
 #[test]
 fn two_rates_one_after_the_other_are_multiplied() {
     assert_eq!(rate("655.957").then(rate("0.5")), Ok(rate("327.9785")));
+}
+
+#[test]
+fn no_separator_stands_before_the_first_group_of_digits() {
+    let amount = Amount::from_minor(12_345_678, currency("USD"));
+    assert_eq!(amount.format(), "$ 123,456.78");
+}
+
+#[test]
+fn amounts_of_two_currencies_with_equal_decimals_do_not_compare() {
+    let [dollars, euros] = ["USD", "EUR"].map(|code| Amount::from_minor(2_500, currency(code)));
+    assert_eq!(dollars.partial_cmp(&euros), None);
+}
+
+#[test]
+fn a_number_with_decimals_begins_with_no_zero_before_another_digit() {
+    for text in ["025.5", "00.5", "-01.0"] {
+        let read = Amount::parse_major(text, currency("USD"));
+        assert_eq!(read, Err(AmountError::NotANumber), "{text}");
+    }
 }

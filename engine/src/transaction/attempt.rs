@@ -107,7 +107,9 @@ impl Attempt {
     /// presumed and its provider finally did not find it: this store has sent nothing then either,
     /// and after another restore the query by that reference finds the next attempt.
     pub fn has_free_reference(&self) -> bool {
-        self.state == AttemptState::NotSent && (self.presumed || self.last_query_at.is_none())
+        let is_unknown_there = self.presumed || self.last_query_at.is_none();
+        let has_report = self.received.is_some() || !self.charges.is_empty();
+        self.state == AttemptState::NotSent && is_unknown_there && !has_report
     }
 
     /// Money that came while the attempt was pending. `None`: none was reported.

@@ -224,12 +224,20 @@ impl Transaction {
             .is_some_and(|one| one.id != attempt.id)
     }
 
-    /// Records a person's statement about an attempt.
+    /// Records the statement of a person about an attempt; while money holds the transaction, about
+    /// each attempt with such money, too.
     pub(super) fn settle_by_person(&mut self, settled: Option<&Settled>) {
         let Some(settled) = settled else { return };
-        let mut attempts = self.attempts.iter_mut();
-        if let Some(attempt) = attempts.find(|one| one.id == settled.attempt) {
-            attempt.settled = Some(settled.message.clone());
+        let is_held = self.state == State::OnHold;
+        let holding = self
+            .cases
+            .iter()
+            .filter(|case| is_held && case.reason.holds());
+        let holding: Vec<_> = holding.map(|case| case.reference).collect();
+        for attempt in &mut self.attempts {
+            if attempt.id == settled.attempt || holding.contains(&attempt.reference) {
+                attempt.settled = Some(settled.message.clone());
+            }
         }
     }
 

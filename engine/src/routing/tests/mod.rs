@@ -4,6 +4,7 @@ mod health;
 mod plans;
 mod planted;
 mod planted_details;
+mod planted_rules;
 mod rules;
 mod strategies;
 

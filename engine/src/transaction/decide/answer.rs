@@ -8,7 +8,7 @@ use super::{cancel, late};
 use crate::ids::AttemptId;
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
-use crate::transaction::charges::{self, MoneyReport};
+use crate::transaction::charges::{self, Charge, MoneyReport};
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{Case, CaseReason, Transaction};
@@ -168,10 +168,15 @@ fn too_little(
         charges::apply_pending(&mut after, received);
     }
     let (part, id) = match received.or(earlier).filter(|part| part.minor() > 0) {
-        Some(part) => (Some(part), provider_id),
+        Some(part) => {
+            let is_it = |one: &&Charge| !one.is_taken_back && one.amount == Some(part);
+            let charge = after.charges.iter().rev().find(is_it);
+            let own = || charge.and_then(|charge| charge.id.clone());
+            (Some(part), provider_id.clone().or_else(own))
+        }
         None => {
             let standing = after.standing_charge()?;
-            (standing.amount, &standing.id)
+            (standing.amount, standing.id.clone())
         }
     };
     // All of it came, and its confirmation is late: no amount differs.
@@ -179,7 +184,7 @@ fn too_little(
     if is_all && !is_taken_back && tx.reported(attempt, None).is_none() {
         return None;
     }
-    part_received(tx, attempt, part, id.clone(), context)
+    part_received(tx, attempt, part, id, context)
 }
 
 /// Opens the case about the `part` of the money that was received. `None`: one names as much.

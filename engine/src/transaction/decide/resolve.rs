@@ -47,7 +47,11 @@ pub(super) fn decide(
     };
     // All money that held the transaction is settled with it, except other charges of the attempt.
     let charge = events.iter().find_map(|event| match event {
-        Event::AttemptSucceeded { provider_id, .. } => provider_id.clone(),
+        Event::AttemptSucceeded {
+            attempt: succeeded,
+            provider_id,
+            ..
+        } if *succeeded == attempt.id => provider_id.clone(),
         _ => None,
     });
     let settled = tx.cases.iter().filter(|case| {
@@ -160,7 +164,11 @@ pub(super) fn attempt_to_settle<'t>(
     let attempt = match tx.state {
         State::AwaitingProvider | State::InDoubt => tx.current_attempt(),
         State::OnHold => match resolution.attempt {
-            Some(wanted) => return tx.attempt(wanted).ok_or(Refusal::UnknownAttempt(wanted)),
+            Some(wanted) => {
+                let named = tx.attempt(wanted).ok_or(Refusal::UnknownAttempt(wanted))?;
+                // The money is that of the latest attempt with the reference.
+                return Ok(tx.latest_with(named.reference).unwrap_or(named));
+            }
             None => tx.held_attempt(),
         },
         State::AwaitingGateway => return Err(Refusal::AttemptUnderWay),

@@ -92,7 +92,8 @@ pub(super) fn after(
     // The lost engine ended a payout by the same decline at once. A payment may have gone on: its
     // time was not over then, or its payer had given the attempt up. A person's word was not given
     // to the lost engine.
-    let is_declined = !tx.is_payment() && attempt.settled.is_none();
+    let by_person = failed_on_hold(tx);
+    let is_declined = !tx.is_payment() && attempt.settled.is_none() && by_person.is_none();
     let is_the_end = is_declined && matches!(last, Event::Failed { .. });
     match next.filter(|_| !is_the_end) {
         Some(next) => {
@@ -103,7 +104,7 @@ pub(super) fn after(
             let is_allowed = matches!(last, Event::AttemptAllowed);
             let failed = is_allowed.then(|| end_of_payment(tx, &ended, context));
             let failed = failed.flatten();
-            vec![ended, failed.unwrap_or(last)]
+            vec![ended, by_person.or(failed).unwrap_or(last)]
         }
     }
 }
@@ -117,16 +118,8 @@ fn ordered_cancel(tx: &Transaction) -> Option<CancelledBy> {
 }
 
 /// The end of a payment whose payer has no attempt or no time left once `ended` is applied, by its
-/// latest decline. An attempt of the lost span counts like any other. Money that held the payment,
-/// and that a person settled otherwise, ends it in any case.
+/// latest decline. An attempt of the lost span counts like any other.
 fn end_of_payment(tx: &Transaction, ended: &Event, context: &Context) -> Option<Event> {
-    let is_held = |one: &&Attempt| {
-        let mut cases = tx.cases.iter();
-        cases.any(|case| case.reference == one.reference && case.reason.holds())
-    };
-    if let Some(failed) = failed_by_person(tx.attempts.iter().rev().filter(is_held)) {
-        return Some(failed);
-    }
     let declining = match ended {
         Event::AttemptDeclined { attempt, decline } if decline.field.is_none() => Some(*attempt),
         _ => None,
@@ -139,6 +132,15 @@ fn end_of_payment(tx: &Transaction, ended: &Event, context: &Context) -> Option<
         Event::AttemptDeclined { decline, .. } => Some(end::failed(ended, decline)),
         _ => failed_by(tx.attempts.iter().rev()),
     }
+}
+
+/// The end that a person ordered while money held the transaction.
+fn failed_on_hold(tx: &Transaction) -> Option<Event> {
+    let is_held = |one: &&Attempt| {
+        let mut cases = tx.cases.iter();
+        cases.any(|case| case.reference == one.reference && case.reason.holds())
+    };
+    failed_by_person(tx.attempts.iter().rev().filter(is_held))
 }
 
 /// The end of a payout whose presumed attempts were declined. Its merchant may have received that
