@@ -2,7 +2,7 @@
 //! always reads back.
 
 use super::attempt::{Attempt, AttemptState, CallOff};
-use super::charges::{self, Charge};
+use super::charges::{self, Charge, MoneyReport};
 use super::event::Event;
 use super::model::{Case, Transaction};
 use super::outcome::PayerAction;
@@ -47,11 +47,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             found.amount = Some(*amount);
             found.detail.clone_from(detail);
         }),
-        Event::MoneyReported { attempt, report } => {
-            change_charges(&mut tx, *attempt, |found| {
-                charges::apply(&mut found.charges, report);
-            });
-        }
+        Event::MoneyReported { attempt, report } => money_reported(&mut tx, *attempt, report),
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
@@ -65,9 +61,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::AttemptPending { attempt, .. } => {
             tx.state = State::AwaitingProvider;
             tx.pending_at.get_or_insert(now);
-            change_charges(&mut tx, *attempt, |found| {
-                evolve_attempt(found, event, now);
-            });
+            change_charges(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
         Event::AttemptInDoubt { attempt, .. } => {
             tx.state = State::InDoubt;
@@ -85,6 +79,10 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         }
     }
     tx
+}
+
+fn money_reported(tx: &mut Transaction, id: AttemptId, report: &MoneyReport) {
+    change_charges(tx, id, |found| charges::apply(&mut found.charges, report));
 }
 
 /// The first report that names an id names the charge, the cases about it, and an attempt that

@@ -216,3 +216,18 @@ pub fn created(kind: Kind, attempts_allowed: u8) -> Transaction {
     };
     initiate(new, just_now()).0
 }
+
+/// Code of the connection of a candidate. Its other fields follow from it.
+pub fn connection_of(candidate: &Candidate) -> u8 {
+    let Candidate {
+        connection,
+        gateway: _,
+        gateway_title: _,
+        gateway_hash: _,
+        account_name: _,
+        ends_after_s: _,
+        usual_s: _,
+        can_cancel: _,
+    } = candidate;
+    connection_code(*connection)
+}

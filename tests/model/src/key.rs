@@ -5,15 +5,15 @@
 //! world.
 
 use crate::base::{
-    IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_code, earlier, id_number,
+    IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_of, earlier, id_number,
     just_now, long_ago, past_its_end, reference, soon,
 };
 use crate::clock::Timestamp;
 use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, truth_code};
 use crate::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, Charge, Closed,
-    Decision, Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails,
-    PayoutDetails, State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Case, Charge, Closed, Decision,
+    Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails, PayoutDetails,
+    State, Transaction,
 };
 use crate::world::{Side, World};
 
@@ -104,7 +104,7 @@ pub fn encode_transaction(tx: &Transaction, key: &mut Vec<u8>) {
     }
 }
 
-fn is_old(created_at: crate::clock::Timestamp) -> bool {
+fn is_old(created_at: Timestamp) -> bool {
     created_at <= earlier()
 }
 
@@ -171,16 +171,20 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
     }
     write_charges(key, charges);
     key.push(small(*resumed as usize));
-    key.push(match resumed_at {
-        None => 0,
-        Some(at) if *at <= long_ago() => 3,
-        Some(at) if *at <= past_its_end() => 2,
-        Some(_) => 1,
-    });
+    key.push(resumed_code(*resumed_at));
     key.push(codes_code(*codes));
     key.push(call_off.map_or(0, call_off_code));
     key.push(small(remaining.len()));
     key.extend(remaining.iter().map(connection_of));
+}
+
+fn resumed_code(resumed_at: Option<Timestamp>) -> u8 {
+    match resumed_at {
+        None => 0,
+        Some(at) if at <= long_ago() => 3,
+        Some(at) if at <= past_its_end() => 2,
+        Some(_) => 1,
+    }
 }
 
 /// Of a decline only this counts: it uses up none of the payer's attempts.
@@ -194,20 +198,6 @@ const fn names_field(decline: &Decline) -> bool {
         field,
     } = decline;
     field.is_some()
-}
-
-fn connection_of(candidate: &Candidate) -> u8 {
-    let Candidate {
-        connection,
-        gateway: _,
-        gateway_title: _,
-        gateway_hash: _,
-        account_name: _,
-        ends_after_s: _,
-        usual_s: _,
-        can_cancel: _,
-    } = candidate;
-    connection_code(*connection)
 }
 
 fn encode_case(case: &Case, key: &mut Vec<u8>) {

@@ -57,10 +57,8 @@ pub(super) fn decide(
             ..
         } if answer::is_money(received) => {
             // A smaller sum than the known one is an older report.
-            let id = report
-                .as_ref()
-                .and_then(MoneyReport::provider_id)
-                .map(str::to_owned);
+            let id = report.as_ref().and_then(MoneyReport::provider_id);
+            let id = id.map(str::to_owned);
             let known = report.and_then(|report| charges::amount_after(attempt, &report));
             let success = Success {
                 provider_id: provider_id.or(id),

@@ -174,20 +174,7 @@ impl World {
             (false, false) => self.network.between(5, 400),
         };
         let what = format!("{} {}/{}", letter.method, letter.host, letter.path);
-        let at = self.now();
-        let is_excused = letter.repeats && !refused && self.may_repeat(&letter, &reference);
-        let submits = letter.submits() && !is_excused;
-        self.evidence.sent.push(Sent {
-            at,
-            reference: reference.clone(),
-            is_live: letter.host.ends_with(".live"),
-            host: letter.host.clone(),
-            version: letter.version.clone(),
-            submits,
-            minor: letter.body["minor"].as_i64().unwrap_or(0),
-            currency: letter.text("currency"),
-            left: !refused,
-        });
+        self.record_sent(&letter, refused);
         if refused {
             self.note(format_args!("{what} {reference} is not listened to"));
             return Leaves::NotAtAll;
@@ -225,6 +212,23 @@ impl World {
         let reply = Some(reply);
         self.later(after, Happening::Arrives { letter, reply });
         Leaves::OnItsWay(answer)
+    }
+
+    fn record_sent(&mut self, letter: &Letter, refused: bool) {
+        let reference = letter.reference();
+        let at = self.now();
+        let is_excused = letter.repeats && !refused && self.may_repeat(letter, &reference);
+        self.evidence.sent.push(Sent {
+            at,
+            reference,
+            is_live: letter.host.ends_with(".live"),
+            host: letter.host.clone(),
+            version: letter.version.clone(),
+            submits: letter.submits() && !is_excused,
+            minor: letter.body["minor"].as_i64().unwrap_or(0),
+            currency: letter.text("currency"),
+            left: !refused,
+        });
     }
 
     pub(super) fn arrives(&mut self, letter: Letter, reply: Option<Reply>) {
