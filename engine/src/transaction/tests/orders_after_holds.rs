@@ -115,3 +115,13 @@ fn a_case_about_a_part_at_the_end_of_an_attempt_names_the_charge_that_stands() {
     let case = world.tx.cases.iter().find(differs).unwrap();
     assert_eq!(case.provider_id.as_deref(), Some("P1"));
 }
+
+#[test]
+fn an_order_about_the_attempt_in_progress_says_nothing_of_one_with_money() {
+    let (mut world, [first, second]) = second_attempt(pending());
+    world.answer_about(first, usd("P1", 1_000)).unwrap();
+    world.apply(resolve_failed()).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let settled = |id| world.tx.attempt(id).unwrap().settled.is_some();
+    assert_eq!([first, second].map(settled), [false, true]);
+}
