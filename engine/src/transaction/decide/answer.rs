@@ -42,7 +42,6 @@ pub(super) fn decide(
         false => attempt,
     };
     let answer = Answer {
-        attempt: attempt.id,
         outcome: charges::named(attempt, answer.outcome),
         ..answer
     };
