@@ -157,8 +157,8 @@ pub enum CaseReason {
     /// The provider reports money for an attempt that had ended without any: the transaction has
     /// failed or was cancelled, or another attempt is in progress.
     MoneyAfterTheEnd,
-    /// The provider has an attempt that counted as not sent, or that a person had called failed, and
-    /// may move money for it.
+    /// The provider has an attempt that counted as not sent, or that a person had called failed.
+    /// It may move money for it.
     FoundAfterNotSent,
     /// A success was reported for an attempt that counted as declined or not sent, and ended the
     /// transaction as success. The gateway broke its promise that no money would move.

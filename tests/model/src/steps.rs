@@ -47,7 +47,7 @@ pub enum Turn {
     TakesBack,
 }
 
-/// An order of a person. The person reads the provider's records and tells the truth, save one who
+/// An order of a person. The person reads the provider's records and tells the truth, except one who
 /// is mistaken about one attempt ([`Lie::MistakenPerson`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordered {

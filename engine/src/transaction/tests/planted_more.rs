@@ -135,7 +135,7 @@ fn the_merchant_is_told_by_mail_that_a_payment_was_cancelled() {
 }
 
 #[test]
-fn a_success_leaves_no_doubt_and_no_persons_word_behind() {
+fn a_success_clears_the_doubt_and_the_order_of_a_person() {
     let mut world = World::payment_with(3);
     world.apply(confirm(1)).unwrap();
     world.answer(unknown()).unwrap();
@@ -149,7 +149,7 @@ fn a_success_leaves_no_doubt_and_no_persons_word_behind() {
 }
 
 #[test]
-fn the_latest_word_of_a_person_is_the_reason_of_the_failure() {
+fn the_latest_order_of_a_person_is_the_reason_of_the_failure() {
     let mut world = World::payment_with(3);
     world.apply(confirm(1)).unwrap();
     world.answer(unknown()).unwrap();

@@ -277,7 +277,7 @@ fn a_restored_payment_on_hold_that_a_person_fails_has_the_other_connections_aske
 }
 
 #[test]
-fn a_persons_word_ends_a_restored_payout_once_no_connection_has_another_attempt() {
+fn an_order_of_a_person_ends_a_restored_payout_once_no_connection_has_another_attempt() {
     let words = Some("The bank has no such transfer.".to_owned());
     for (verdict, message) in [
         (
@@ -325,7 +325,7 @@ fn restored_on_hold_and_failed(message: Option<&str>) -> World {
 }
 
 #[test]
-fn a_persons_word_ends_a_restored_payment_once_no_connection_has_another_attempt() {
+fn an_order_of_a_person_ends_a_restored_payment_once_no_connection_has_another_attempt() {
     let own = "The bank returns it.";
     let default = "The money that was received did not settle this payment and is to be returned.";
     for (message, expected) in [(Some(own), own), (None, default)] {
