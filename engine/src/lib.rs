@@ -34,6 +34,7 @@ pub mod mail;
 pub mod money;
 pub mod planted;
 pub mod processing;
+mod queue;
 pub mod quota;
 pub mod records;
 pub mod resources;

@@ -1,7 +1,7 @@
 //! In-memory state of the callback queues: rate and waiting bytes of each connection, low-water
 //! marks, callbacks in flight. All of it can be rebuilt from the store.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,17 +9,17 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::row::{CallbackKey, CallbackState};
 use crate::clock::Timestamp;
-use crate::ids::{AttemptId, ConnectionId};
+use crate::ids::{AttemptId, CallbackId, ConnectionId};
 use crate::limits::{
     CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
     CALLBACKS_IN_FLIGHT, CALLBACKS_WAITING_BYTES,
 };
+use crate::queue::{Backlog, Found, Scan};
 
 pub(crate) struct CallbackTracker {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,
-    /// Low-water mark of each connection with queued rows: no row that is not in flight is due
-    /// before it. Scans start here to skip tombstones.
-    queues: Mutex<BTreeMap<ConnectionId, Timestamp>>,
+    /// Queue of each connection, by callback.
+    queues: Mutex<BTreeMap<ConnectionId, Backlog<CallbackId>>>,
     /// Wakes the worker before its next poll.
     pub(super) nudge: Notify,
     /// Permits for callbacks that were read and wait in memory for the end of our own call.
@@ -38,7 +38,6 @@ struct Gauge {
     /// callback takes an equal part of a second.
     booked_until: i64,
     waiting_bytes: u64,
-    under_way: HashSet<CallbackKey>,
     kept: HashMap<CallbackState, usize>,
 }
 
@@ -119,49 +118,63 @@ impl CallbackTracker {
         self.nudge.notify_one();
     }
 
-    /// Records a queued row without a wake-up, after a scan that left the row in the queue: the
-    /// next poll finds it.
+    /// Records a queued row without a wake-up: the next poll finds it.
     pub(super) fn left(&self, connection: ConnectionId, at: Timestamp) {
+        self.queues().entry(connection).or_default().added(at);
+    }
+
+    /// Begins scans of the connections that may have a row due at `now` and have a free slot. Each
+    /// scan ends with [`Self::take_found`] or [`Self::scan_failed`].
+    pub(super) fn begin_scans(&self, now: Timestamp) -> Vec<(ConnectionId, Scan)> {
         let mut queues = self.queues();
-        let from = queues.entry(connection).or_insert(at);
-        *from = at.min(*from);
+        let scans = queues.iter_mut().filter_map(|(connection, backlog)| {
+            let free = CALLBACKS_IN_FLIGHT.saturating_sub(backlog.in_flight());
+            (free > 0 && backlog.is_due(now)).then(|| (*connection, backlog.scan(free)))
+        });
+        scans.collect()
     }
 
-    /// Removes and returns the connections that may have a row due at `now` and have a free slot,
-    /// each with its low-water mark. The caller scans the queue and records the rows that it
-    /// leaves.
-    pub(super) fn take_due(&self, now: Timestamp) -> Vec<(ConnectionId, Timestamp)> {
+    pub(super) fn scan_failed(&self, connection: ConnectionId, scan: Scan) {
+        self.queues().entry(connection).or_default().failed(scan);
+    }
+
+    /// Takes slots for the due callbacks of a scan's rows, and returns them with their due times.
+    pub(super) fn take_found(
+        &self,
+        connection: ConnectionId,
+        scan: Scan,
+        rows: impl Iterator<Item = Found<CallbackId, ()>>,
+        now: Timestamp,
+    ) -> Vec<(CallbackKey, Timestamp)> {
         let mut queues = self.queues();
-        let is_worth_a_look = |connection: &ConnectionId, from: &mut Timestamp| {
-            *from <= now && self.places(*connection) > 0
-        };
-        queues.extract_if(.., is_worth_a_look).collect()
+        let backlog = queues.entry(connection).or_default();
+        let due_rows = backlog.found(scan, rows, now);
+        for found in &due_rows {
+            backlog.start(found.key, found.due, ());
+        }
+        let taken = due_rows.into_iter().map(|found| {
+            let callback = found.key;
+            let which = CallbackKey {
+                connection,
+                callback,
+            };
+            (which, found.due)
+        });
+        taken.collect()
     }
 
-    /// Free slots of a connection.
-    pub(super) fn places(&self, connection: ConnectionId) -> usize {
-        let gauges = self.gauges();
-        let under_way = gauges
-            .get(&connection)
-            .map_or(0, |gauge| gauge.under_way.len());
-        CALLBACKS_IN_FLIGHT.saturating_sub(under_way)
-    }
-
-    /// Takes a slot for a callback. `false`: it is in flight already.
-    pub(super) fn take_up(&self, which: CallbackKey) -> bool {
-        let mut gauges = self.gauges();
-        gauges
-            .entry(which.connection)
-            .or_default()
-            .under_way
-            .insert(which)
+    /// Takes a slot for a callback that is due at `at`. `false`: it is in flight already.
+    pub(super) fn take_up(&self, which: CallbackKey, at: Timestamp) -> bool {
+        let mut queues = self.queues();
+        let backlog = queues.entry(which.connection).or_default();
+        backlog.start(which.callback, at, ())
     }
 
     /// Frees the slot of a callback that was processed or will be tried again. `at` is its due time
     /// in the queue. If the callback is still queued, it is due at `at` or later.
     pub(super) fn lay_down(&self, which: CallbackKey, at: Timestamp) {
-        if let Some(gauge) = self.gauges().get_mut(&which.connection) {
-            gauge.under_way.remove(&which);
+        if let Some(backlog) = self.queues().get_mut(&which.connection) {
+            backlog.end(&which.callback);
         }
         self.queued(which.connection, at);
     }
@@ -208,7 +221,7 @@ impl CallbackTracker {
         !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
     }
 
-    fn queues(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Timestamp>> {
+    fn queues(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Backlog<CallbackId>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -253,37 +266,38 @@ mod tests {
         assert_eq!(desk.enter(one, 1, now), Ok(()));
     }
 
-    /// A store passes tombstones slowly: a scan from before them costs more with each processed
-    /// callback.
     #[test]
-    fn a_queue_is_read_from_where_something_waits_and_only_when_that_may_be_taken_up() {
-        let desk = CallbackTracker::default();
+    fn each_connection_has_a_queue_and_slots_of_its_own() {
+        let tracker = CallbackTracker::default();
         let [one, other] =
             [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
         let at = Timestamp::from_seconds;
-        desk.queued(one, at(1_000));
-        desk.queued(one, at(1_001));
-        desk.queued(other, at(1_005));
-        assert_eq!(desk.take_due(at(1_002)), [(one, at(1_000))]);
-        assert_eq!(desk.take_due(at(1_002)), [], "nothing was left in it");
-        desk.left(one, at(1_001));
-        assert_eq!(
-            desk.take_due(at(1_005)),
-            [(one, at(1_001)), (other, at(1_005))]
-        );
-        let taken = |number: usize| CallbackKey {
-            connection: one,
-            callback: crate::ids::CallbackId::new(ulid::Ulid::from_parts(1, number as u128)),
+        let scanned = |now| {
+            let scans = tracker.begin_scans(now);
+            let connections = scans.iter().map(|(connection, scan)| {
+                let callbacks = (0..=CALLBACKS_IN_FLIGHT).map(|number| Found {
+                    key: CallbackId::new(ulid::Ulid::from_parts(2, number as u128)),
+                    due: at(1_000),
+                    row: (),
+                });
+                let rows = callbacks.take(scan.limit);
+                let taken = tracker.take_found(*connection, *scan, rows, now);
+                (*connection, taken.len())
+            });
+            connections.collect::<Vec<_>>()
         };
-        (0..CALLBACKS_IN_FLIGHT).for_each(|number| assert!(desk.take_up(taken(number))));
-        desk.queued(one, at(1_003));
-        assert_eq!(desk.take_due(at(1_005)), [], "there is no place");
-        desk.lay_down(taken(0), at(1_001));
-        assert_eq!(
-            desk.take_due(at(1_005)),
-            [(one, at(1_001))],
-            "it may be there still"
-        );
+        tracker.queued(one, at(1_000));
+        tracker.queued(other, at(1_005));
+        assert_eq!(scanned(at(1_002)), [(one, CALLBACKS_IN_FLIGHT)]);
+        assert_eq!(scanned(at(1_002)), [], "there is no slot");
+        assert_eq!(scanned(at(1_005)), [(other, CALLBACKS_IN_FLIGHT)]);
+        let first = CallbackKey {
+            connection: one,
+            callback: CallbackId::new(ulid::Ulid::from_parts(2, 0)),
+        };
+        assert!(!tracker.take_up(first, at(1_000)), "it is in flight");
+        tracker.lay_down(first, at(1_000));
+        assert_eq!(scanned(at(1_005)), [(one, 1)], "it may be there still");
     }
 
     #[test]

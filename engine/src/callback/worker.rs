@@ -13,7 +13,7 @@ use super::{apply, match_pending, reprocess};
 use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::ids::ConnectionId;
-use crate::limits::{CALLBACKS_IN_FLIGHT, STORE_SCAN_INLINE};
+use crate::queue::{Found, Scan, each_queue};
 use crate::store::{Batch, CommitError, Direction, Table};
 
 /// Poll interval without a wake-up.
@@ -24,9 +24,6 @@ const FULL_LOOK: Duration = Duration::from_secs(60);
 const AFTER_A_FAILURE: Duration = Duration::from_secs(5);
 /// Rows per scan at startup.
 const PAGE: usize = 250;
-/// Rows per scan of all queues: so many that the scan runs on a blocking thread and does not delay
-/// other tasks on this one.
-const CHUNK: usize = STORE_SCAN_INLINE + 1;
 
 /// Starts processing the stored callbacks, beginning with those of an earlier process.
 pub(crate) fn start(engine: &Engine) {
@@ -156,75 +153,51 @@ async fn look_through(engine: &Engine, next_full_look: &mut Timestamp) -> Result
 async fn look(engine: &Engine) -> Result<(), EngineError> {
     let now = engine.clock.now();
     let mut looked = Ok(());
-    for (connection, from) in engine.callbacks.take_due(now) {
-        if let Err(error) = look_at(engine, connection, from, now).await {
-            engine.callbacks.left(connection, from);
+    for (connection, scan) in engine.callbacks.begin_scans(now) {
+        if let Err(error) = look_at(engine, connection, scan, now).await {
+            engine.callbacks.scan_failed(connection, scan);
             looked = Err(error);
         }
     }
     looked
 }
 
-/// Starts due callbacks of one connection while slots are free, and records the due time of the
-/// first row that it leaves.
+/// Starts due callbacks of one connection while slots are free.
 async fn look_at(
     engine: &Engine,
     connection: ConnectionId,
-    from: Timestamp,
+    scan: Scan,
     now: Timestamp,
 ) -> Result<(), EngineError> {
-    // Rows in flight are still in the queue.
-    let limit = 2 * CALLBACKS_IN_FLIGHT;
-    let (from, to) = row::queue(connection, from);
+    let (from, to) = row::queue(connection, scan.from);
     let rows = engine
         .store
-        .scan(Table::Callback, &from, &to, Direction::Forward, limit)
+        .scan(Table::Callback, &from, &to, Direction::Forward, scan.limit)
         .await?;
-    let mut places = engine.callbacks.places(connection);
-    let seen_to = rows.last().filter(|_| rows.len() == limit);
-    let mut left = seen_to.and_then(|(key, _)| row::due_in(key));
-    for (key, _) in &rows {
-        let (Some(callback), Some(at)) = (row::callback_in(key), row::due_in(key)) else {
-            continue;
-        };
-        let which = CallbackKey {
-            connection,
-            callback,
-        };
-        if at > now || places == 0 {
-            left = Some(at);
-            break;
-        }
-        if engine.callbacks.take_up(which) {
-            places -= 1;
-            engine.runtime.spawn(take(engine.clone(), which, at));
-        }
-    }
-    if let Some(at) = left {
-        engine.callbacks.left(connection, at);
+    let rows = rows.iter().filter_map(|(key, _)| {
+        let (key, due) = (row::callback_in(key)?, row::due_in(key)?);
+        Some(Found { key, due, row: () })
+    });
+    for (which, at) in engine.callbacks.take_found(connection, scan, rows, now) {
+        engine.runtime.spawn(take(engine.clone(), which, at));
     }
     Ok(())
 }
 
 /// Records all connections with queued rows, also those whose wake-up was lost.
 async fn find_all(engine: &Engine) -> Result<(), EngineError> {
-    let mut last = None;
-    loop {
-        let (from, to) = row::from_connection(QUEUE, last);
-        let rows = engine
-            .store
-            .scan(Table::Callback, &from, &to, Direction::Forward, CHUNK)
-            .await?;
-        for (key, _) in &rows {
-            if let (Some(connection), Some(at)) = (row::connection_in(key), row::due_in(key)) {
-                engine.callbacks.left(connection, at);
-                last = Some(connection);
-            }
+    let all = row::from_connection(QUEUE, None);
+    each_queue(&engine.store, Table::Callback, all, |key| {
+        let connection = row::connection_in(key);
+        if let (Some(connection), Some(at)) = (connection, row::due_in(key)) {
+            engine.callbacks.left(connection, at);
         }
-        if rows.len() < CHUNK {
-            return Ok(());
-        }
-    }
+        Ok(match connection {
+            Some(connection) => row::from_connection(QUEUE, Some(connection)).0,
+            None => [key, &[0]].concat(),
+        })
+    })
+    .await
 }
 
 /// Processes one callback. Its slot is free while it waits for the end of our own call.
@@ -236,7 +209,7 @@ async fn take(engine: Engine, which: CallbackKey, at: Timestamp) {
             return;
         };
         engine.submissions.ended(waits.attempt()).await;
-        if engine.callbacks.take_up(which) {
+        if engine.callbacks.take_up(which, at) {
             let dealt = apply::after_our_call(&engine, which, waits);
             heard = deal_with(&engine, which, at, dealt).await;
         }

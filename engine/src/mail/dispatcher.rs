@@ -1,7 +1,6 @@
 //! Sends due mails and records their results. The queue is in the store; memory holds the mails in
 //! flight.
 
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +16,8 @@ use crate::clock::Timestamp;
 use crate::directory::{Directory, MethodKind};
 use crate::limits;
 use crate::planted::{Fault, is_planted};
-use crate::runtime::{QueueHandle, QueueWork};
-use crate::store::{Batch, CommitError, Direction, Table};
+use crate::queue::{Backlog, Found, QueueHandle, QueueWork, each_row, sooner};
+use crate::store::{Batch, CommitError, Direction, StoreError, Table};
 
 /// Message to the mail dispatcher.
 pub enum Message {
@@ -32,13 +31,7 @@ pub(super) struct MailDispatcher {
     shared: Arc<Shared>,
     /// Handle to its own mailbox.
     handle: QueueHandle<Self>,
-    in_flight: BTreeSet<Vec<u8>>,
-    /// Keys of rows that cannot be read. The rows stay in the outbox until an operator repairs the
-    /// store.
-    unreadable: BTreeSet<Vec<u8>>,
-    /// Low-water mark: no known mail that is not in flight is due before it. Scans start here to
-    /// skip tombstones. Each measurement of the queue corrects it, in case a wake-up was lost.
-    low_water_mark: Timestamp,
+    backlog: Backlog<Vec<u8>>,
     last_measured: Option<Timestamp>,
     started: u64,
 }
@@ -58,9 +51,7 @@ impl MailDispatcher {
         Self {
             shared,
             handle,
-            in_flight: BTreeSet::new(),
-            unreadable: BTreeSet::new(),
-            low_water_mark: Timestamp::default(),
+            backlog: Backlog::default(),
             last_measured: None,
             started: 0,
         }
@@ -68,60 +59,41 @@ impl MailDispatcher {
 
     /// Sends due mails up to the concurrency limit. Returns the earliest due time in the future.
     async fn send_due(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let limit = ROOM + self.in_flight.len() + self.unreadable.len();
-        let start = queued_mail::from(self.low_water_mark);
-        let rows = self
-            .shared
-            .store
-            .scan(
-                Table::Outbox,
-                &start,
-                &queued_mail::end(),
-                Direction::Forward,
-                limit,
-            )
+        let scan = self
+            .backlog
+            .scan(ROOM.saturating_sub(self.backlog.in_flight()));
+        let (start, end) = (queued_mail::from(scan.from), queued_mail::end());
+        let store = &self.shared.store;
+        let rows = store
+            .scan(Table::Outbox, &start, &end, Direction::Forward, scan.limit)
             .await;
         let rows = match rows {
             Ok(rows) => rows,
             Err(error) => {
                 tracing::error!(%error, "failed to scan the mail outbox");
+                self.backlog.failed(scan);
                 return Some(now.plus(REST));
             }
         };
-        let seen_to = rows.last().filter(|_| rows.len() == limit);
-        self.low_water_mark = seen_to
-            .and_then(|(key, _)| queued_mail::due(key))
-            .unwrap_or(now);
-        let mut next_due = None;
-        for (key, value) in rows {
-            let Some(due) = queued_mail::due(&key) else {
-                continue;
-            };
-            if due > now {
-                next_due = Some(due);
-                self.low_water_mark = self.low_water_mark.min(due);
-                break;
-            }
-            if self.in_flight.contains(&key) || self.unreadable.contains(&key) {
-                continue;
-            }
-            if self.in_flight.len() >= ROOM {
-                self.low_water_mark = self.low_water_mark.min(due);
-                break; // the end of an attempt scans again
-            }
-            match QueuedMail::read(&value) {
-                Ok(letter) => self.start(key, value, letter),
+        let rows = rows.into_iter().filter_map(|(key, row)| {
+            let due = queued_mail::due(&key)?;
+            Some(Found { key, due, row })
+        });
+        for found in self.backlog.found(scan, rows, now) {
+            match QueuedMail::read(&found.row) {
+                Ok(letter) => self.start(found, letter),
                 Err(error) => {
                     tracing::error!(%error, "skipped an unreadable mail");
-                    self.unreadable.insert(key);
+                    self.backlog.leave_out(found.key);
                 }
             }
         }
-        next_due
+        self.backlog.next_due(now)
     }
 
-    fn start(&mut self, key: Vec<u8>, value: Vec<u8>, letter: QueuedMail) {
-        self.in_flight.insert(key.clone());
+    fn start(&mut self, found: Found<Vec<u8>, Vec<u8>>, letter: QueuedMail) {
+        let (key, value) = (found.key, found.row);
+        self.backlog.start(key.clone(), found.due, ());
         self.started += 1;
         let (shared, handle, tasks) = (
             self.shared.clone(),
@@ -152,21 +124,19 @@ impl QueueWork for MailDispatcher {
 
     fn snapshot(&self) -> MailSnapshot {
         MailSnapshot {
-            in_flight: self.in_flight.len(),
+            in_flight: self.backlog.in_flight(),
             started: self.started,
-            reads_from: self.low_water_mark,
+            reads_from: self.backlog.reads_from(),
         }
     }
 
     async fn handle_message(&mut self, message: Message) -> Option<Timestamp> {
-        let mut told = self.shared.told().take();
-        if let Message::Ended { key } = message {
-            self.in_flight.remove(&key);
-            // The mail may still be queued for a retry. Its new due time is later than this one.
-            told = told.into_iter().chain(queued_mail::due(&key)).min();
+        for due in self.shared.nudges.drain().into_values() {
+            self.backlog.added(due);
         }
-        self.low_water_mark =
-            told.map_or(self.low_water_mark, |told| self.low_water_mark.min(told));
+        if let Message::Ended { key } = message {
+            self.backlog.end(&key);
+        }
         let now = self.shared.clock.now();
         if self.shared.is_stopping() {
             return None;
@@ -190,28 +160,17 @@ async fn measure(shared: Arc<Shared>) {
     let Ok(_only) = shared.measuring.try_lock() else {
         return; // an earlier measurement of a long queue is still running
     };
-    let (mut from, end) = (queued_mail::from(Timestamp::default()), queued_mail::end());
-    let (mut depth, mut oldest, mut first) = (0_u32, None::<Timestamp>, None);
-    loop {
-        let rows = shared
-            .store
-            .scan(Table::Outbox, &from, &end, Direction::Forward, CHUNK)
-            .await;
-        let Ok(rows) = rows else {
-            return; // `send_due` logs store errors
-        };
-        for (_, value) in &rows {
-            depth = depth.saturating_add(1);
-            if let Ok(letter) = QueuedMail::read(value) {
-                let at = letter.enqueued_at;
-                oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
-            }
-        }
-        first = first.or_else(|| rows.first().and_then(|(key, _)| queued_mail::due(key)));
-        match rows.last() {
-            Some((last, _)) if rows.len() == CHUNK => from = [&last[..], &[0]].concat(),
-            _ => break,
-        }
+    let all = (queued_mail::from(Timestamp::default()), queued_mail::end());
+    let (mut depth, mut oldest, mut first) = (0_u32, None, None);
+    let walked = each_row(&shared.store, Table::Outbox, all, |key, value| {
+        depth = depth.saturating_add(1);
+        let enqueued_at = QueuedMail::read(value).map(|letter| letter.enqueued_at);
+        oldest = sooner(oldest, enqueued_at.ok());
+        first = first.or_else(|| queued_mail::due(key));
+        Ok::<_, StoreError>(())
+    });
+    if walked.await.is_err() {
+        return; // `send_due` logs store errors
     }
     let age = oldest.map_or(Duration::ZERO, |at| shared.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_depth", "kind" => "mail").set(f64::from(depth));
@@ -355,8 +314,6 @@ fn count(attempted: SendResult) {
 
 /// Concurrency limit. A mail server with a lower limit responds slowly, which is harmless.
 const ROOM: usize = 8;
-/// Rows per scan when the queue is measured.
-const CHUNK: usize = 1_000;
 /// Interval between measurements of the whole queue.
 const MEASURE: Duration = Duration::from_secs(60);
 /// Pause after a panic during sending, or after a failed scan.

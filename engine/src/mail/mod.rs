@@ -24,7 +24,7 @@ mod transport;
 mod words;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
@@ -41,7 +41,8 @@ use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
 use crate::environment::Environment;
 use crate::ids::MailId;
-use crate::runtime::{InFlightTasks, QueueContext, QueueHandle, start_queue};
+use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
+use crate::runtime::InFlightTasks;
 use crate::secret::Secret;
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 
@@ -89,9 +90,8 @@ struct Shared {
     installation: render::Installation,
     transport: Transport,
     runtime: Handle,
-    /// Earliest due time of new mails that the actor has not processed yet. A wake-up is in its
-    /// mailbox.
-    told: Mutex<Option<Timestamp>>,
+    /// New mails that the actor has not seen.
+    nudges: Nudges<()>,
     /// Held while the queue is measured.
     measuring: tokio::sync::Mutex<()>,
     /// Failures since the last sent mail; limits the log to one line for many failures.
@@ -145,7 +145,7 @@ impl Mails {
             directory: with.directory,
             transport,
             runtime: Handle::current(),
-            told: Mutex::default(),
+            nudges: Nudges::default(),
             measuring: tokio::sync::Mutex::default(),
             streak: FailureStreak::default(),
             tasks: InFlightTasks::default(),
@@ -192,18 +192,13 @@ impl Mails {
 impl Shared {
     fn nudge(&self, due: Timestamp) {
         let Some(desk) = self.desk.get() else { return };
-        let before = {
-            let mut told = self.told();
-            let earliest = told.map_or(due, |before| before.min(due));
-            told.replace(earliest)
-        };
-        if before.is_none() {
+        if self.nudges.add([((), due)]) {
             desk.request_scan();
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Option<Timestamp>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
     }
 }
 
@@ -246,12 +241,6 @@ pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> 
             return Ok(gone);
         }
         gone += rows.len() as u64;
-    }
-}
-
-impl Shared {
-    fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
     }
 }
 

@@ -1,15 +1,12 @@
-//! Threads and queues of actors, without any knowledge of payments.
+//! Threads of actors, without any knowledge of payments.
 //!
 //! Promises: every mailbox is bounded, and a sender waits while one is full; a panic in one actor is contained, counted and logged;
 //! every actor answers [`Snapshot`].
 
-mod alarm;
 mod in_flight;
-mod queue_actor;
 mod threads;
 
 pub(crate) use in_flight::InFlightTasks;
-pub(crate) use queue_actor::{QueueContext, QueueHandle, QueueWork, start_queue};
 pub(crate) use threads::ActorThreads;
 
 /// A request for an actor's state. The reply is a copy of what an operator may want to see.

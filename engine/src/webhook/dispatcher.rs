@@ -15,12 +15,12 @@ use super::Shared;
 use super::row::Row;
 use super::settle::{self, AttemptResult, Settled};
 use super::sweep::ScanResult;
-use super::target::{Lane, Next, Pace, RetryAt, Target, sooner};
+use super::target::{Lane, Next, Pace, RetryAt, Target};
 use crate::access::{Webhook, WebhookOptions};
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
 use crate::limits;
-use crate::runtime::{QueueHandle, QueueWork};
+use crate::queue::{QueueHandle, QueueWork, sooner};
 
 /// Message to the dispatcher.
 pub enum Message {
@@ -133,7 +133,7 @@ impl Dispatcher {
             Settled::Retry { .. } => {}
             Settled::Unwritten => {
                 // An immediate retry would fail again: pause, then scan from the beginning.
-                target.reset_low_water_mark();
+                target.restart_scan();
                 let again = self.shared.clock.now().plus(REST);
                 self.wake_at(webhook, again);
                 return;
@@ -147,10 +147,7 @@ impl Dispatcher {
             self.shared.set_depth(depth);
         }
         for webhook in swept.webhooks {
-            self.targets
-                .entry(webhook)
-                .or_default()
-                .reset_low_water_mark();
+            self.targets.entry(webhook).or_default().restart_scan();
             self.enqueue(webhook);
         }
     }
@@ -206,7 +203,7 @@ impl Dispatcher {
         if let Some(at) = target.not_before.filter(|at| *at > now) {
             return self.wake_at(webhook, at);
         }
-        let resting = target.wake.is_some_and(|at| at > now) && target.in_flight.is_empty();
+        let resting = target.wake.is_some_and(|at| at > now) && target.is_idle();
         match target.next(&self.shared.store, webhook, now).await {
             Ok(Next::Send(row)) => match to.as_ref().filter(|to| to.is_enabled) {
                 Some(to) => {
@@ -227,7 +224,7 @@ impl Dispatcher {
                         "failed to scan a webhook queue"
                     );
                 }
-                target.reset_low_water_mark();
+                target.restart_scan();
                 self.wake_at(webhook, now.plus(REST));
             }
         }
@@ -242,7 +239,7 @@ impl Dispatcher {
             let Some(target) = self.targets.get_mut(&webhook) else {
                 continue;
             };
-            if let Some(flying) = target.in_flight.get_mut(&key)
+            if let Some(flying) = target.in_flight_mut(&key)
                 && flying.lane == Lane::Quick
             {
                 flying.lane = Lane::Slow;
@@ -340,7 +337,7 @@ impl QueueWork for Dispatcher {
     }
 
     async fn handle_message(&mut self, message: Message) -> Option<Timestamp> {
-        for (webhook, due) in self.shared.drain_nudges() {
+        for (webhook, due) in self.shared.nudges.drain() {
             self.targets.entry(webhook).or_default().rescan(due);
             self.enqueue(webhook);
         }
@@ -354,7 +351,7 @@ impl QueueWork for Dispatcher {
             Message::Released(webhook) => {
                 if let Some(target) = self.targets.get_mut(&webhook) {
                     target.is_held = false;
-                    target.reset_low_water_mark();
+                    target.restart_scan();
                     self.enqueue(webhook);
                 }
             }

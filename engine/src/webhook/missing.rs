@@ -144,7 +144,7 @@ async fn enqueue(shared: &Shared, row: Row) -> Result<bool, ReplayError> {
     }
     shared.depth_changed(1);
     let webhook = row.webhook;
-    shared.look_at(&[Queued { webhook, due }]);
+    shared.nudge(&[Queued { webhook, due }]);
     Ok(true)
 }
 

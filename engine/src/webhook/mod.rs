@@ -35,9 +35,8 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::ArbiterHandle;
@@ -60,7 +59,8 @@ use crate::access::Access;
 use crate::clock::{Clock, Timestamp};
 use crate::egress::Names;
 use crate::ids::{DeliveryId, Ids, TransactionId, WebhookId};
-use crate::runtime::{InFlightTasks, QueueContext, QueueHandle, start_queue};
+use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
+use crate::runtime::InFlightTasks;
 use crate::store::Store;
 
 /// Handle to the webhook module. Clones share the state.
@@ -86,11 +86,8 @@ struct Shared {
     settings: WebhookSettings,
     sender: Sender,
     runtime: Handle,
-    /// Webhooks with a new row and its earliest due time. Nudges of one webhook are merged, so the
-    /// size is limited by the number of webhooks.
-    nudged: Mutex<BTreeMap<WebhookId, Timestamp>>,
-    /// Whether a wake-up is in the actor's mailbox; it will drain `nudged`.
-    is_told: AtomicBool,
+    /// New rows that the actor has not seen.
+    nudges: Nudges<WebhookId>,
     depth: AtomicI64,
     tasks: InFlightTasks,
     stopping: watch::Sender<bool>,
@@ -113,8 +110,7 @@ impl Webhooks {
             ids: with.ids,
             settings: with.settings,
             runtime: Handle::current(),
-            nudged: Mutex::default(),
-            is_told: AtomicBool::new(false),
+            nudges: Nudges::default(),
             depth: AtomicI64::new(0),
             tasks: InFlightTasks::default(),
             stopping: watch::channel(false).0,
@@ -142,7 +138,7 @@ impl Webhooks {
         }
         let added = i64::try_from(targets.len()).unwrap_or(0);
         self.0.depth_changed(added);
-        self.0.look_at(targets);
+        self.0.nudge(targets);
     }
 
     /// Snapshot of the dispatcher; `None` when it has stopped.
@@ -229,23 +225,13 @@ impl Webhooks {
 }
 
 impl Shared {
-    fn look_at(&self, targets: &[Queued]) {
-        let mut nudged = self.nudged.lock().unwrap_or_else(PoisonError::into_inner);
-        for queued in targets {
-            let due = nudged.entry(queued.webhook).or_insert(queued.due);
-            *due = queued.due.min(*due);
-        }
-        drop(nudged);
-        if let Some(desk) = self.desk.get()
-            && !self.is_told.swap(true, Ordering::SeqCst)
+    fn nudge(&self, targets: &[Queued]) {
+        let rows = targets.iter().map(|queued| (queued.webhook, queued.due));
+        if self.nudges.add(rows)
+            && let Some(desk) = self.desk.get()
         {
             desk.request_scan();
         }
-    }
-
-    fn drain_nudges(&self) -> BTreeMap<WebhookId, Timestamp> {
-        self.is_told.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.nudged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn depth_changed(&self, by: i64) {

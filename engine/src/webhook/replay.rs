@@ -125,7 +125,7 @@ pub(super) async fn replay(
         Err(error) => return Err(ReplayError::Commit(error)),
     }
     shared.depth_changed(i64::from(is_new));
-    shared.look_at(&[Queued { webhook, due }]);
+    shared.nudge(&[Queued { webhook, due }]);
     Ok(after)
 }
 

@@ -9,8 +9,8 @@ use super::dispatcher::{Dispatcher, Message};
 use super::row::{self, Row, Unreadable};
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
-use crate::runtime::QueueHandle;
-use crate::store::{Direction, StoreError, Table};
+use crate::queue::{QueueHandle, each_queue, each_row, sooner};
+use crate::store::{StoreError, Table};
 
 /// Result of a sweep.
 #[derive(Debug, Default)]
@@ -31,48 +31,31 @@ pub enum SweepError {
 
 /// Finds the webhooks that have rows, with one read for each, whatever the length of its queue.
 pub(super) async fn find(shared: &Shared) -> Result<ScanResult, SweepError> {
-    let (mut from, end) = row::all();
     let mut swept = ScanResult::default();
-    loop {
-        let rows = shared
-            .store
-            .scan(Table::Outbox, &from, &end, Direction::Forward, 1)
-            .await?;
-        let Some((key, _)) = rows.first() else {
-            return Ok(swept);
-        };
+    each_queue(&shared.store, Table::Outbox, row::all(), |key| {
         let webhook = row::webhook_of(key)?;
         swept.webhooks.push(webhook);
-        from = row::of_webhook(webhook, Timestamp::default()).1;
-    }
+        Ok::<_, SweepError>(row::of_webhook(webhook, Timestamp::default()).1)
+    })
+    .await?;
+    Ok(swept)
 }
 
 /// Counts all rows and measures the age of the oldest undelivered event.
 pub(super) async fn count(shared: &Shared) -> Result<ScanResult, SweepError> {
-    let (mut from, end) = row::all();
     let mut swept = ScanResult::default();
-    let (mut depth, mut oldest) = (0_i64, None::<Timestamp>);
-    loop {
-        let rows = shared
-            .store
-            .scan(Table::Outbox, &from, &end, Direction::Forward, CHUNK)
-            .await?;
-        for (key, value) in &rows {
-            depth += 1;
-            let webhook = row::webhook_of(key)?;
-            if swept.webhooks.last() != Some(&webhook) {
-                swept.webhooks.push(webhook);
-            }
-            if let Ok(row) = Row::read(key, value) {
-                oldest = super::target::sooner(oldest, Some(row.enqueued_at));
-            }
+    let (mut depth, mut oldest) = (0_i64, None);
+    each_row(&shared.store, Table::Outbox, row::all(), |key, value| {
+        depth += 1;
+        let webhook = row::webhook_of(key)?;
+        if swept.webhooks.last() != Some(&webhook) {
+            swept.webhooks.push(webhook);
         }
-        match rows.last() {
-            Some((last, _)) if rows.len() == CHUNK => from = [&last[..], &[0]].concat(),
-            _ => break,
-        }
-        tokio::task::yield_now().await;
-    }
+        let enqueued_at = Row::read(key, value).map(|row| row.enqueued_at);
+        oldest = sooner(oldest, enqueued_at.ok());
+        Ok::<_, SweepError>(())
+    })
+    .await?;
     let age = oldest.map_or(Duration::ZERO, |at| shared.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => "webhook").set(age.as_secs_f64());
     swept.depth = Some(depth);
@@ -101,8 +84,6 @@ pub(super) async fn sweep_on(shared: Arc<Shared>, desk: QueueHandle<Dispatcher>)
     }
 }
 
-/// Rows per scan, on a blocking thread.
-const CHUNK: usize = 1_000;
 /// Minimum time between two sweeps.
 const SWEEP: Duration = Duration::from_secs(60);
 /// Minimum pause after a sweep, as a multiple of its duration.

@@ -10,6 +10,7 @@ use super::policy::{ORDER_WAIT, Predecessor, Turn, turn};
 use super::row::{self, Row};
 use crate::clock::Timestamp;
 use crate::ids::WebhookId;
+use crate::queue::{Backlog, Found, sooner};
 use crate::store::{Direction, Store, StoreError, Table};
 
 /// Dispatch state of one webhook: a window of due rows and the deliveries in flight.
@@ -17,24 +18,16 @@ use crate::store::{Direction, Store, StoreError, Table};
 pub struct Target {
     /// Due rows that are not in flight, in order.
     window: VecDeque<Row>,
-    /// Whether the store may have due rows behind the window: it was full, or a row was added.
-    has_more: bool,
-    /// Rows in flight, by key.
-    pub in_flight: BTreeMap<Vec<u8>, InFlight>,
+    backlog: Backlog<Vec<u8>, InFlight>,
     /// Start of the first attempt at recent first events that were not acknowledged, by
     /// transaction.
     tried: BTreeMap<Ulid, Timestamp>,
-    /// Low-water mark: no known row that is not in flight is due before it. Scans start here to
-    /// skip tombstones. A sweep resets it.
-    low_water_mark: Option<Timestamp>,
     is_loaded: bool,
     /// Whether the webhook is in a lane and waits for its turn.
     pub is_ready: bool,
     /// Whether its rows are being removed, so that it must not be enqueued.
     pub is_held: bool,
     pub pace: Pace,
-    /// Earliest due time in the future, as far as is known.
-    next_due: Option<Timestamp>,
     /// Time of the next wake-up without another event.
     pub wake: Option<Timestamp>,
     /// Rate limit of the webhook: nothing is sent before this time.
@@ -85,16 +78,20 @@ pub enum Next {
 impl Target {
     /// Records that a row with the due time `due` was added.
     pub fn rescan(&mut self, due: Timestamp) {
-        self.has_more = true;
-        self.low_water_mark = self
-            .low_water_mark
-            .map(|low_water_mark| low_water_mark.min(due));
+        self.backlog.added(due);
     }
 
     /// Restarts the scan at the oldest row.
-    pub fn reset_low_water_mark(&mut self) {
-        self.low_water_mark = None;
-        self.has_more = true;
+    pub fn restart_scan(&mut self) {
+        self.backlog.restart();
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.backlog.in_flight() == 0
+    }
+
+    pub fn in_flight_mut(&mut self, key: &[u8]) -> Option<&mut InFlight> {
+        self.backlog.value_mut(key)
     }
 
     pub fn lane(&self) -> Lane {
@@ -110,7 +107,7 @@ impl Target {
             Pace::Unknown => 1,
             Pace::Quick | Pace::Slow => most,
         };
-        allowed.saturating_sub(self.in_flight.len())
+        allowed.saturating_sub(self.backlog.in_flight())
     }
 
     /// Takes the next row that may be sent from the window. Refills the window from the store when
@@ -122,24 +119,25 @@ impl Target {
         now: Timestamp,
     ) -> Result<Next, LogError> {
         self.tried.retain(|_, at| now.since(*at) < ORDER_WAIT);
-        self.has_more |= self.next_due.is_some_and(|due| due <= now);
         let mut later = None;
         for _ in 0..2 {
             later = None;
             if let Some(row) = self.take_from_window(store, now, &mut later).await? {
                 return Ok(Next::Send(Box::new(row)));
             }
-            if !self.has_more {
+            if !self.backlog.is_due(now) {
                 break;
             }
-            self.next_due = self.fill(store, webhook, now).await?;
+            self.fill(store, webhook, now).await?;
         }
-        Ok(sooner(later, self.next_due).map_or(Next::Nothing, Next::At))
+        let next_due = self.backlog.next_due(now);
+        Ok(sooner(later, next_due).map_or(Next::Nothing, Next::At))
     }
 
     /// Marks a row as in flight.
     pub fn started(&mut self, row: Row, lane: Lane) {
-        self.in_flight.insert(row.key(), InFlight { row, lane });
+        let (key, due) = (row.key(), row.due);
+        self.backlog.start(key, due, InFlight { row, lane });
     }
 
     /// Sets the earliest start of the next request from the rate limit. Up to [`LATE_LOOK`] of
@@ -154,17 +152,15 @@ impl Target {
     /// one follows. Later events wait from the logged start of the attempt. The time at which the
     /// row was taken is too early on a busy machine.
     pub fn ended(&mut self, key: &[u8], retry: Option<RetryAt>) -> Option<InFlight> {
-        let ended = self.in_flight.remove(key)?;
-        // The row may still exist, possibly with a later due time.
-        self.low_water_mark = self
-            .low_water_mark
-            .map(|low_water_mark| low_water_mark.min(ended.row.due));
+        let ended = self.backlog.end(key)?;
         let was_first = ended.row.attempts == 0 && ended.row.sequence() == 1;
         if let Some(retried) = retry.filter(|_| was_first) {
             self.tried
                 .insert(ended.row.transaction.ulid(), retried.began);
         }
-        self.next_due = sooner(self.next_due, retry.map(|retried| retried.due));
+        if let Some(retried) = retry {
+            self.backlog.added(retried.due);
+        }
         Some(ended)
     }
 
@@ -207,7 +203,7 @@ impl Target {
         let is_earlier = |flying: &InFlight| {
             flying.row.transaction == row.transaction && flying.row.sequence() < row.sequence()
         };
-        if self.in_flight.values().any(is_earlier) {
+        if self.backlog.values().any(is_earlier) {
             return Ok((Predecessor::Unsent, None));
         }
         if let Some(at) = self.tried.get(&row.transaction.ulid()) {
@@ -224,45 +220,37 @@ impl Target {
         })
     }
 
-    /// Fills the window from the low-water mark. Returns the earliest due time in the future.
+    /// Replaces the window by the first due rows of the store that are not in flight.
     async fn fill(
         &mut self,
         store: &Store,
         webhook: WebhookId,
         now: Timestamp,
-    ) -> Result<Option<Timestamp>, LogError> {
+    ) -> Result<(), LogError> {
         if !self.is_loaded {
             self.load_tried(store, webhook, now).await?;
         }
-        let (start, end) = row::of_webhook(webhook, self.low_water_mark.unwrap_or_default());
-        let limit = WINDOW + self.in_flight.len();
+        let scan = self.backlog.scan(WINDOW);
+        let (start, end) = row::of_webhook(webhook, scan.from);
         let rows = store
-            .scan(Table::Outbox, &start, &end, Direction::Forward, limit)
-            .await?;
-        self.has_more = rows.len() == limit;
+            .scan(Table::Outbox, &start, &end, Direction::Forward, scan.limit)
+            .await
+            .inspect_err(|_| self.backlog.failed(scan))?;
+        let rows = rows.into_iter().filter_map(|(key, row)| {
+            let due = row::due_in(&key).ok()?;
+            Some(Found { key, due, row })
+        });
         self.window.clear();
-        let mut low_water_mark = now;
-        let mut next_due = None;
-        for (key, value) in rows {
-            let row = match Row::read(&key, &value) {
-                Ok(row) => row,
+        for found in self.backlog.found(scan, rows, now) {
+            match Row::read(&found.key, &found.row) {
+                Ok(row) => self.window.push_back(row),
                 Err(error) => {
                     tracing::error!(webhook.id = %webhook, %error, "skipped an unreadable webhook");
-                    continue;
+                    self.backlog.leave_out(found.key);
                 }
-            };
-            if row.due > now {
-                next_due = Some(row.due);
-                self.has_more = false;
-                break;
-            }
-            if !self.in_flight.contains_key(&key) {
-                low_water_mark = low_water_mark.min(row.due);
-                self.window.push_back(row);
             }
         }
-        self.low_water_mark = Some(low_water_mark);
-        Ok(next_due)
+        Ok(())
     }
 
     /// Loads, after a restart, the first events that were tried in the last [`ORDER_WAIT`].
@@ -281,14 +269,6 @@ impl Target {
         }
         self.is_loaded = true;
         Ok(())
-    }
-}
-
-/// Earlier of two optional times.
-pub fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 
@@ -346,15 +326,38 @@ mod tests {
         target.started(*sent, Lane::Quick);
         target.fill(&store, webhook, now).await.unwrap();
         assert_eq!(
-            target.low_water_mark,
-            Some(second),
+            target.backlog.reads_from(),
+            second,
             "rows in flight do not hold the mark back"
         );
         target.ended(&key, None).unwrap();
         assert_eq!(
-            target.low_water_mark,
-            Some(first),
+            target.backlog.reads_from(),
+            first,
             "the row may still exist"
         );
+    }
+
+    #[tokio::test]
+    async fn unreadable_rows_at_the_head_of_a_queue_do_not_block_the_rows_behind_them() {
+        let (store, webhook) = (Store::memory(), WebhookId::new(Ulid::from_parts(1, 1)));
+        let now = Timestamp::from_seconds(1_000);
+        let mut batch = Batch::new();
+        for place in 0..=2 * WINDOW as i64 {
+            let row = row(webhook, Timestamp::from_seconds(place));
+            let is_last = place == 2 * WINDOW as i64;
+            let value = if is_last { row.value() } else { Vec::new() };
+            batch.put(Table::Outbox, row.key(), value);
+        }
+        store.commit(batch).await.unwrap();
+        let mut target = Target::default();
+        target.restart_scan();
+        for _ in 0..3 {
+            if let Next::Send(row) = target.next(&store, webhook, now).await.unwrap() {
+                assert_eq!(row.due, Timestamp::from_seconds(2 * WINDOW as i64));
+                return;
+            }
+        }
+        panic!("the readable row was not found");
     }
 }

@@ -78,6 +78,7 @@ const WORLD: &[&str] = &[
     "std::thread",
     "crate::store",
     "crate::processing",
+    "crate::queue",
     "crate::runtime",
     "crate::gateway",
     "crate::webhook",

@@ -10,9 +10,9 @@ use actix::prelude::*;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 
-use super::Snapshot;
 use super::alarm::wake_at;
 use crate::clock::{Clock, Timestamp};
+use crate::runtime::Snapshot;
 
 /// Dispatch logic of a queue. The queue itself is in the store.
 pub(crate) trait QueueWork: Unpin + Sized + 'static {

@@ -1,0 +1,55 @@
+//! Walks over the rows of all queues in a key range.
+
+use crate::store::{Direction, Store, StoreError, Table};
+
+/// Calls `visit` with the key and the value of each row of a key range. The first error of `visit`
+/// ends the walk.
+///
+/// # Errors
+/// When the store cannot be read, or `visit` fails.
+pub(crate) async fn each_row<E: From<StoreError>>(
+    store: &Store,
+    table: Table,
+    (mut from, end): (Vec<u8>, Vec<u8>),
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    loop {
+        let rows = store
+            .scan(table, &from, &end, Direction::Forward, PAGE)
+            .await?;
+        for (key, value) in &rows {
+            visit(key, value)?;
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
+            _ => return Ok(()),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Calls `visit` with the first key of each queue in a key range: one read for each queue, whatever
+/// its length. `visit` returns the key at which the next queue may begin. Its first error ends the
+/// walk.
+///
+/// # Errors
+/// When the store cannot be read, or `visit` fails.
+pub(crate) async fn each_queue<E: From<StoreError>>(
+    store: &Store,
+    table: Table,
+    (mut from, end): (Vec<u8>, Vec<u8>),
+    mut visit: impl FnMut(&[u8]) -> Result<Vec<u8>, E>,
+) -> Result<(), E> {
+    loop {
+        let rows = store
+            .scan(table, &from, &end, Direction::Forward, 1)
+            .await?;
+        let Some((key, _)) = rows.first() else {
+            return Ok(());
+        };
+        from = visit(key)?;
+    }
+}
+
+/// Rows of one read: so many that it runs on a blocking thread and does not delay other tasks.
+const PAGE: usize = 1_000;
