@@ -4,8 +4,9 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -241,10 +242,7 @@ impl Ids {
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
             Chance::System => rand::rng().fill(bytes),
-            Chance::Seeded(rng) => rng
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .fill(bytes),
+            Chance::Seeded(rng) => rng.lock().fill(bytes),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchyard_engine::ids::TransactionId;
 use url::Url;
 
@@ -57,11 +58,7 @@ impl CheckoutState {
 
     /// `None`: another request is confirming this payment at this moment.
     pub fn alone(&self, id: TransactionId) -> Option<ConfirmLock> {
-        let is_first = self
-            .confirming
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id);
+        let is_first = self.confirming.lock().insert(id);
         is_first.then(|| ConfirmLock {
             id,
             state: self.clone(),
@@ -71,10 +68,6 @@ impl CheckoutState {
 
 impl Drop for ConfirmLock {
     fn drop(&mut self) {
-        self.state
-            .confirming
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.id);
+        self.state.confirming.lock().remove(&self.id);
     }
 }

@@ -9,9 +9,10 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Stderr, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use parking_lot::RwLock;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::reload;
@@ -100,7 +101,7 @@ impl Output {
     fn reopen(&self) -> anyhow::Result<()> {
         if let Self::File(file) = self {
             let again = Arc::new(appended(&file.path)?);
-            *file.open.write().unwrap_or_else(PoisonError::into_inner) = again;
+            *file.open.write() = again;
         }
         Ok(())
     }
@@ -126,7 +127,7 @@ impl<'a> MakeWriter<'a> for Output {
         match self {
             Self::Stderr => LineWriter::Stderr(io::stderr()),
             Self::File(file) => {
-                let open = file.open.read().unwrap_or_else(PoisonError::into_inner);
+                let open = file.open.read();
                 LineWriter::File(open.clone())
             }
         }

@@ -1,11 +1,11 @@
 //! The metrics of answers, each found once: to find one by its labels costs several times what it costs to count.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use metrics::{Counter, Histogram};
+use parking_lot::RwLock;
 
 /// Counters by route pattern and status; both are fixed sets.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Meter {
 impl Meters {
     /// Counts one answer. `route`: the pattern, never the path.
     pub fn answered(&self, verb: &'static str, route: &str, status: StatusCode, took: Duration) {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         let of_route = known.get(route).map_or(&[][..], Vec::as_slice);
         let is_it = |meter: &&Meter| meter.verb == verb && meter.status == status;
         if let Some(meter) = of_route.iter().find(is_it) {
@@ -31,7 +31,7 @@ impl Meters {
         let meter = Meter::new(verb, route, status);
         meter.count(took);
         // Two at once make two that count as one: they are handles on the same metric.
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         known.entry(route.to_owned()).or_default().push(meter);
     }
 }

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use switchyard_engine::client_network;
 use switchyard_engine::limits::SITE_SHARE;
 
@@ -44,7 +45,7 @@ impl<K: Eq + Hash + Clone> Quota<K> {
 
     /// `None`: the key holds as many as it may.
     pub fn take(&self, key: K) -> Option<QuotaPermit<K>> {
-        let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.held.lock();
         let count = held.entry(key.clone()).or_default();
         if *count >= self.0.limit {
             return None;
@@ -58,12 +59,7 @@ impl<K: Eq + Hash + Clone> Quota<K> {
 
 impl<K: Eq + Hash> Drop for QuotaPermit<K> {
     fn drop(&mut self) {
-        let mut held = self
-            .quota
-            .0
-            .held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.quota.0.held.lock();
         if let Some(count) = held.get_mut(&self.key) {
             *count -= 1;
             if *count == 0 {
@@ -142,7 +138,7 @@ mod tests {
     fn keys_that_hold_nothing_take_no_memory() {
         let quota = Quota::new(0);
         drop((0..1_000).map(|key| quota.take(key)).collect::<Vec<_>>());
-        assert!(quota.0.held.lock().unwrap().is_empty());
+        assert!(quota.0.held.lock().is_empty());
     }
 
     #[test]

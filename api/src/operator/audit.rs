@@ -2,9 +2,10 @@
 //!
 //! A line names the changed fields and never a value, since many values are secrets.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::http::Method;
+use parking_lot::Mutex;
 use serde_json::Value;
 use switchyard_engine::access::Operator;
 
@@ -30,13 +31,13 @@ impl Fields {
     }
 
     fn add(&self, names: Vec<String>) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.0.lock();
         let room = MAX_FIELDS.saturating_sub(noted.len());
         noted.extend(names.iter().take(room).map(|name| plain(name)));
     }
 
     fn listed(&self) -> String {
-        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.0.lock();
         noted.join(",")
     }
 }

@@ -6,10 +6,11 @@
 //! balancers and Prometheus have a listener of their own, with its own total.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, counter, gauge};
+use parking_lot::Mutex;
 use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM, FILES_RESERVED};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -149,7 +150,7 @@ impl Admission {
     }
 
     fn warn(&self, address: IpAddr) {
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warned = self.warned.lock();
         if warned.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
             *warned = Some(Instant::now());
             tracing::warn!(

@@ -1,7 +1,7 @@
 //! A gateway with one app's credentials, in one environment.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -207,13 +207,7 @@ impl Access {
     }
 
     fn closing<T>(&self, look: impl FnOnce(&mut BTreeSet<ConnectionId>) -> T) -> T {
-        look(
-            &mut self
-                .0
-                .closing
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        look(&mut self.0.closing.lock())
     }
 
     fn seal_config(

@@ -32,9 +32,10 @@ mod webhook_options;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use self::account::Account;
@@ -81,7 +82,7 @@ struct Inner {
     limiter: RateLimiter,
     set: RwLock<Set>,
     /// Connections through which nothing is submitted while it is decided whether they are deleted.
-    closing: std::sync::Mutex<BTreeSet<ConnectionId>>,
+    closing: parking_lot::Mutex<BTreeSet<ConnectionId>>,
     /// Held from reading what a change depends on until it is made: changes happen one at a time.
     gate: Arc<Mutex<()>>,
 }
@@ -188,7 +189,7 @@ impl Access {
             ids,
             options,
             set: RwLock::new(set),
-            closing: std::sync::Mutex::default(),
+            closing: parking_lot::Mutex::default(),
             gate: Arc::default(),
         })))
     }
@@ -271,7 +272,7 @@ impl Access {
     }
 
     fn set(&self) -> RwLockReadGuard<'_, Set> {
-        self.0.set.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.set.read()
     }
 
     async fn gate(&self) -> WriteGuard {
@@ -304,8 +305,7 @@ impl WriteGuard {
                 CommitError::Conflict => AccessError::Conflict,
                 why => AccessError::Write(why),
             })?;
-            let mut set: RwLockWriteGuard<'_, Set> =
-                inner.set.write().unwrap_or_else(PoisonError::into_inner);
+            let mut set: RwLockWriteGuard<'_, Set> = inner.set.write();
             change(&mut set);
             Ok(())
         });

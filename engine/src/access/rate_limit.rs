@@ -17,8 +17,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::KeyKind;
 use crate::client_network;
@@ -192,13 +193,13 @@ impl RateLimiter {
         shard.clients.retain(|(of, _), _| *of != Some(key));
     }
 
-    fn shard(&self, key: KeyId) -> std::sync::MutexGuard<'_, Shard> {
+    fn shard(&self, key: KeyId) -> parking_lot::MutexGuard<'_, Shard> {
         // The low bits of a ULID are random.
         self.shard_at(key.ulid().0 as usize)
     }
 
     /// A site and its subscribers are in one shard.
-    fn shard_of(&self, address: IpAddr) -> std::sync::MutexGuard<'_, Shard> {
+    fn shard_of(&self, address: IpAddr) -> parking_lot::MutexGuard<'_, Shard> {
         let network = client_network::site(address).unwrap_or(address.to_canonical());
         self.shard_at(match network {
             IpAddr::V4(network) => network.to_bits() as usize,
@@ -206,10 +207,8 @@ impl RateLimiter {
         })
     }
 
-    fn shard_at(&self, place: usize) -> std::sync::MutexGuard<'_, Shard> {
-        self.shards[place % SHARDS]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn shard_at(&self, place: usize) -> parking_lot::MutexGuard<'_, Shard> {
+        self.shards[place % SHARDS].lock()
     }
 }
 

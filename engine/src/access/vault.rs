@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
@@ -84,11 +85,7 @@ impl Vault {
         purpose: &'static str,
         plain: &[u8],
     ) -> Result<Sealed, VaultError> {
-        let keys = self
-            .0
-            .data_keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.data_keys.read();
         let key = keys.get(&account).ok_or(VaultError::NoDataKey(account))?;
         seal(key, &context(account, purpose), plain, &self.0.ids)
     }
@@ -100,11 +97,7 @@ impl Vault {
         purpose: &'static str,
         sealed: &Sealed,
     ) -> Result<Secret<Vec<u8>>, VaultError> {
-        let keys = self
-            .0
-            .data_keys
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.data_keys.read();
         let key = keys.get(&account).ok_or(VaultError::NoDataKey(account))?;
         open(key, &context(account, purpose), sealed).ok_or(VaultError::Damaged(purpose))
     }
@@ -181,7 +174,6 @@ impl Vault {
         self.0
             .data_keys
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
             .insert(account, XChaCha20Poly1305::new(key.into()));
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
 use super::row::{CallbackKey, CallbackState};
@@ -99,7 +99,7 @@ impl CallbackTracker {
 
     /// Records that the result of a query about an ended attempt, sent at `at`, is stored.
     pub(super) fn heard(&self, attempt: AttemptId, at: Timestamp) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.lock();
         if heard.len() >= CALLBACKS_HEARD {
             heard.clear();
         }
@@ -108,7 +108,7 @@ impl CallbackTracker {
 
     /// Whether this process queried the provider at `since` or later and stored the result.
     pub(super) fn was_heard_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
-        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.lock();
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
@@ -222,11 +222,11 @@ impl CallbackTracker {
     }
 
     fn queues(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Backlog<CallbackId>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queues.lock()
     }
 
     fn gauges(&self) -> MutexGuard<'_, HashMap<ConnectionId, Gauge>> {
-        self.gauges.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gauges.lock()
     }
 }
 

@@ -4,10 +4,11 @@ use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Method, RequestBuilder, redirect};
 use rustls::NamedGroup;
@@ -129,7 +130,7 @@ impl Client {
 pub async fn probed<F: Future>(exchange: F) -> (F::Output, Probe) {
     let probe = Arc::new(Mutex::new(Probe::default()));
     let output = PROBE.scope(probe.clone(), exchange).await;
-    let probe = lock(&probe).clone();
+    let probe = probe.lock().clone();
     (output, probe)
 }
 
@@ -176,7 +177,7 @@ impl Resolve for VettingResolver {
             // The port was checked with the URL; 0 lets the connector put in the URL's own.
             let found = names.vetted(name.as_str(), &policy).await?;
             if let Some(probe) = probe {
-                let mut probe = lock(&probe);
+                let mut probe = probe.lock();
                 probe.dns = Some(begun.elapsed());
                 probe.addresses.clone_from(&found);
             }
@@ -219,13 +220,13 @@ where
             return Box::pin(self.0.call(target)); // nobody asked
         };
         let begun = Instant::now();
-        lock(&probe).begun = Some(begun);
+        probe.lock().begun = Some(begun);
         let connected = self.0.call(target);
         // The connection may be finished by another task than the one that asked for it.
         Box::pin(PROBE.scope(probe.clone(), async move {
             let connected = connected.await;
             if connected.is_ok() {
-                lock(&probe).connected(begun.elapsed());
+                probe.lock().connected(begun.elapsed());
             }
             connected
         }))
@@ -239,7 +240,7 @@ struct TimedSessions(ClientSessionMemoryCache);
 
 impl ClientSessionStore for TimedSessions {
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        let _ = PROBE.try_with(|probe| lock(probe).greeted()); // absent when nobody asked
+        let _ = PROBE.try_with(|probe| probe.lock().greeted()); // absent when nobody asked
         self.0.take_tls13_ticket(name)
     }
 
@@ -284,10 +285,6 @@ impl Probe {
             None => self.connect = Some(took.saturating_sub(self.dns.unwrap_or_default())),
         }
     }
-}
-
-fn lock(probe: &Mutex<Probe>) -> MutexGuard<'_, Probe> {
-    probe.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Certificates are judged by Mozilla's roots, which are compiled in, and by the roots that the machine's owner added.

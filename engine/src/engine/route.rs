@@ -1,6 +1,6 @@
 //! Where a transaction goes: offers, rules and health brought together for the pure room that plans.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::Engine;
 use crate::gateway::Operation;
@@ -245,7 +245,7 @@ impl SharedHealth {
     }
 
     fn locked<T>(&self, look: impl FnOnce(&mut Health) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.lock())
     }
 }
 

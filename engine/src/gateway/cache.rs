@@ -5,8 +5,9 @@
 //! credentials never use a token of the old ones, and no connection uses a token of another.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use crate::clock::Timestamp;
 use crate::limits::{GATEWAY_CACHE_ENTRIES, GATEWAY_CACHE_VALUE_BYTES};
@@ -28,7 +29,7 @@ struct Entry {
 
 impl Cache {
     pub(super) fn get(&self, connection: &str, name: &str, now: Timestamp) -> Option<String> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.0.lock();
         let entry = entries.get(&Key::new(connection, name))?;
         (now < entry.expires).then(|| entry.value.expose().clone())
     }
@@ -46,7 +47,7 @@ impl Cache {
         if value.len() + name.len() > GATEWAY_CACHE_VALUE_BYTES {
             return;
         }
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.0.lock();
         if entries.len() >= GATEWAY_CACHE_ENTRIES {
             entries.retain(|_, entry| now < entry.expires);
         }
@@ -103,7 +104,7 @@ mod tests {
         for number in 0..=GATEWAY_CACHE_ENTRIES {
             cache.put("a", &number.to_string(), "t", Duration::from_secs(60), now);
         }
-        let count = cache.0.lock().unwrap().len();
+        let count = cache.0.lock().len();
         assert!(count <= GATEWAY_CACHE_ENTRIES, "{count}");
     }
 }

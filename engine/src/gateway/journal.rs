@@ -12,8 +12,7 @@
 
 pub(crate) mod rules;
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse, Sent};
@@ -373,8 +372,8 @@ impl<'c> JournalWriter<'c> {
         result
     }
 
-    fn desk(&self) -> std::sync::MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn desk(&self) -> parking_lot::MutexGuard<'_, Desk> {
+        self.desk.lock()
     }
 }
 

@@ -5,8 +5,9 @@
 //! [`OPTIONS_RETRY`]. Only a caller without any list waits, for [`OPTIONS_WAIT`] at most.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use switchyard_gateway::manifest::{FieldOption, check_options};
 use switchyard_gateway::wire::Ready;
@@ -188,6 +189,6 @@ impl OptionsCache {
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -2,9 +2,10 @@
 //! open for every transaction that is pending at it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -42,7 +43,7 @@ impl QueryLimiter {
     }
 
     fn of(&self, connection: String) -> Arc<Semaphore> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if let Some(semaphore) = all.get(&connection).and_then(Weak::upgrade) {
             return semaphore;
         }
@@ -77,7 +78,7 @@ mod tests {
         assert!(next.is_some_and(|turn| turn.waited >= Duration::from_secs(1)));
         drop(taken);
         drop(turns.take("third".into()).await);
-        let all = turns.0.lock().unwrap();
+        let all = turns.0.lock();
         assert_eq!(all.len(), 1, "what nobody uses is not kept");
     }
 }

@@ -10,8 +10,9 @@
 mod cards;
 mod forms;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::Value;
 use switchyard_gateway::manifest::Manifest;
@@ -70,7 +71,7 @@ impl Redactor {
     /// Adds a secret: a token that the gateway cached.
     pub(super) fn learn(&self, secret: &str) {
         if secret.len() >= SHORTEST_SECRET {
-            let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut secrets = self.secrets.lock();
             secrets.extend(forms::of(secret));
             // The longest first: otherwise a secret that begins with a shorter one would keep its
             // rest.
@@ -180,7 +181,7 @@ impl Redactor {
     }
 
     fn is_secret(&self, text: &str) -> bool {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.secrets.lock();
         secrets
             .iter()
             .chain(&*self.typed)
@@ -203,7 +204,7 @@ impl Redactor {
     }
 
     fn without_configured(&self, text: &str) -> String {
-        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let secrets = self.secrets.lock();
         let mut text = text.to_owned();
         for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
             if text.contains(secret.as_str()) {

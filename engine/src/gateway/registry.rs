@@ -1,9 +1,10 @@
 //! Registry of loaded gateways: the current version of each name, and all versions by their hash.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 
 use super::version::Version;
 
@@ -45,7 +46,7 @@ impl Registry {
 
     /// Adds a version and returns the registered one: the same file twice is one version.
     pub(super) fn add(&self, version: Arc<Version>) -> Arc<Version> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let slot = self.slot(version.name());
         let known = self.version(version.name(), &version.sha256);
         known.unwrap_or_else(|| {
@@ -60,7 +61,7 @@ impl Registry {
     /// Makes `version` current for new attempts; with `None` no new attempts begin. Running calls
     /// hold the version that they began on.
     pub(super) fn swap(&self, name: &str, version: Option<Arc<Version>>) {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing.lock();
         let before = self.slot(name).current.swap(Arc::new(version.clone()));
         if let Some(before) = &*before {
             before.home.set_current(false);

@@ -1,11 +1,12 @@
 //! Version of a gateway: one file, identified by its hash, loaded until the process ends.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::{Hosts, Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
@@ -246,8 +247,8 @@ impl Version {
         self.is_slow.store(true, Ordering::Relaxed);
     }
 
-    fn panics(&self) -> std::sync::MutexGuard<'_, VecDeque<Timestamp>> {
-        self.panics.lock().unwrap_or_else(PoisonError::into_inner)
+    fn panics(&self) -> parking_lot::MutexGuard<'_, VecDeque<Timestamp>> {
+        self.panics.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Requests with a key that are being carried out by this process, so that their twins can wait for them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 #[derive(Clone, Default)]
@@ -34,7 +35,7 @@ impl InFlightRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, watch::Sender<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 //! the first mail is abandoned, one when mails are sent again. Each failure is counted in
 //! `switchyard_mail_attempts_total`.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 /// Failures since the last sent mail.
 #[derive(Default)]
@@ -28,14 +28,14 @@ pub(super) enum Line {
 impl FailureStreak {
     /// Records that a mail was sent.
     pub(super) fn sent(&self) -> Option<Line> {
-        let mut streak = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streak = self.0.lock();
         let failures = std::mem::take(&mut *streak).failures;
         (failures > 0).then_some(Line::Recovered { failures })
     }
 
     /// Records that a mail was not sent, and whether it is abandoned.
     pub(super) fn failed(&self, given_up: bool) -> Vec<Line> {
-        let mut streak = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streak = self.0.lock();
         streak.failures += 1;
         let is_first = streak.failures == 1;
         let is_first_abandoned = given_up && !streak.has_given_up;

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metrics::{
     Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::calls;
@@ -253,7 +254,7 @@ impl Seen {
 
     fn panics(&self, actor: &str) -> u64 {
         let counted = self.0.counted.lock();
-        let counted = counted.unwrap_or_else(PoisonError::into_inner);
+        let counted = counted;
         let of_actor = counted.iter().filter(|(key, _)| {
             key.contains("switchyard_actor_panics_total") && key.contains(actor)
         });
@@ -263,7 +264,7 @@ impl Seen {
     }
 
     fn logged(&self, text: &str) -> bool {
-        let log = self.0.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.0.log.lock();
         let lines = String::from_utf8_lossy(&log);
         lines
             .lines()
@@ -278,7 +279,7 @@ impl Recorder for Seen {
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         let counted = self.0.counted.lock();
-        let mut counted = counted.unwrap_or_else(PoisonError::into_inner);
+        let mut counted = counted;
         let count = counted.entry(key.to_string()).or_default();
         Counter::from_arc(Arc::new(Count(count.clone())))
     }
@@ -306,7 +307,7 @@ impl CounterFn for Count {
 
 impl io::Write for Seen {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        let mut log = self.0.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.0.log.lock();
         log.extend_from_slice(text);
         Ok(text.len())
     }

@@ -1,8 +1,9 @@
 //! Faults that a test plants in the actors: a panic at a place, or a gate that holds whoever comes there. In tests only.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 #[derive(Default)]
@@ -28,18 +29,13 @@ impl Faults {
     }
 
     fn plant(&self, place: &'static str, fault: Fault) {
-        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = self.0.lock();
         faults.insert(place, fault);
     }
 
     /// How many panics are left at `place`.
     pub(crate) fn left(&self, place: &'static str) -> usize {
-        match self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(place)
-        {
+        match self.0.lock().get(place) {
             Some(Fault::Panic { times }) => *times,
             _ => 0,
         }
@@ -47,7 +43,7 @@ impl Faults {
 
     /// Panics when that was planted here.
     pub(crate) fn inject_panic(&self, place: &'static str) {
-        let mut faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut faults = self.0.lock();
         if let Some(Fault::Panic { times }) = faults.get_mut(place)
             && *times > 0
         {
@@ -60,7 +56,7 @@ impl Faults {
     /// The same, and waits at a gate.
     pub(crate) async fn meet(&self, place: &'static str) {
         let fault = {
-            let faults = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let faults = self.0.lock();
             faults.get(place).cloned()
         };
         match fault {

@@ -1,9 +1,10 @@
 //! Finds the actor of a transaction, starts it when there is none, and forgets it when it rests.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use actix::prelude::*;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::transaction::{Execute, Rest, TransactionActor};
 use crate::clock::Timestamp;
@@ -85,10 +86,7 @@ impl Registry {
 
     /// How many actors are up.
     pub(crate) fn live(&self) -> usize {
-        self.shards
-            .iter()
-            .map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len())
-            .sum()
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
     /// The address of the actor that is up, if one is.
@@ -99,7 +97,7 @@ impl Registry {
     /// Forgets all actors, so that they can be freed.
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            shard.lock().clear();
         }
     }
 
@@ -107,7 +105,7 @@ impl Registry {
     /// a new actor.
     pub(crate) fn passivate_idle(&self, before: Timestamp) {
         for shard in &self.shards {
-            let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shard = shard.lock();
             let mut idle: Vec<_> = shard
                 .extract_if(|_, up| up.last_command_at < before)
                 .collect();
@@ -151,8 +149,6 @@ impl Registry {
     fn shard(&self, id: TransactionId) -> MutexGuard<'_, Shard> {
         // The random part of an id is as good as a hash of it.
         let index = usize::try_from(id.ulid().random() % SHARDS as u128).unwrap_or(0);
-        self.shards[index]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shards[index].lock()
     }
 }

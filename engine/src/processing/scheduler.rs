@@ -10,11 +10,12 @@
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::callback;
@@ -128,7 +129,7 @@ impl Handler<Snapshot<SchedulerSnapshot>> for Scheduler {
     type Result = MessageResult<Snapshot<SchedulerSnapshot>>;
 
     fn handle(&mut self, _: Snapshot<SchedulerSnapshot>, _: &mut Context<Self>) -> Self::Result {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         MessageResult(SchedulerSnapshot {
             wakes: state.wakes,
             purged: state.purged,
@@ -153,7 +154,7 @@ async fn run(engine: Engine, state: Arc<Mutex<State>>) {
             let (engine, state) = (engine.clone(), state.clone());
             actix::spawn(async move {
                 contained(sweep(&engine, &state)).await;
-                lock(&state).sweeping = false;
+                state.lock().sweeping = false;
             });
         }
         engine.clock.sleep_until(next).await;
@@ -170,7 +171,7 @@ async fn look(
     engine.faults.inject_panic("timers");
     let now = engine.clock.now();
     let (from, until) = {
-        let mut state = lock(state);
+        let mut state = state.lock();
         state.asked.retain(|_, again| now < *again);
         let until = state.until(now);
         let from = state.reach(now);
@@ -188,7 +189,7 @@ async fn look(
             } else {
                 now.plus(RETRY)
             };
-            if lock(state).asked.insert(timer, again).is_some() {
+            if state.lock().asked.insert(timer, again).is_some() {
                 continue;
             }
             // This semaphore is never closed.
@@ -231,7 +232,7 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     if engine.waits_for_release(timer.transaction) {
         return;
     }
-    lock(state).wakes += 1;
+    state.lock().wakes += 1;
     #[cfg(test)]
     engine.faults.inject_panic("wake");
     match engine
@@ -249,7 +250,7 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
 /// Whether it is time to sweep, and no sweep is under way. Notes that one begins.
 fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
     let now = engine.clock.now();
-    let mut state = lock(state);
+    let mut state = state.lock();
     let swept = state.last_sweep.is_some_and(|last| now.since(last) < SWEEP);
     if swept || state.sweeping {
         return false;
@@ -266,26 +267,26 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
     let before = now.minus(engine.settings.sandbox_retention);
     for app in engine.access.apps(None) {
         match records::purge_sandbox(&engine.store, app.id, before).await {
-            Ok(gone) => lock(state).purged += gone,
+            Ok(gone) => state.lock().purged += gone,
             Err(error) => {
                 tracing::error!(app.id = %app.id, %error, "failed to purge sandbox data, retrying in an hour")
             }
         }
     }
     match engine.webhooks.purge(before).await {
-        Ok(gone) => lock(state).purged += gone,
+        Ok(gone) => state.lock().purged += gone,
         Err(error) => {
             tracing::error!(%error, "failed to purge webhook logs, retrying in an hour")
         }
     }
     match mail::purge(&engine.store, before).await {
-        Ok(gone) => lock(state).purged += gone,
+        Ok(gone) => state.lock().purged += gone,
         Err(error) => {
             tracing::error!(%error, "failed to purge mail logs, retrying in an hour")
         }
     }
     match callback::sweep(engine).await {
-        Ok(gone) => lock(state).purged += gone,
+        Ok(gone) => state.lock().purged += gone,
         Err(error) => {
             tracing::error!(%error, "failed to purge callbacks, retrying in an hour")
         }
@@ -301,7 +302,7 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
 fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
     let (now, idle) = (engine.clock.now(), engine.settings.idle_after);
     {
-        let mut state = lock(state);
+        let mut state = state.lock();
         if state
             .last_rest
             .is_some_and(|last| now.since(last) < idle / 2)
@@ -313,10 +314,6 @@ fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
     #[cfg(test)]
     engine.faults.inject_panic("rest");
     engine.registry.passivate_idle(now.minus(idle));
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

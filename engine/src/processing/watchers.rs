@@ -1,8 +1,9 @@
 //! Who waits for news of a transaction: the checkout page, and verify while it waits for the provider.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::ids::TransactionId;
@@ -32,7 +33,7 @@ impl Watchers {
     const SWEEP_AT: usize = 1_024;
 
     pub(crate) fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {
-        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut map = self.0.lock();
         if map.len() >= Self::SWEEP_AT && map.len().is_power_of_two() {
             map.retain(|_, watched| watched.is_watched());
         }
@@ -58,7 +59,7 @@ impl Watchers {
     }
 
     fn tell(&self, id: TransactionId, change: impl FnOnce(&mut Live)) {
-        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut map = self.0.lock();
         let Some(watched) = map.get_mut(&id) else {
             return;
         };

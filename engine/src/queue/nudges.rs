@@ -1,7 +1,8 @@
 //! Wake-ups of a queue actor after commits, merged while one of them is in its mailbox.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::Timestamp;
 
@@ -33,7 +34,7 @@ impl<K: Ord> Nudges<K> {
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<K, Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

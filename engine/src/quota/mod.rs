@@ -13,9 +13,10 @@ mod limits;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 
 use self::ledger::{KEY_BYTES, Key, Ledger};
@@ -226,7 +227,7 @@ impl Quotas {
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.0.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.ledger.lock()
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct ActorThreads {
     arbiters: Vec<ArbiterHandle>,
     next: AtomicUsize,
     system: System,
-    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
+    thread: parking_lot::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl ActorThreads {
@@ -50,7 +50,7 @@ impl ActorThreads {
             arbiters,
             next: AtomicUsize::new(0),
             system,
-            thread: std::sync::Mutex::new(Some(thread)),
+            thread: parking_lot::Mutex::new(Some(thread)),
         })
     }
 
@@ -61,7 +61,7 @@ impl ActorThreads {
             arbiters: vec![Arbiter::current()],
             next: AtomicUsize::new(0),
             system: System::current(),
-            thread: std::sync::Mutex::new(None),
+            thread: parking_lot::Mutex::new(None),
         }
     }
 
@@ -75,11 +75,7 @@ impl ActorThreads {
     /// receive an error.
     pub(crate) fn stop(&self) {
         self.system.stop();
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }

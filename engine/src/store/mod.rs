@@ -44,14 +44,15 @@ mod throttle;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use ulid::Ulid;
 
@@ -307,7 +308,7 @@ impl Store {
             reason: self.0.shared.reason(),
         };
         #[cfg(any(test, feature = "testing"))]
-        let denied = self.0.denied.lock().ok().and_then(|mut next| next.take());
+        let denied = self.0.denied.lock().take();
         let place = self.0.shared.queue.acquire().await.map_err(|_| stopped())?;
         place.forget(); // the writer gives it back
         let (reply, answer) = oneshot::channel();
@@ -334,9 +335,7 @@ impl Store {
     /// does that repeats a commit whose answer was lost.
     #[cfg(any(test, feature = "testing"))]
     pub fn deny_next_commit(&self, until: oneshot::Receiver<()>) {
-        if let Ok(mut next) = self.0.denied.lock() {
-            *next = Some(until);
-        }
+        *self.0.denied.lock() = Some(until);
     }
 
     /// The value of a row.
@@ -437,10 +436,7 @@ impl Drop for Inner {
     /// Without the wait, opening the same directory right after would find it in use.
     fn drop(&mut self) {
         let _ = self.sender.send(Message::Close(None));
-        let writer = self
-            .writer
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.get_mut();
         if let Some(writer) = writer.take() {
             let _ = writer.join(); // a panic of the writer has been reported where it happened
         }

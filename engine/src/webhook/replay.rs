@@ -1,8 +1,10 @@
 //! Manual replays: one delivery, or all that failed.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::{Queued, Shared, WebhookId, outbox};
@@ -55,7 +57,7 @@ pub(super) struct ReplayGate(Mutex<BTreeMap<WebhookId, VecDeque<Timestamp>>>);
 impl ReplayGate {
     /// Admits a call, unless the webhook had too many in the last minute.
     pub(super) fn pass(&self, webhook: WebhookId, now: Timestamp) -> Result<(), ReplayError> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.0.lock();
         for calls in calls.values_mut() {
             while calls.front().is_some_and(|at| now.since(*at) >= MINUTE) {
                 calls.pop_front();

@@ -36,7 +36,9 @@ mod show;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use self::add::Consent;
 pub use self::approval::{Awaiting, Source, Widening};
@@ -115,7 +117,7 @@ pub struct Pin {
 
 impl Lifecycle {
     fn book(&self) -> MutexGuard<'_, GatewayRecords> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 
     fn record(&self, name: &str) -> Option<Record> {

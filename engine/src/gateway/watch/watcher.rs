@@ -8,8 +8,10 @@
 use std::fs;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use super::{HELD, Ward};
 use crate::gateway::version::Version;
@@ -75,7 +77,7 @@ impl Seat {
     /// Releases the slot. Returns `done`, or `None` if the step was abandoned. Its result is then
     /// leaked, because dropping it would run more code of the gateway.
     pub(super) fn leave<T>(&self, done: T) -> Option<T> {
-        let place = mem::take(&mut *lock(&self.place));
+        let place = mem::take(&mut *self.place.lock());
         self.is_taken.store(false, Ordering::Release);
         if let Place::Taken(_) = place {
             return Some(done);
@@ -88,14 +90,14 @@ impl Seat {
         if self.is_taken.swap(true, Ordering::Acquire) {
             return false;
         }
-        *lock(&self.place) = Place::Taken(step());
+        *self.place.lock() = Place::Taken(step());
         true
     }
 
     /// Counts one check of the watchdog. Returns the step if it is overdue. `meanwhile` is called
     /// with a step that was there at the previous check already.
     fn look(&self, meanwhile: impl FnOnce(&Step)) -> Option<Step> {
-        let mut place = lock(&self.place);
+        let mut place = self.place.lock();
         let Place::Taken(step) = &mut *place else {
             return None;
         };
@@ -137,24 +139,24 @@ impl Watcher {
     pub(super) fn apart(&self, step: Step) -> Arc<Seat> {
         let seat = Arc::new(Seat::default());
         seat.take(|| step);
-        lock(&self.apart).push(Arc::clone(&seat));
+        self.apart.lock().push(Arc::clone(&seat));
         seat
     }
 
     /// Removes the slot of a step on a blocking thread.
     pub(super) fn forget(&self, seat: &Arc<Seat>) {
-        lock(&self.apart).retain(|other| !Arc::ptr_eq(other, seat));
+        self.apart.lock().retain(|other| !Arc::ptr_eq(other, seat));
     }
 
     /// Whether no step is running.
     #[cfg(test)]
     pub(super) fn is_idle(&self) -> bool {
         let is_free = |seat: &Seat| !seat.is_taken.load(Ordering::Acquire);
-        self.lent.iter().all(is_free) && lock(&self.apart).is_empty()
+        self.lent.iter().all(is_free) && self.apart.lock().is_empty()
     }
 
     fn look(&self) {
-        let apart = lock(&self.apart).clone();
+        let apart = self.apart.lock().clone();
         let apart = apart.iter().filter_map(|seat| seat.look(|_| ()));
         let lent = self.lent.iter().filter_map(|seat| seat.look(relieve));
         let given_up: Vec<Step> = lent.chain(apart).collect();
@@ -190,10 +192,6 @@ fn watch(watcher: &Weak<Watcher>) {
             None => return,
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Maximum number of runtime threads that may run steps.

@@ -28,8 +28,10 @@ mod walls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 pub use self::bare::{BareCall, DirectLibrary, DirectStep};
 pub use self::inside::run;
@@ -201,12 +203,12 @@ impl Worker {
     }
 
     fn that_runs(&self) -> Option<Arc<Process>> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.lock();
         running.upgrade().filter(|process| process.is_open())
     }
 
     fn now_runs(&self, process: &Arc<Process>) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         *running = Arc::downgrade(process);
     }
 }
@@ -284,7 +286,7 @@ mod tests {
 
     impl Write for Log {
         fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(part)
+            self.0.lock().write(part)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -307,7 +309,7 @@ mod tests {
         assert!(begun.is_err_and(|Gone(why)| why.contains("its worker cannot start")));
         let refused = worker.start(Throttle::AtOnce).unwrap_err().to_string();
         assert!(refused.contains("its process did not start"), "{refused}");
-        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(log.0.lock().clone()).unwrap();
         let told = text.matches("the worker of a gateway cannot start").count();
         assert!(
             told == 2 && text.contains("/nonexistent/switchyard"),

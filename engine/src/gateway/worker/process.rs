@@ -11,10 +11,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -152,7 +153,7 @@ impl Process {
             Ok(()) => Ok((process, output)),
             Err(why) => {
                 process.kill(KillReason::NotNeeded);
-                let _ = lock(&process.child).wait(); // it was killed
+                let _ = process.child.lock().wait(); // it was killed
                 Err(why)
             }
         }
@@ -179,13 +180,15 @@ impl Process {
             accepted: self.launch.accepted.clone(),
         };
         let body = serde_json::to_vec(&load)?;
-        lock(&self.shared).send(&frame::encode(Kind::Load, LOADING, &body)?);
+        self.shared
+            .lock()
+            .send(&frame::encode(Kind::Load, LOADING, &body)?);
         Ok(())
     }
 
     /// Whether it accepts steps.
     pub(super) fn is_open(&self) -> bool {
-        lock(&self.shared).input.is_some()
+        self.shared.lock().input.is_some()
     }
 
     /// Begins a call. Returns its number and the receiver of the answer, or `None` when the worker
@@ -195,13 +198,13 @@ impl Process {
         redactor: &Redactor,
         message: &[u8],
     ) -> Result<Option<(u32, oneshot::Receiver<Step>)>, String> {
-        let mut redactors = lock(&self.redactors);
+        let mut redactors = self.redactors.lock();
         if redactors.len() >= GATEWAY_WORKER_REDACTORS {
             redactors.pop_front();
         }
         redactors.push_back(redactor.clone());
         drop(redactors);
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         if shared.input.is_none() {
             return Ok(None);
         }
@@ -225,7 +228,7 @@ impl Process {
         call: u32,
         message: &[u8],
     ) -> Result<oneshot::Receiver<Step>, String> {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         shared.check_room()?;
         let frame = frame::encode(Kind::Resume, call, message).map_err(|why| why.to_string())?;
         let tick = shared.tick;
@@ -242,7 +245,7 @@ impl Process {
 
     /// Ends a call whose driver is done with it. A step that runs is still watched.
     pub(super) fn end(&self, call: u32) {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         let tick = shared.tick;
         let Some(open) = shared.calls.get_mut(&call) else {
             return;
@@ -267,14 +270,14 @@ impl Process {
 
     pub(super) fn kill(&self, doom: KillReason) {
         let _ = self.doom.set(doom); // the first reason stays
-        lock(&self.shared).input = None;
+        self.shared.lock().input = None;
         self.wake.notify_one();
-        let _ = lock(&self.child).kill(); // it fails when the process has ended
+        let _ = self.child.lock().kill(); // it fails when the process has ended
     }
 
     /// Wakes the keeper after a change of the idle timeout.
     pub(super) fn look(&self) {
-        let _shared = lock(&self.shared); // otherwise the keeper might be about to wait
+        let _shared = self.shared.lock(); // otherwise the keeper might be about to wait
         self.wake.notify_one();
     }
 
@@ -288,7 +291,7 @@ impl Process {
     /// Runs the keeper: sends data that the pipe did not accept at once, kills a stuck worker, and
     /// stops an idle one.
     fn keep(&self) {
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         let mut ticked = Instant::now();
         let mut rested = Duration::ZERO;
         while shared.input.is_some() {
@@ -301,9 +304,7 @@ impl Process {
             } else {
                 FLUSH_EACH
             };
-            let waited = self.wake.wait_timeout(shared, wait);
-            let (next, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-            shared = next;
+            let timeout = self.wake.wait_for(&mut shared, wait);
             if shared.keeper_rests && timeout.timed_out() && shared.calls.is_empty() {
                 rested += wait;
                 if rested >= self.launch.idle() {
@@ -342,7 +343,7 @@ impl Process {
     }
 
     fn redacted(&self, line: &str) -> String {
-        let redactors = lock(&self.redactors);
+        let redactors = self.redactors.lock();
         let mut line = line.to_owned();
         for redactor in redactors.iter() {
             line = redactor.without_secrets(&line);
@@ -367,7 +368,7 @@ impl Process {
     fn answered(&self, Frame { kind, call, body }: Frame) -> Result<(), String> {
         let step = match kind {
             Kind::Ended => {
-                lock(&self.shared).close(call);
+                self.shared.lock().close(call);
                 return Ok(());
             }
             Kind::Ready => Step::Ready(body),
@@ -376,7 +377,7 @@ impl Process {
             Kind::Nonsense => Step::Nonsense(String::from_utf8_lossy(&body).into_owned()),
             other => return Err(format!("a frame of kind {other:?} has no place here")),
         };
-        let mut shared = lock(&self.shared);
+        let mut shared = self.shared.lock();
         let Some(open) = shared.calls.get_mut(&call) else {
             return Ok(());
         };
@@ -400,11 +401,11 @@ impl Process {
 
     /// Records the end of the worker and drops its calls. Only the first call has an effect.
     fn ended(&self) {
-        let mut child = lock(&self.child);
+        let mut child = self.child.lock();
         let _ = child.kill(); // it fails when the process has ended
         let status = child.wait();
         let calls = {
-            let mut shared = lock(&self.shared);
+            let mut shared = self.shared.lock();
             if std::mem::replace(&mut shared.is_over, true) {
                 return;
             }
@@ -518,7 +519,7 @@ fn read(
     let is_loaded = match loaded(frame::read(&mut output)) {
         Ok(missing) => {
             tell_what_is_missing(&missing);
-            lock(&process.shared).close(LOADING);
+            process.shared.lock().close(LOADING);
             // The caller may be gone; the worker then stops after its idle timeout.
             let _ = tell.send(Ok(Arc::clone(process)));
             true
@@ -563,10 +564,6 @@ fn tell_what_is_missing(missing: &[String]) {
         let missing = missing.join("; ");
         tracing::warn!(missing, "gateway sandbox incomplete");
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Number of the loading step, which is not a call and is watched like one.

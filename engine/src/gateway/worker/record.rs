@@ -2,9 +2,9 @@
 //! loop.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::limits::GATEWAY_WORKER_DEATHS_A_MINUTE;
@@ -82,7 +82,7 @@ impl Record {
     }
 
     fn deaths(&self) -> MutexGuard<'_, CrashHistory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 use super::{Kv, KvError, Scan, WriteFailed};
 use crate::store::batch::Change;
@@ -18,7 +19,7 @@ pub(in crate::store) struct Memory {
 impl Memory {
     /// All rows of a table, in order.
     pub(in crate::store) fn all(&self, table: Table) -> KeyValues {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         let rows = tables[table.position()].iter();
         rows.map(|(key, value)| (key.clone(), value.clone()))
             .collect()
@@ -28,7 +29,7 @@ impl Memory {
 #[cfg(any(test, feature = "testing"))]
 impl Memory {
     pub(super) fn copy(&self) -> Self {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         Self {
             tables: RwLock::new(tables.clone()),
         }
@@ -37,12 +38,12 @@ impl Memory {
 
 impl Kv for Memory {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         Ok(tables[table.position()].get(key).cloned())
     }
 
     fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.read();
         let rows = tables[scan.table.position()]
             .range::<[u8], _>((Bound::Included(scan.from), Bound::Excluded(scan.to)))
             .map(|(key, value)| (key.clone(), value.clone()));
@@ -53,7 +54,7 @@ impl Kv for Memory {
     }
 
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.write();
         for change in changes {
             let table = &mut tables[change.table.position()];
             match change.value {

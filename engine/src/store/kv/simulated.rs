@@ -1,8 +1,10 @@
 //! The disk of the simulation: ordered maps that outlive the process that writes to them, and a nature that says how each flush ends.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::memory::Memory;
 use super::{Kv, KvError, Row, Scan, WriteFailed, before};
@@ -76,7 +78,7 @@ impl Disk {
     }
 
     fn left(&self) -> MutexGuard<'_, Vec<Row>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock()
     }
 
     /// Copy of all durable rows.

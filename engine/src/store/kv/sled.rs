@@ -10,11 +10,11 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread;
 use std::time::Duration;
 
 use ::sled::{Batch, Config, Db, Error, Mode};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::store::batch::Change;
@@ -69,10 +69,7 @@ impl Sled {
                 None => batch.remove(key),
             }
         }
-        let mut applying = self
-            .applying
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut applying = self.applying.write();
         *applying = true;
         self.database.apply_batch(batch)?;
         self.database.flush()?;
@@ -83,7 +80,7 @@ impl Sled {
 
     /// Guard of a read: no batch is applied while it is held.
     fn durable(&self) -> Result<RwLockReadGuard<'_, bool>, KvError> {
-        let applying = self.applying.read().unwrap_or_else(PoisonError::into_inner);
+        let applying = self.applying.read();
         match *applying {
             false => Ok(applying),
             true => Err(KvError::Failed(
@@ -94,10 +91,7 @@ impl Sled {
 
     /// Makes durable what sled has handed to the operating system.
     fn sync(&self) -> io::Result<()> {
-        let mut durable = self
-            .durable_blobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut durable = self.durable_blobs.lock();
         let mut present = BTreeSet::new();
         let mut is_new = false;
         for entry in fs::read_dir(&self.blobs)? {

@@ -22,9 +22,10 @@ pub(in crate::store) mod tail;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::SQLITE_IOERR_DATA;
 use rusqlite::types::ValueRef;
@@ -101,11 +102,11 @@ impl Sqlite {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.readers.lock()
     }
 
     /// Reads with an idle connection or a new one. A connection whose read failed is closed.

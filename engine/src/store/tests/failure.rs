@@ -61,7 +61,7 @@ impl Disk {
         if self.0.does_not_open.load(SeqCst) {
             return Err(self.refusal("damaged"));
         }
-        let failed = std::mem::take(&mut *self.0.failed.lock().unwrap());
+        let failed = std::mem::take(&mut *self.0.failed.lock());
         if self.0.log_keeps_what_failed.load(SeqCst) {
             let changes: Vec<_> = failed.iter().map(Row::change).collect();
             self.0.rows.write(&changes).unwrap();
@@ -115,7 +115,7 @@ impl Kv for Opened {
             key: change.key.to_vec(),
             value: change.value.map(<[u8]>::to_vec),
         };
-        *self.0.failed.lock().unwrap() = changes.iter().map(owned).collect();
+        *self.0.failed.lock() = changes.iter().map(owned).collect();
         Err(WriteFailed {
             error: KvError::Failed("no space left on device".to_owned()),
             undo: kv::before(self, changes).unwrap(),

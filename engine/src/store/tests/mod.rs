@@ -32,7 +32,7 @@ fn logged(work: impl FnOnce()) -> String {
         })
         .finish();
     tracing::subscriber::with_default(subscriber, work);
-    let lines = lines.lock().unwrap();
+    let lines = lines.lock();
     String::from_utf8_lossy(&lines).into_owned()
 }
 
@@ -40,7 +40,7 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

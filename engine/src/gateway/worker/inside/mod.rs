@@ -12,7 +12,9 @@ use std::io::{self, BufReader, Read as _, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Barrier, OnceLock};
+
+use parking_lot::Mutex;
 
 use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
 use super::walls;
@@ -127,7 +129,7 @@ fn the_file(load: &Load, hash: &str) -> io::Result<File> {
 impl WorkerServer {
     fn work(&self) -> ! {
         loop {
-            let next = frame::read(&mut *lock(&self.input));
+            let next = frame::read(&mut *self.input.lock());
             match next {
                 Ok(Some(frame)) => self.serve(frame),
                 // The engine has closed its end of the pipe, or has exited.
@@ -143,12 +145,12 @@ impl WorkerServer {
                 let Some(library) = self.library.get() else {
                     return;
                 };
-                lock(&self.calls).insert(call, Slot::Busy);
+                self.calls.lock().insert(call, Slot::Busy);
                 let (step, running) = library.begin(&body);
                 self.stepped(call, step, running);
             }
             Kind::Resume => {
-                let slot = lock(&self.calls).insert(call, Slot::Busy);
+                let slot = self.calls.lock().insert(call, Slot::Busy);
                 let Some(Slot::Resting(mut running)) = slot else {
                     return self.stepped(call, Step::Nonsense("it is not there".into()), None);
                 };
@@ -164,7 +166,7 @@ impl WorkerServer {
     /// Stores the call if it continues, otherwise ends it; then sends the result of the step. So an
     /// answer that ends a call proves that ending it succeeded.
     fn stepped(&self, call: u32, step: Step, running: Option<Running>) {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         let is_wanted = !matches!(calls.get(&call), Some(Slot::Ending));
         let step = match (step, running) {
             (Step::Pending(message), Some(running)) if is_wanted => {
@@ -182,7 +184,7 @@ impl WorkerServer {
                 step
             }
         };
-        let is_wanted = !matches!(lock(&self.calls).remove(&call), Some(Slot::Ending));
+        let is_wanted = !matches!(self.calls.lock().remove(&call), Some(Slot::Ending));
         match step {
             _ if !is_wanted => self.say(Kind::Ended, call, &[]),
             Step::Ready(message) => self.say(Kind::Ready, call, &message),
@@ -193,7 +195,7 @@ impl WorkerServer {
     }
 
     fn end(&self, call: u32) {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         match calls.remove(&call) {
             Some(Slot::Busy | Slot::Ending) => {
                 calls.insert(call, Slot::Ending);
@@ -209,7 +211,7 @@ impl WorkerServer {
     /// Writes one frame. Exits on an error, because the engine has then exited.
     fn say(&self, kind: Kind, call: u32, body: &[u8]) {
         let written =
-            frame::encode(kind, call, body).and_then(|frame| lock(&self.output).write_all(&frame));
+            frame::encode(kind, call, body).and_then(|frame| self.output.lock().write_all(&frame));
         if written.is_err() {
             confine::exit(1);
         }
@@ -229,8 +231,4 @@ impl WorkerServer {
         }
         confine::exit(0)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::super::KvError;
@@ -188,16 +188,14 @@ impl Tail {
     /// Waits at most so long for [`Self::wake`]. False: nothing more is committed.
     pub(in crate::store) fn wait(&self, patience: Duration) -> bool {
         let waits = |inner: &mut Inner| !inner.is_wanted && !inner.is_closed;
-        let waited = self
-            .changed
-            .wait_timeout_while(self.inner(), patience, waits);
-        let (mut inner, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
+        self.changed.wait_while_for(&mut inner, waits, patience);
         inner.is_wanted = false;
         !inner.is_closed
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 
