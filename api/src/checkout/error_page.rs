@@ -63,12 +63,13 @@ impl ErrorPage {
 }
 
 /// The page of a payment for which no attempt may start now: its frame, and the sentence about
-/// money if there was an attempt.
-pub fn paused(context: &PageContext) -> Response {
-    let text = context.say("paused-text");
-    let text = match context.tx.attempts.is_empty() {
-        true => text,
-        false => format!("{text} {}", context.about_money()),
+/// money if there was an attempt. `knows_all_attempts`: otherwise providers are still asked for
+/// attempts that were made after a backup, and it is not certain that no money moved.
+pub fn paused(context: &PageContext, knows_all_attempts: bool) -> Response {
+    let text = match (knows_all_attempts, context.tx.attempts.is_empty()) {
+        (true, true) => context.say("paused-text"),
+        (true, false) => format!("{} {}", context.say("paused-text"), context.about_money()),
+        (false, _) => format!("{} {}", context.say("paused-text"), context.money_unknown()),
     };
     let mut frame = context.frame("paused-title");
     frame.time_left = None;

@@ -34,7 +34,7 @@ impl PageContext {
         }
         let merchant = self.app.name.as_str();
         let Some(received) = self.tx.received() else {
-            return self.say_with("money-unknown", &[("merchant", merchant)]);
+            return self.money_unknown();
         };
         let (amount, asked) = (
             received.text(|amount| amount.written(written)),
@@ -54,6 +54,11 @@ impl PageContext {
                 ("merchant", merchant),
             ],
         )
+    }
+
+    /// The sentence about money of which nothing is known yet.
+    pub fn money_unknown(&self) -> String {
+        self.say_with("money-unknown", &[("merchant", &self.app.name)])
     }
 
     /// The part that came of an attempt that still waits for the rest. `None`: no part came.
@@ -102,9 +107,9 @@ impl PageContext {
             let named = [charge.amount, charge.net()];
             matches!(received.amounts.as_slice(), [one] if named.contains(one))
         });
-        let received_label = match self.tx.taken_back() {
-            TakenBack::Nothing => "row-received",
-            TakenBack::Part | TakenBack::All => "row-reported",
+        let received_label = match self.tx.is_received_sum_disputed() {
+            false => "row-received",
+            true => "row-reported",
         };
         let label = match self.tx.state {
             State::Succeeded if !is_taken_back(&self.tx) => "row-paid",

@@ -88,7 +88,10 @@ async fn load(
     };
     let is_paused = context.tx.state == State::AwaitingCustomer && !engine.may_start(&context.tx);
     match is_paused {
-        true => Err(error_page::paused(&context)),
+        true => Err(error_page::paused(
+            &context,
+            engine.knows_all_attempts(&context.tx),
+        )),
         false => Ok(context),
     }
 }

@@ -28,6 +28,12 @@ impl Engine {
         self.permit(tx).is_free()
     }
 
+    /// Whether no engine of before a restore may have made an attempt of the transaction that this
+    /// store does not know. Without it nothing is certain about money of the transaction.
+    pub fn knows_all_attempts(&self, tx: &Transaction) -> bool {
+        self.permit(tx).unasked.is_empty()
+    }
+
     pub(crate) fn permit(&self, tx: &Transaction) -> Permit {
         let Some(held) = self.hold.state() else {
             return Permit::default();

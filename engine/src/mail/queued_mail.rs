@@ -65,6 +65,9 @@ pub struct QueuedMail {
     /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
+    /// Whether reports about the received money contradict each other.
+    #[serde(default)]
+    pub is_disputed: bool,
     /// Open case of the transaction at its end, for the customer's text.
     #[serde(default)]
     pub attention: Option<CaseReason>,
@@ -199,6 +202,16 @@ pub fn enqueue(
     !letters.is_empty()
 }
 
+/// The text without the characters that change the direction of the text behind them, which would
+/// reverse what the mail says next. The direction of a script itself needs none of them.
+fn without_embeddings(text: &str) -> String {
+    let is_embedding =
+        |letter: &char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .filter(|letter| !is_embedding(letter))
+        .collect()
+}
+
 /// Case that a mail is about, and the report on its money to the customer.
 struct About {
     case: Option<CaseReason>,
@@ -246,10 +259,14 @@ fn letter(
             .filter(|case| *case == CaseReason::AmountDiffers)
             .and_then(|_| Difference::of(tx)),
         taken_back: tx.taken_back(),
+        is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),
         support: settings.support(),
-        description: tx.description.clone(),
-        customer_name: format!("{} {}", tx.customer.first_name, tx.customer.last_name),
+        description: without_embeddings(&tx.description),
+        customer_name: without_embeddings(&format!(
+            "{} {}",
+            tx.customer.first_name, tx.customer.last_name
+        )),
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
         reason: match &tx.state {

@@ -238,10 +238,13 @@ impl QueuedMail {
                 None => happened,
             };
         }
-        if self.status == Status::Success && self.case.is_none() {
-            return happened;
-        }
         let kind = self.kind();
+        if self.status == Status::Success && self.case.is_none() {
+            return match self.attention {
+                Some(_) => format!("{happened} {}", self.say(&format!("attention-{kind}"))),
+                None => happened,
+            };
+        }
         let money = match &self.money {
             Money::Nothing => self.say(&format!("money-nothing-{kind}")),
             Money::Unknown => self.say("money-unknown"),
@@ -250,6 +253,7 @@ impl QueuedMail {
                 let word = match self.taken_back {
                     TakenBack::All => "taken-back",
                     TakenBack::Part => "partly-taken-back",
+                    TakenBack::Nothing if self.is_disputed => "reported",
                     TakenBack::Nothing => "received",
                 };
                 let moved = self.language.say(&format!("money-{word}-{kind}"), &values);
@@ -306,9 +310,9 @@ impl QueuedMail {
             ("label-customer", customer),
             ("label-method", self.method.clone()),
             (
-                match self.taken_back {
-                    TakenBack::Nothing => "label-received",
-                    TakenBack::Part | TakenBack::All => "label-reported",
+                match self.is_disputed {
+                    false => "label-received",
+                    true => "label-reported",
                 },
                 self.received(),
             ),

@@ -108,6 +108,13 @@ impl Transaction {
         total
     }
 
+    /// Whether reports about the received money contradict each other, so that its sum is what was
+    /// reported and not what is known to have moved.
+    pub fn is_received_sum_disputed(&self) -> bool {
+        let is_contradicting = |case: &Case| case.reason == CaseReason::ContradictingSuccess;
+        self.taken_back() != TakenBack::Nothing || self.cases.iter().any(is_contradicting)
+    }
+
     /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider
     /// reported money. Only then may a page, mail or response say that nothing was taken.
     pub fn surely_moved_no_money(&self) -> bool {

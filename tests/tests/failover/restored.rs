@@ -358,6 +358,8 @@ async fn a_payment_that_was_paid_after_the_backup_succeeds_and_cannot_be_paid_ag
     let mut installation = Installation::new(1).await;
     let bench = installation.start(Reasons::default()).await;
     let (paid, open) = (payment(&bench, "ok").await, payment(&bench, "ok").await);
+    let backed_up = bench.engine.transaction(paid).await.unwrap().unwrap();
+    assert!(bench.engine.knows_all_attempts(&backed_up));
     stop(bench).await;
     installation.back_up();
 
@@ -367,6 +369,7 @@ async fn a_payment_that_was_paid_after_the_backup_succeeds_and_cannot_be_paid_ag
     stop(bench).await;
 
     let bench = installation.restore().await;
+    assert!(!bench.engine.knows_all_attempts(&backed_up));
     for id in [paid, open] {
         let refused = bench.engine.confirm(id, choice(METHOD)).await;
         let paused = matches!(
@@ -380,7 +383,8 @@ async fn a_payment_that_was_paid_after_the_backup_succeeds_and_cannot_be_paid_ag
     let found = installation.until(&bench, paid, is_final).await;
     assert_eq!(found.status(), Status::Success);
     let denied = |tx: &Transaction| tx.attempts.len() == 1 && tx.status() == Status::Initiated;
-    installation.until(&bench, open, denied).await;
+    let denied = installation.until(&bench, open, denied).await;
+    assert!(bench.engine.knows_all_attempts(&denied));
     assert_eq!(installation.charges(), 1);
 
     let report = bench.engine.hold_report().await.unwrap().unwrap();

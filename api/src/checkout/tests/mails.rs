@@ -229,8 +229,8 @@ async fn a_customer_is_told_of_money_that_did_not_pay_for_the_order() {
             for untrue in [
                 "receipt",
                 "comme reçu",
-                "To decide",
-                "À décider",
+                "For review",
+                "À vérifier",
                 "customer-",
                 "label-",
                 "heading-",

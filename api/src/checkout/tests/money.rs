@@ -8,7 +8,7 @@ use switchyard_engine::transaction::{
 
 use super::{gallery, samples};
 use crate::checkout::language::Language;
-use crate::checkout::{cancel, receipt, result, wait};
+use crate::checkout::{cancel, error_page, receipt, result, wait};
 
 async fn html(page: axum::response::Response) -> String {
     let body = axum::body::to_bytes(page.into_body(), usize::MAX)
@@ -52,6 +52,24 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
             assert!(page.contains("do not pay again") && page.contains("Café Zola"));
         }
         assert!(!result.contains("data-leave="), "{reason:?}");
+    }
+}
+
+/// After a restore a provider may know an attempt that the store does not: nothing is certain then.
+#[tokio::test]
+async fn a_paused_page_says_that_no_money_moved_only_when_all_attempts_are_known() {
+    let nothing = "Nothing was taken from your account";
+    let unknown = "It is not certain yet whether money was taken";
+    for (tx, knows_all_attempts, said, unsaid) in [
+        (samples::payment(), true, "Payments are paused", nothing),
+        (samples::payment(), false, unknown, nothing),
+        (samples::declined_once(), true, nothing, unknown),
+        (samples::declined_once(), false, unknown, nothing),
+    ] {
+        let context = samples::context(tx, Language::English);
+        let page = html(error_page::paused(&context, knows_all_attempts)).await;
+        assert!(page.contains(said), "{said}");
+        assert!(!page.contains(unsaid), "{unsaid}");
     }
 }
 

@@ -253,6 +253,70 @@ async fn a_customer_with_an_open_case_is_told_not_to_pay_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_is_told_of_the_open_case_with_the_success_and_not_to_deliver_before() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut expected = 0;
+    for (is_payment, warning) in [
+        (true, "read the mail about that before you deliver"),
+        (false, "read the mail about that before you send anything"),
+    ] {
+        for reasons in [&[][..], &[CaseReason::LateSuccess][..]] {
+            let tx = with_cases(succeeded(Environment::Live, is_payment), reasons);
+            room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+                .await;
+            expected += 1;
+            let mails = server.received(expected).await;
+            let mail = decoded(&mails.last().unwrap().content);
+            let text = mail["text"].as_str().unwrap();
+            assert_eq!(text.contains(warning), !reasons.is_empty(), "{text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_customer_wrote_reverses_no_other_text_of_a_mail() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let mut tx = succeeded(Environment::Live, true);
+    tx.description = "Order\u{202e} 7".to_owned();
+    tx.customer.first_name = "\u{2066}Ada".to_owned();
+    room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
+        .await;
+    let mails = server.received(1).await;
+    let mail = decoded(&mails[0].content);
+    for part in ["text", "page"] {
+        let part = mail[part].as_str().unwrap();
+        assert!(part.contains("Order 7") && part.contains("Ada"), "{part}");
+        assert!(!part.contains(['\u{202e}', '\u{2066}']), "{part}");
+    }
+}
+
+/// Two successes of one attempt under different ids may be the same money.
+#[tokio::test(flavor = "multi_thread")]
+async fn money_of_contradicting_successes_is_called_reported_and_not_received() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server);
+    let cases = [CaseReason::Surplus, CaseReason::ContradictingSuccess];
+    for (place, reason) in cases.into_iter().enumerate() {
+        let tx = with_cases(succeeded(Environment::Live, true), &[reason]);
+        let to = MailTo::MerchantAboutCase(reason);
+        room.send(&app(AppSettings::default()), &tx, to).await;
+        let mails = server.received(place + 1).await;
+        let mail = decoded(&mails.last().unwrap().content);
+        let text = mail["text"].as_str().unwrap();
+        let is_reported = text.contains("The provider reported XOF\u{a0}16,321 as received");
+        assert_eq!(
+            is_reported,
+            reason == CaseReason::ContradictingSuccess,
+            "{text}"
+        );
+        let is_label = text.contains("Reported by the provider");
+        assert_eq!(is_label, is_reported, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mail_about_another_amount_says_how_it_differs() {
     let server = SmtpServer::start();
     let room = Room::through(&server);

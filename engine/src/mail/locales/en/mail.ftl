@@ -14,6 +14,8 @@ merchant-payment-cancelled = Payment of { $amount } cancelled – { $app }
 merchant-payment-cancelled-text = A payment of { $amount } to { $app } was cancelled.
 merchant-payout-success = Payout of { $amount } sent – { $app }
 merchant-payout-success-text = A payout of { $amount } from { $app } was completed successfully.
+attention-payment = It needs manual review: read the mail about that before you deliver.
+attention-payout = It needs manual review: read the mail about that before you send anything again.
 merchant-payout-failed = Payout of { $amount } failed – { $app }
 merchant-payout-failed-text = A payout of { $amount } from { $app } failed.
 
@@ -56,8 +58,8 @@ label-support = Questions
 receipt-link = See the receipt
 
 footer-merchant = { $kind ->
-    [payout] You receive this because notifications are on for { $app }. You can switch them off in the app's settings. A mail is no proof: check the payout through the API.
-   *[payment] You receive this because notifications are on for { $app }. You can switch them off in the app's settings. Check the payment through the API before you deliver: a mail is no proof of payment.
+    [payout] You receive this because notifications are on for { $app }. The operator of this service can switch them off for the app. A mail is no proof: check the payout through the API.
+   *[payment] You receive this because notifications are on for { $app }. The operator of this service can switch them off for the app. Check the payment through the API before you deliver: a mail is no proof of payment.
 }
 footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
 footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
@@ -79,6 +81,8 @@ money-taken-back-payment = The provider had reported { $received } as received, 
 money-taken-back-payout = The provider had reported { $received } as sent, and later reported the payout as failed; { $asked } was ordered.
 money-partly-taken-back-payment = Providers had reported { $received } as received, and later reported a part of it as failed; { $asked } was asked.
 money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
+money-reported-payment = The provider reported { $received } as received; { $asked } was asked.
+money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
 money-return-payment = Return it to the customer.
 money-return-payout = Ask for it back before you send another payout.
 money-unknown = It is not certain yet whether money moved.
@@ -88,7 +92,7 @@ label-received = { $kind ->
    *[payment] Received
 }
 label-reported = Reported by the provider
-label-case = To decide
+label-case = For review
 case-money_after_the_end = { $kind ->
     [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.
    *[payment] Money was received after the payment had ended, or while another attempt was in progress.
@@ -106,7 +110,7 @@ case-surplus = { $kind ->
     [payout] More was sent than was ordered: ask for the surplus back.
    *[payment] More was received than was asked: return the surplus.
 }
-case-contradicting_success = The provider reported two different successes for one attempt.
+case-contradicting_success = The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
 case-ambiguous_provider_id = The provider used one id for two attempts.
 case-success_contradicted = { $kind ->
     [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.

@@ -13,6 +13,8 @@ merchant-payment-cancelled = Paiement de { $amount } annulé – { $app }
 merchant-payment-cancelled-text = Un paiement de { $amount } à { $app } a été annulé.
 merchant-payout-success = Versement de { $amount } envoyé – { $app }
 merchant-payout-success-text = Un versement de { $amount } de { $app } a abouti.
+attention-payment = Il demande une vérification : lisez le message à ce sujet avant de livrer.
+attention-payout = Il demande une vérification : lisez le message à ce sujet avant tout nouvel envoi.
 merchant-payout-failed = Versement de { $amount } échoué – { $app }
 merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué.
 
@@ -55,8 +57,8 @@ label-support = Questions
 receipt-link = Voir le reçu
 
 footer-merchant = { $kind ->
-    [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l’application. Un message n’est pas une preuve : interrogez l’API.
-   *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. Elles se désactivent dans les réglages de l’application. Avant de livrer, interrogez l’API : un message n’est pas une preuve de paiement.
+    [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. L’opérateur de ce service peut les désactiver pour l’application. Un message n’est pas une preuve : interrogez l’API.
+   *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. L’opérateur de ce service peut les désactiver pour l’application. Avant de livrer, interrogez l’API : un message n’est pas une preuve de paiement.
 }
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
 footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n’est pas consultée.
@@ -78,6 +80,8 @@ money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, p
 money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis l’échec du versement ; { $asked } étaient demandés.
 money-partly-taken-back-payment = Les prestataires avaient annoncé { $received } reçus, puis ont annoncé l’échec d’une partie ; { $asked } étaient demandés.
 money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
+money-reported-payment = Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
+money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
 money-return-payment = Rendez cette somme au client.
 money-return-payout = Demandez que cette somme vous soit rendue avant d’envoyer un autre versement.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
@@ -87,7 +91,7 @@ label-received = { $kind ->
    *[payment] Reçu
 }
 label-reported = Annoncé par le prestataire
-label-case = À décider
+label-case = À vérifier
 case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
    *[payment] De l’argent a été reçu après la fin du paiement, ou pendant une autre tentative.
@@ -105,7 +109,7 @@ case-surplus = { $kind ->
     [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
    *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
 }
-case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative.
+case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
 case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
 case-success_contradicted = { $kind ->
     [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
