@@ -39,9 +39,12 @@ pub struct Resolve {
     /// Received amount, if the provider has reported another one: 25.00
     #[arg(long)]
     amount: Option<String>,
-    /// Provider's id of the attempt
+    /// Provider's id of the attempt, if the provider reported none
     #[arg(long)]
     provider_id: Option<String>,
+    /// The id is of another charge than the reported one: both moved money
+    #[arg(long, requires = "provider_id")]
+    another_charge: bool,
     /// Reason of the failure, for the merchant
     #[arg(long)]
     message: Option<String>,
@@ -139,6 +142,7 @@ impl Resolve {
             "attempt": self.attempt,
             "amount": self.amount,
             "provider_id": self.provider_id,
+            "another_charge": self.another_charge,
             "message": self.message,
         })
     }

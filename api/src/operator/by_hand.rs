@@ -15,7 +15,7 @@ use switchyard_engine::transaction::{self, Attempt, Resolution, Transaction, Ver
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, ok};
 use super::transactions::told;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
@@ -29,6 +29,9 @@ pub struct Resolve {
     /// Received amount, in major units of the transaction's currency.
     amount: Option<Value>,
     provider_id: Option<String>,
+    /// Whether `provider_id` names a charge beside those that the provider reported.
+    #[serde(default)]
+    another_charge: bool,
     /// Reason of the failure, for the merchant.
     message: Option<String>,
 }
@@ -100,7 +103,12 @@ async fn resolve(
 /// Message about the resolution of an attempt, by the state of the transaction afterwards.
 fn resolved(after: &Transaction, is_held: bool) -> String {
     if after.state.is_final() {
-        return "Transaction settled successfully".to_owned();
+        let open = after.cases.iter().filter(|case| case.closed.is_none());
+        return match open.count() {
+            0 => "Transaction settled successfully".to_owned(),
+            1 => "Transaction settled successfully; one case stays open".to_owned(),
+            more => format!("Transaction settled successfully; {more} cases stay open"),
+        };
     }
     let (status, state) = (after.status().as_str(), after.state.name());
     let hold = match is_held {
@@ -175,8 +183,18 @@ fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused
     if asked.provider_id.is_some() && !is_success {
         return Err(foreign("provider_id", "`succeeded`"));
     }
+    if asked.another_charge && asked.provider_id.is_none() {
+        return Err(foreign("another_charge", "`provider_id`"));
+    }
     if asked.message.is_some() && !matches!(asked.outcome, Outcome::Failed) {
         return Err(foreign("message", "`failed`"));
+    }
+    if let Some(id) = asked
+        .provider_id
+        .as_deref()
+        .filter(|_| !asked.another_charge)
+    {
+        must_be_known(id, settled(transaction, asked.attempt))?;
     }
     Ok(match asked.outcome {
         Outcome::Succeeded => Verdict::Succeeded {
@@ -193,6 +211,39 @@ fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused
     })
 }
 
+/// The attempt that a resolution settles: the one that it names, or the one that is open.
+fn settled(transaction: &Transaction, named: Option<AttemptId>) -> Option<&Attempt> {
+    let settled = match named {
+        Some(id) => transaction.attempt(id),
+        None => transaction.held_attempt(),
+    };
+    settled.or_else(|| transaction.current_attempt())
+}
+
+/// Refuses an id that no reported charge of the attempt has: a provider's books often show another
+/// id of the same charge, and under a new id it would count as a second one.
+fn must_be_known(id: &str, attempt: Option<&Attempt>) -> Result<(), Refused> {
+    let charges = attempt.map_or(&[][..], |attempt| &attempt.charges);
+    if charges.is_empty() || charges.iter().any(|charge| charge.is_under(Some(id))) {
+        return Ok(());
+    }
+    let known = charges.iter().filter_map(|charge| charge.id.as_deref());
+    let known: Vec<String> = known.map(|known| format!("`{known}`")).collect();
+    let message = format!(
+        "The provider reported money of this attempt under {}, not under `{id}`: nothing was changed",
+        known.join(", ")
+    );
+    let problem = Problem::new(ErrorCode::TransitionRefused, message).at("provider_id");
+    Err(Refused(
+        problem
+            .hint(
+                "Leave `provider_id` out when this is the same money under another id. If both \
+                 moved, send `another_charge: true`; on the command line, `--another-charge`.",
+            )
+            .into(),
+    ))
+}
+
 /// A JSON number or text, in major units.
 fn money(
     given: &Value,
@@ -204,12 +255,7 @@ fn money(
         Value::String(text) => text.clone(),
         _ => return Err(invalid("amount", "amount is a number")),
     };
-    let settled = match named {
-        Some(id) => transaction.attempt(id),
-        None => transaction.held_attempt(),
-    };
-    let currency = settled
-        .or_else(|| transaction.current_attempt())
+    let currency = settled(transaction, named)
         .map_or(transaction.amount, |attempt| attempt.amount)
         .currency();
     Amount::parse_major(&written, currency).map_err(|why| invalid("amount", why.to_string()))
@@ -228,9 +274,9 @@ fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, Ap
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::{PayerAction, State};
+    use switchyard_engine::transaction::{CaseReason, Charge, PayerAction, State};
 
-    use super::{cancelled, resolved};
+    use super::{cancelled, must_be_known, resolved};
     use crate::checkout::tests::samples;
 
     #[test]
@@ -241,6 +287,35 @@ mod tests {
         let told = resolved(&open, false);
         assert!(told.ends_with("is pending (awaiting_dispatch)"), "{told}");
         assert!(resolved(&open, true).contains("until `switchyard release`"));
+    }
+
+    #[test]
+    fn a_settled_transaction_with_an_open_case_is_said_to_have_one() {
+        let reason = CaseReason::PaidTwice;
+        let twice = samples::with_case(samples::ended(State::Succeeded), reason);
+        assert!(resolved(&twice, false).ends_with("one case stays open"));
+    }
+
+    #[test]
+    fn an_id_that_no_reported_charge_has_is_refused_as_it_may_be_the_same_money() {
+        let charge = |id: Option<&str>| Charge {
+            id: id.map(str::to_owned),
+            amount: None,
+            is_part: false,
+            is_recorded: false,
+            is_taken_back: false,
+        };
+        for (charges, is_taken) in [
+            (vec![], true),
+            (vec![charge(Some("api-1"))], false),
+            (vec![charge(Some("api-1")), charge(Some("books-7"))], true),
+            (vec![charge(None)], true),
+        ] {
+            let mut tx = samples::waiting(None);
+            tx.attempts[0].charges = charges.clone();
+            let checked = must_be_known("books-7", tx.attempts.first());
+            assert_eq!(checked.is_ok(), is_taken, "{charges:?}");
+        }
     }
 
     #[test]
