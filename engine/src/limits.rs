@@ -188,6 +188,9 @@ pub const WEBHOOK_MAILBOX: usize = 4_096;
 /// Bytes of a webhook receiver's response that the log stores, of its body and of its headers.
 /// Enough to read an error page.
 pub const WEBHOOK_RESPONSE_BYTES: usize = 20_000;
+/// Mails to a merchant within an hour about payments of one app that ended without an attempt.
+/// Anybody with a public key can make such payments; a shop with many of them reads the API.
+pub const MAILS_WITHOUT_ATTEMPT_AN_HOUR: u32 = 60;
 /// Messages queued for the mail actor: wake-ups and results of the few mails in flight.
 pub const MAIL_MAILBOX: usize = 64;
 /// Deliveries that one request replays. The client repeats the request for more.

@@ -21,6 +21,7 @@ mod streak;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod unattempted;
 mod words;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub use self::news::MoneyNews;
 pub use self::queued_mail::{Money, QueuedMail, Recipient, SentMail, enqueue};
 use self::streak::FailureStreak;
 use self::transport::Transport;
+use self::unattempted::UnattemptedMails;
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;
 use crate::environment::Environment;
@@ -45,6 +47,7 @@ use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
 use crate::runtime::InFlightTasks;
 use crate::secret::Secret;
 use crate::store::{Batch, Direction, Store, StoreError, Table};
+use crate::transaction::{MailTo, Transaction};
 
 /// Operator settings for mails.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +95,7 @@ struct Shared {
     runtime: Handle,
     /// New mails that the actor has not seen.
     nudges: Nudges<()>,
+    unattempted: UnattemptedMails,
     /// Held while the queue is measured.
     measuring: tokio::sync::Mutex<()>,
     /// Failures since the last sent mail; limits the log to one line for many failures.
@@ -146,6 +150,7 @@ impl Mails {
             transport,
             runtime: Handle::current(),
             nudges: Nudges::default(),
+            unattempted: UnattemptedMails::default(),
             measuring: tokio::sync::Mutex::default(),
             streak: FailureStreak::default(),
             tasks: InFlightTasks::default(),
@@ -167,6 +172,17 @@ impl Mails {
     /// Whether mails are enabled. If not, none need be put into the outbox.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Whether a mail about `tx` is to be put into the outbox: mails are enabled, and it is not one
+    /// of too many about payments that ended without an attempt.
+    pub(crate) fn admits(&self, tx: &Transaction, to: MailTo, now: Timestamp) -> bool {
+        let Some(shared) = &self.0 else {
+            return false;
+        };
+        let is_about_an_end = matches!(to, MailTo::Merchant);
+        let is_unattempted = is_about_an_end && tx.is_payment() && tx.attempts.is_empty();
+        !is_unattempted || shared.unattempted.admits(tx.app, now)
     }
 
     /// Wakes the dispatcher for a new mail that is due at `due`. Call it after the commit.

@@ -176,7 +176,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             Action::Mail(_) if is_planted(Fault::MailForgotten) => {}
             Action::Mail(to) => {
                 let app = engine.access.app(after.app);
-                if let Some(app) = app.filter(|_| engine.mails.is_on()) {
+                if let Some(app) = app.filter(|_| engine.mails.admits(after, *to, now)) {
                     told.by_mail |= mail::enqueue(batch, &app, after, *to, now, ids);
                 }
             }
