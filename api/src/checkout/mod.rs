@@ -55,9 +55,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::ACCEPT_LANGUAGE;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{MethodRouter, get, post};
 use futures_util::FutureExt;
 use tower_http::compression::CompressionLayer;
@@ -107,8 +107,29 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
     let events = Router::new().route("/checkout/{id}/events", page(get(live::events)));
     pages
         .merge(events)
+        .layer(middleware::from_fn_with_state(
+            state.clone(),
+            only_own_forms,
+        ))
         .layer(middleware::from_fn_with_state(state.clone(), in_time))
         .with_state(state)
+}
+
+/// Leads a form that another site sent to the payment's page, and does nothing else with it.
+/// Browsers name the site of a form in `Sec-Fetch-Site`; a client without the header is none.
+async fn only_own_forms(
+    State(state): State<CheckoutState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let site = request.headers().get("sec-fetch-site");
+    let is_foreign = site.is_some_and(|site| site == "cross-site" || site == "same-site");
+    if request.method() != Method::POST || !is_foreign {
+        return next.run(request).await;
+    }
+    let accept = request.headers().get(ACCEPT_LANGUAGE);
+    let visitor = request::visitor(&state, request.uri(), accept, None);
+    Redirect::to(&home(&visitor, request.uri())).into_response()
 }
 
 /// Ends a page at its timeout, with an error page. A confirmed payment continues.

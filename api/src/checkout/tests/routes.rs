@@ -293,6 +293,25 @@ async fn cancelling_asks_first_and_twice_is_as_good_as_once() {
 }
 
 #[tokio::test]
+async fn a_form_that_another_site_sent_changes_nothing_and_leads_to_the_payment() {
+    let house = House::new().await;
+    let id = house.payment().await;
+    let send = |site: &'static str| {
+        let request = Request::post(format!("/checkout/{id}/cancel"))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", site);
+        house.ask(request.body(Body::empty()).unwrap())
+    };
+    for site in ["cross-site", "same-site"] {
+        let answer = send(site).await;
+        assert_eq!(answer.leads_to(), format!("/checkout/{id}"), "{site}");
+        assert_eq!(house.status(id).await, Status::Initiated, "{site}");
+    }
+    send("same-origin").await;
+    assert_eq!(house.status(id).await, Status::Cancelled);
+}
+
+#[tokio::test]
 async fn a_payment_that_nobody_paid_in_time_says_that_its_time_has_run_out() {
     let house = House::new().await;
     let id = house.payment().await;
