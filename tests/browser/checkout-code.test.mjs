@@ -11,7 +11,7 @@ const SAYS = {
     field: 'Code',
     send: 'Send the code',
     short: 'The code has 6 characters.',
-    wrong: 'That code was not accepted. Check it, and type it once more.',
+    wrong: 'That code was not accepted. Check it, and enter it again.',
     leave: 'Without the code the payment cannot go on.',
     paid: 'Payment successful',
   },

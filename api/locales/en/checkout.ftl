@@ -110,7 +110,7 @@ confirm-back-method = Choose another method
 next-phone = You will then be asked to confirm on your phone.
 next-provider = You will then finish on the page of the payment provider.
 next-instructions = You will then see how to pay.
-next-test = The test gateway answers at once. No money moves.
+next-test = This is the test gateway. No money moves.
 
 # Wait
 wait-title = We are waiting for your payment
@@ -359,8 +359,8 @@ wait-code-away-text = The provider is checking it. This takes a few seconds.
 code-send = Send the code
 code-letters = My code has letters
 code-hint = { $length } characters
-code-wrong = That code was not accepted. Check it, and type it once more.
-code-lost = The code may not have arrived. If nothing changes here, type it once more.
+code-wrong = That code was not accepted. Check it, and enter it again.
+code-lost = The code may not have arrived. If nothing changes here, enter it again.
 code-empty = Type the code that the provider sent you.
 code-length = The code has { $length } characters.
 code-used-up = All tries for the code are used up. We are waiting for the provider’s last word.

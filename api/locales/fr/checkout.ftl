@@ -110,7 +110,7 @@ confirm-back-method = Choisir un autre moyen
 next-phone = Vous devrez ensuite confirmer sur votre téléphone.
 next-provider = Vous terminerez ensuite sur la page du prestataire de paiement.
 next-instructions = Vous verrez ensuite comment payer.
-next-test = La passerelle d’essai répond aussitôt. Aucun argent ne circule.
+next-test = Ceci est la passerelle d’essai. Aucun argent ne circule.
 
 # Attendre
 wait-title = Nous attendons votre paiement

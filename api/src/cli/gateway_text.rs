@@ -8,7 +8,7 @@ use super::output::{Column, aligned, visible};
 pub fn gateways(list: &Value) -> String {
     let rows: Vec<Value> = items(list).iter().map(line).collect();
     match rows.is_empty() {
-        true => "No gateway was taken on yet: `switchyard gateway add FILE.so`.\n".to_owned(),
+        true => "No gateway is installed yet: `switchyard gateway add FILE.so`.\n".to_owned(),
         false => aligned(&rows, GATEWAYS),
     }
 }

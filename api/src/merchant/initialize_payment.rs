@@ -98,18 +98,18 @@ impl Initialization for NewPayment {
                     ("restricted_phone.country_code", country_code)
                 }
             });
-        let mut possible = offered(self, engine, caller).filter(can_serve);
-        let Some((field, country)) = bound_to else {
-            return possible
-                .next()
-                .map(|_| ())
-                .ok_or_else(|| no_method(self, engine, caller));
-        };
-        let mut possible = possible.peekable();
+        let mut possible = offered(self, engine, caller).filter(can_serve).peekable();
         if possible.peek().is_none() {
             return Err(no_method(self, engine, caller));
         }
-        if state.settings.excluded_countries.contains(country) {
+        let excluded = &state.settings.excluded_countries;
+        let Some((field, country)) = bound_to else {
+            let can_be_used = possible.any(|method| is_used_outside_of(excluded, method));
+            return can_be_used
+                .then_some(())
+                .ok_or_else(|| only_excluded_countries(self));
+        };
+        if excluded.contains(country) {
             let message =
                 format!("{field} is {country}, where this installation takes no payments");
             return Err(unservable(field, message));
@@ -208,6 +208,25 @@ fn can_be_tied(new: &NewPayment, engine: &Engine, caller: &Caller, method: &Meth
     price.is_some_and(|price| {
         engine.can_be_tied_to_a_phone(caller.app.id, caller.environment, method, price.amount)
     })
+}
+
+/// Whether the method is used in a country that is not excluded.
+fn is_used_outside_of(excluded: &[String], method: &Method) -> bool {
+    let is_excluded = |alpha2: &str| excluded.iter().any(|code| code == alpha2);
+    let mut countries = method.countries.iter();
+    countries.any(|country| !is_excluded(country.alpha2))
+}
+
+/// Error for methods that are used in excluded countries only.
+fn only_excluded_countries(new: &NewPayment) -> ApiError {
+    let message = format!(
+        "The enabled payment methods for this currency ({}) are used only in countries where this \
+         installation takes no payments",
+        new.amount.currency()
+    );
+    Problem::new(ErrorCode::NoMethodEnabled, message)
+        .at("currency")
+        .into()
 }
 
 fn unservable(field: &'static str, message: String) -> ApiError {

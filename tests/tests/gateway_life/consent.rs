@@ -42,7 +42,7 @@ fn copies(server: &Server) -> anyhow::Result<Vec<String>> {
 /// No version is there, none is loaded, and no process for one has begun.
 async fn nothing_runs(server: &Server) -> anyhow::Result<()> {
     let list = said(server, &["list"]).await?;
-    ensure!(list.contains("No gateway was taken on yet"), "{list}");
+    ensure!(list.contains("No gateway is installed yet"), "{list}");
     let copies = copies(server)?;
     ensure!(copies.is_empty(), "{copies:?}");
     ensure!(workers(server)?.is_empty(), "a process was begun");

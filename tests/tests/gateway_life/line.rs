@@ -137,7 +137,7 @@ async fn a_file_that_is_put_into_the_folder_is_taken_while_the_server_runs() -> 
     assert!(
         said(&server, &["list"])
             .await?
-            .contains("No gateway was taken on yet")
+            .contains("No gateway is installed yet")
     );
     std::fs::write(watched.join("broken.so"), b"no gateway")?;
     std::fs::copy(

@@ -326,5 +326,16 @@ async fn a_payment_restricted_to_an_excluded_country_is_refused() -> anyhow::Res
         let reply = merchant.post("/v1/payments/initialize", &body).await?;
         assert_eq!(reply.status, 201, "{}", reply.text);
     }
+    let with_methods = |codes: &[&str]| restricted("methods", json!(codes));
+    let reply = merchant
+        .post("/v1/payments/initialize", &with_methods(&["mtn_bj"]))
+        .await?;
+    let refusal = vec!["no_method_enabled currency".to_owned()];
+    assert_eq!(reply.refusal(), (400, refusal));
+    let why = "are used only in countries where this installation takes no payments";
+    assert!(reply.text.contains(why), "{}", reply.text);
+    let other_too = with_methods(&["mtn_bj", "mtn_ci"]);
+    let reply = merchant.post("/v1/payments/initialize", &other_too).await?;
+    assert_eq!(reply.status, 201, "{}", reply.text);
     Ok(())
 }

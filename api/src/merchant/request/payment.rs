@@ -240,9 +240,22 @@ pub fn is_of_another_country(number: &str, countries: &[&str], environment: Envi
             return true;
         };
         let code = format!("+{}", home.dial_code);
-        phone::normalise(number, Some(home.alpha2)).is_none_or(|number| number.starts_with(&code))
+        // A number that fits no numbering plan still says its calling code.
+        let normalised = phone::normalise(number, Some(home.alpha2));
+        let written = normalised.or_else(|| with_calling_code(number));
+        written.is_none_or(|number| number.starts_with(&code))
     };
     !countries.is_empty() && !countries.iter().any(is_at_home)
+}
+
+/// The digits of a number that is written with its calling code, after a plus sign.
+fn with_calling_code(number: &str) -> Option<String> {
+    let number = phone::plain_digits(number.trim());
+    let rest = number
+        .strip_prefix('+')
+        .or_else(|| number.strip_prefix("00"))?;
+    let digits: String = rest.chars().filter(char::is_ascii_digit).collect();
+    Some(format!("+{digits}"))
 }
 
 /// The three numbers of the test gateway, which are American ones (decisions 5).

@@ -231,6 +231,7 @@ const PAYMENT_FAULTS: &str = r#"
 {"restricted_phone": {"country_code": "BJ"}}    => 400 field_required restricted_phone.number
 {"restricted_phone": {"number": "97000000"}}    => 400 field_required restricted_phone.country_code
 {"restricted_phone": {"number": "abc", "country_code": "BJ"}} => 422 phone_invalid restricted_phone.number
+{"restricted_phone": {"number": "+22997000000", "country_code": "US"}} => 422 phone_country_mismatch restricted_phone.number
 {"restrict_country_code": "BJ", "restricted_phone": {"number": "97000000", "country_code": "TG"}}=>422 restriction_conflict restricted_phone
 "#;
 
