@@ -38,6 +38,7 @@ mod context;
 mod fault;
 pub mod http;
 mod input;
+mod list;
 pub mod manifest;
 mod outcome;
 pub mod runtime;
@@ -51,6 +52,7 @@ pub use input::{
     Callback, Cancel, Collect, Direction, Environment, Fields, Money, Options, Payer, Payout,
     Query, Refund, SubmitInput,
 };
+pub use list::{List, ListedState, ListedTransaction, TransactionPage};
 pub use outcome::{
     Amount, CallbackResult, ConfigCheck, DeclineReason, OptionList, Outcome, PayerAction, Prompt,
     Texts,
@@ -106,6 +108,12 @@ pub trait Gateway: Default + Send + Sync + 'static {
     /// for a while.
     async fn options(&self, _cx: &Context, _ask: Options) -> Result<OptionList, Fault> {
         Err(Fault::unsupported("options"))
+    }
+
+    /// One page of the provider's own list of payments or payouts, by the time of their creation.
+    /// After a restore from a backup the engine compares it with its store.
+    async fn list(&self, _cx: &Context, _ask: List) -> Result<TransactionPage, Fault> {
+        Err(Fault::unsupported("list"))
     }
 
     /// Verify and translate what the provider sent.
@@ -181,6 +189,10 @@ macro_rules! gateway {
                                 .map(Answer::from),
                             $crate::Operation::Options => gateway
                                 .options(&cx, read(operation, input)?)
+                                .await
+                                .map(Answer::from),
+                            $crate::Operation::List => gateway
+                                .list(&cx, read(operation, input)?)
                                 .await
                                 .map(Answer::from),
                         }

@@ -55,9 +55,9 @@ pub struct Manifest {
 }
 
 /// Features of an engine of this ABI beyond its first version: `counter`, the effect `counter.next`;
-/// `counter_from`, its field `from`; `options`, the operation of that name; `progress`, the payer
-/// action `wait`, and `received` of a pending outcome.
-pub const FEATURES: [&str; 4] = ["counter", "counter_from", "options", "progress"];
+/// `counter_from`, its field `from`; `list` and `options`, the operations of these names;
+/// `progress`, the payer action `wait`, and `received` of a pending outcome.
+pub const FEATURES: [&str; 5] = ["counter", "counter_from", "list", "options", "progress"];
 
 /// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`, or
 /// `{config.field}`: the host of the URL that the connection's configuration has in that field.

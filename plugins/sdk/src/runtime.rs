@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::abi::{self, Bytes, Sink};
 use crate::context::{Context, Desk, poll_once};
 use crate::fault::{Fault, FaultKind};
+use crate::list::TransactionPage;
 use crate::outcome::{CallbackResult, ConfigCheck, OptionList, Outcome};
 use crate::wire::{Begin, Failed, Operation, Pending, Ready, Resume};
 
@@ -40,6 +41,13 @@ pub enum Answer {
     Config(ConfigCheck),
     Callback(CallbackResult),
     Options(OptionList),
+    List(TransactionPage),
+}
+
+impl From<TransactionPage> for Answer {
+    fn from(page: TransactionPage) -> Self {
+        Self::List(page)
+    }
 }
 
 impl From<OptionList> for Answer {

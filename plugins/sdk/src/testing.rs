@@ -21,6 +21,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::input::{
     Callback, Collect, Direction, Environment, Fields, Money, Options, Payer, Payout, Query,
 };
+use crate::list::List;
 use crate::manifest::Manifest;
 use crate::outcome::Outcome;
 use crate::runtime::{self, Entry, Step};
@@ -331,6 +332,17 @@ pub fn options(source: &str, method: &str, currency: &str, decimals: u8) -> Opti
     }
 }
 
+/// The question for the first page of the payments, or of the payouts, of the hour before the time
+/// of [`Call::new`].
+pub fn list(direction: Direction) -> List {
+    List {
+        direction,
+        from: "2026-11-20T09:00:00Z".into(),
+        until: "2026-11-20T10:00:00Z".into(),
+        cursor: None,
+    }
+}
+
 /// Holds the manifest against the code: it reads, and each operation that it lists is written and no other. `gateway!` makes a
 /// test of this.
 pub fn check_manifest<G: Entry>() {
@@ -378,6 +390,7 @@ fn sample_input(operation: Operation) -> Value {
             "reference": REFERENCE, "of": REFERENCE, "method": "sample", "amount": Money::from_minor(100, "USD", 2)
         }),
         Operation::Options => written(serde_json::to_value(options("sample", "sample", "USD", 2))),
+        Operation::List => written(serde_json::to_value(list(Direction::Collect))),
         Operation::Callback => json!({
             "method": "POST", "path": "/", "headers": [], "body": {"text": "{}"}
         }),

@@ -1,11 +1,12 @@
 //! The engine's time, as one call sees it. A gateway has no clock of its own.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::fault::Fault;
 
-/// A moment in UTC.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A moment in UTC. Two texts of one moment are equal.
+#[derive(Clone, Debug)]
 pub struct Moment {
     text: String,
     micros: i64,
@@ -22,12 +23,42 @@ impl Moment {
         })
     }
 
+    /// From seconds since 1970.
+    ///
+    /// # Errors
+    /// When it is outside of the years 0 to 9999.
+    pub fn from_unix_seconds(seconds: i64) -> Result<Self, Fault> {
+        let text = written(seconds)
+            .ok_or_else(|| Fault::message(format!("{seconds} s since 1970 is no time")))?;
+        Self::parse(&text)
+    }
+
     pub fn unix_seconds(&self) -> i64 {
         self.micros.div_euclid(1_000_000)
     }
 
     pub fn unix_millis(&self) -> i64 {
         self.micros.div_euclid(1_000)
+    }
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.micros == other.micros
+    }
+}
+
+impl Eq for Moment {}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.micros.cmp(&other.micros)
     }
 }
 
@@ -69,6 +100,24 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// Date and time of seconds since 1970 (Howard Hinnant's `civil_from_days`).
+fn written(seconds: i64) -> Option<String> {
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let shifted = days.checked_add(719_468)?;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    (0..=9999)
+        .contains(&year)
+        .then(|| format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +131,20 @@ mod tests {
             ("1969-12-31T23:59:59.999Z", -1),
         ] {
             assert_eq!(Moment::parse(text).unwrap().unix_millis(), millis, "{text}");
+        }
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("2000-02-28T23:59:59Z", 951_782_399),
+            ("2000-02-29T00:00:00Z", 951_782_400),
+            ("2026-11-20T10:00:00Z", 1_795_168_800),
+            ("1969-12-31T23:59:59Z", -1),
+        ] {
+            let moment = Moment::from_unix_seconds(seconds).unwrap();
+            assert_eq!(moment.to_string(), text);
+            assert_eq!(moment.unix_seconds(), seconds);
+        }
+        for no_time in [i64::MAX, i64::MIN, 253_402_300_800] {
+            assert!(Moment::from_unix_seconds(no_time).is_err(), "{no_time}");
         }
         for text in [
             "yesterday",

@@ -25,10 +25,11 @@ pub enum Operation {
     Refund,
     Callback,
     Options,
+    List,
 }
 
 impl Operation {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::CheckConfig,
         Self::Collect,
         Self::Payout,
@@ -38,6 +39,7 @@ impl Operation {
         Self::Refund,
         Self::Callback,
         Self::Options,
+        Self::List,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -51,6 +53,7 @@ impl Operation {
             Self::Refund => "refund",
             Self::Callback => "callback",
             Self::Options => "options",
+            Self::List => "list",
         }
     }
 

@@ -15,7 +15,8 @@ use switchyard_gateway::wire::{
 };
 use switchyard_gateway::{
     Amount, CallbackResult, ConfigCheck, DeclineReason, Direction, Environment, Fault, FaultKind,
-    LogLevel, Operation, OptionList, Outcome, PayerAction, Prompt, testing,
+    ListedState, ListedTransaction, LogLevel, Operation, OptionList, Outcome, PayerAction, Prompt,
+    TransactionPage, testing,
 };
 
 #[test]
@@ -34,6 +35,9 @@ fn begin_reads_and_writes_as_its_golden_files() {
     holds("begin.query", &begin(Operation::Query, &ask));
     let ask = testing::options("banks", "ussd_ngn", "NGN", 2);
     holds("begin.options", &begin(Operation::Options, &ask));
+    let mut ask = testing::list(Direction::Payout);
+    ask.cursor = Some("page-2".into());
+    holds("begin.list", &begin(Operation::List, &ask));
     holds(
         "begin.check_config",
         &begin(Operation::CheckConfig, &Value::Null),
@@ -177,6 +181,7 @@ fn each_end_of_a_call_reads_and_writes_as_its_golden_file() {
     holds("ready.config_refused", &ready(refused));
     let banks = [("058".to_owned(), "GTBank".to_owned())];
     holds("ready.options", &ready(OptionList::named(banks)));
+    holds("ready.list", &ready(page()));
     let news = CallbackResult {
         reference: Some(testing::REFERENCE.into()),
         provider_id: Some("ch_1".into()),
@@ -193,6 +198,20 @@ fn each_end_of_a_call_reads_and_writes_as_its_golden_file() {
         log: vec![line()],
     };
     holds("failed", &failed);
+}
+
+fn page() -> TransactionPage {
+    let listed = ListedTransaction {
+        reference: Some(testing::REFERENCE.into()),
+        provider_id: Some("tr_1".into()),
+        amount: Some(Amount::decimal("25.00", "USD")),
+        created_at: "2026-11-20T09:30:00Z".into(),
+        state: ListedState::Succeeded,
+    };
+    TransactionPage {
+        transactions: vec![listed],
+        next: Some("page-3".into()),
+    }
 }
 
 #[test]
