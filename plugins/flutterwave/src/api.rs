@@ -31,6 +31,23 @@ pub struct Accepted<T> {
     pub meta: Option<Meta>,
 }
 
+/// A page of a list, and how many pages there are.
+pub struct Page<T> {
+    pub data: Vec<T>,
+    pub pages: u32,
+}
+
+/// What stands beside the rows of a list. Numbers are text here.
+#[derive(Deserialize)]
+struct ListMeta {
+    page_info: PageInfo,
+}
+
+#[derive(Deserialize)]
+struct PageInfo {
+    total_pages: String,
+}
+
 /// Every answer of Flutterwave.
 #[derive(Deserialize)]
 struct Envelope {
@@ -120,15 +137,36 @@ impl<'c> Api<'c> {
         ours.map(Some).ok_or_else(|| another("transfer"))
     }
 
+    /// A page of a list.
+    pub async fn page<T: DeserializeOwned>(&self, path: &str) -> Result<Page<T>, Fault> {
+        let answer = self.look_up(path).await?;
+        let answer = answer.ok_or_else(|| Fault::provider("Flutterwave has no such list"))?;
+        let meta: Option<ListMeta> = part(answer.meta).unwrap_or_default();
+        let pages = meta.and_then(|meta| meta.page_info.total_pages.parse().ok());
+        Ok(Page {
+            data: part(answer.data)?.unwrap_or_default(),
+            pages: pages.ok_or_else(|| {
+                Fault::provider("Flutterwave does not say how many pages its list has")
+            })?,
+        })
+    }
+
     /// What a look-up finds; `None` for Flutterwave's own 404.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Fault> {
+        match self.look_up(path).await? {
+            Some(answer) => part(answer.data),
+            None => Ok(None),
+        }
+    }
+
+    async fn look_up(&self, path: &str) -> Result<Option<Envelope>, Fault> {
         let response = self.get(path).send().await?;
         if is_refusal_at_the_door(response.status) {
             return Err(refused(&response));
         }
         let answer = envelope(&response);
         match (response.status, answer?) {
-            (200..=299, answer) if answer.status == "success" => part(answer.data),
+            (200..=299, answer) if answer.status == "success" => Ok(Some(answer)),
             (NOT_FOUND, answer) if answer.status == "error" => Ok(None),
             (status, answer) => Err(Fault::provider(format!(
                 "Flutterwave answered {status} `{}`: {}",

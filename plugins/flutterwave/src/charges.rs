@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use switchyard_gateway::{Money, Outcome, PayerAction, Prompt};
+use switchyard_gateway::{
+    ListedState, ListedTransaction, Moment, Money, Outcome, PayerAction, Prompt,
+};
 
 use crate::exact;
 use crate::failures;
@@ -25,6 +27,8 @@ pub struct Charge {
     app_fee: Option<String>,
     #[serde(default)]
     processor_response: Option<String>,
+    #[serde(default)]
+    created_at: Option<String>,
 }
 
 impl Charge {
@@ -49,6 +53,17 @@ impl Charge {
         match &self.id {
             Some(id) => outcome.with_provider_id(id),
             None => outcome,
+        }
+    }
+
+    /// The charge in a list.
+    pub fn listed(self) -> ListedTransaction {
+        ListedTransaction {
+            state: ListedState::from(&self.outcome()),
+            amount: exact::named(self.amount.as_deref(), self.currency.as_deref()),
+            reference: Some(self.tx_ref),
+            provider_id: self.id,
+            created_at: self.created_at.unwrap_or_default(),
         }
     }
 
@@ -147,30 +162,12 @@ pub fn prompt() -> PayerAction {
 
 /// Milliseconds since 1970 as a date and time in UTC; anything else as it is.
 fn readable(expires: String) -> String {
-    match expires.parse::<i64>() {
-        Ok(millis) if millis >= 0 => utc(millis / 1_000),
-        _ => expires,
+    let seconds = expires.parse::<i64>().ok().filter(|millis| *millis >= 0);
+    let moment = seconds.and_then(|millis| Moment::from_unix_seconds(millis / 1_000).ok());
+    match moment.map(|moment| moment.to_string()) {
+        Some(text) => format!("{} {} UTC", &text[..10], &text[11..16]),
+        None => expires,
     }
-}
-
-/// Howard Hinnant's `civil_from_days`.
-fn utc(seconds: i64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02} UTC",
-        second / 3_600,
-        second % 3_600 / 60
-    )
 }
 
 #[cfg(test)]

@@ -56,6 +56,11 @@ pub fn amount(digits: &str, currency: &str) -> Amount {
     Amount::decimal(plain, currency)
 }
 
+/// The amount of a listed transaction, where Flutterwave names one.
+pub fn named(digits: Option<&str>, currency: Option<&str>) -> Option<Amount> {
+    Some(amount(digits?, currency?))
+}
+
 /// The part of an amount that Flutterwave wrote which is above what was asked; `None` when nothing
 /// is, or when the digits do not read as an amount of that currency.
 pub fn above(digits: &str, asked: &Money) -> Option<Amount> {

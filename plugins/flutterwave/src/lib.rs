@@ -18,6 +18,7 @@ mod collect;
 mod config;
 mod exact;
 pub mod failures;
+mod list;
 pub mod methods;
 mod transfers;
 
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use switchyard_gateway::{
     Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Direction, Fault,
-    Gateway, Outcome, Payer, Payout, Query, Refund, gateway,
+    Gateway, List, Outcome, Payer, Payout, Query, Refund, TransactionPage, gateway,
 };
 
 use self::api::{Accepted, Api, Submitted, is_refusal_at_the_door, said};
@@ -209,6 +210,10 @@ impl Gateway for Flutterwave {
             )),
             Kind::Refund => refunded(&api, method, kept.and_then(|kept| kept.refund)).await,
         }
+    }
+
+    async fn list(&self, cx: &Context, ask: List) -> Result<TransactionPage, Fault> {
+        list::page(&Api::new(cx)?, &ask).await
     }
 
     async fn callback(&self, cx: &Context, news: Callback) -> Result<CallbackResult, Fault> {

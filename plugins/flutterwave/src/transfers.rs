@@ -1,7 +1,7 @@
 //! Payouts and refunds as Flutterwave shows them.
 
 use serde::Deserialize;
-use switchyard_gateway::Outcome;
+use switchyard_gateway::{ListedState, ListedTransaction, Outcome};
 
 use crate::exact;
 use crate::failures::{self, PAYOUTS, REFUNDS};
@@ -23,9 +23,22 @@ pub struct Transfer {
     fee: Option<String>,
     #[serde(default)]
     complete_message: Option<String>,
+    #[serde(default)]
+    created_at: Option<String>,
 }
 
 impl Transfer {
+    /// The transfer in a list.
+    pub fn listed(self) -> ListedTransaction {
+        ListedTransaction {
+            state: ListedState::from(&self.outcome()),
+            amount: exact::named(self.amount.as_deref(), self.currency.as_deref()),
+            reference: Some(self.reference),
+            provider_id: self.id,
+            created_at: self.created_at.unwrap_or_default(),
+        }
+    }
+
     /// Only `SUCCESSFUL`, `FAILED` and `REVERSED` are final; a word that Flutterwave adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let text = self.complete_message.as_deref().unwrap_or_default();

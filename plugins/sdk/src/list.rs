@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Fault;
 use crate::input::Direction;
-use crate::outcome::Amount;
+use crate::outcome::{Amount, Outcome};
 use crate::time::Moment;
 
 /// A page of the list of one direction and one span of time.
@@ -59,16 +60,30 @@ pub enum ListedState {
     Failed,
 }
 
+impl From<&Outcome> for ListedState {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded { .. } => Self::Succeeded,
+            Outcome::Declined { .. } => Self::Failed,
+            Outcome::Pending { .. } | Outcome::Unknown { .. } | Outcome::NotFound { .. } => {
+                Self::Pending
+            }
+        }
+    }
+}
+
 impl List {
-    /// The begin and the end of the span. `None`: one of them is no time.
-    pub fn span(&self) -> Option<(Moment, Moment)> {
-        let moment = |text: &str| Moment::parse(text).ok();
-        moment(&self.from).zip(moment(&self.until))
+    /// The begin and the end of the span.
+    ///
+    /// # Errors
+    /// When one of them is no time.
+    pub fn span(&self) -> Result<(Moment, Moment), Fault> {
+        Ok((Moment::parse(&self.from)?, Moment::parse(&self.until)?))
     }
 
     /// Whether the span contains this time. A text that is no time is in no span.
     pub fn contains(&self, time: &str) -> bool {
-        let Some(((from, until), time)) = self.span().zip(Moment::parse(time).ok()) else {
+        let (Ok((from, until)), Ok(time)) = (self.span(), Moment::parse(time)) else {
             return false;
         };
         from <= time && time < until

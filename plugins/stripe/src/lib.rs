@@ -14,6 +14,7 @@ mod callback;
 pub mod cards;
 mod config;
 pub mod failures;
+mod list;
 mod refunds;
 mod sessions;
 pub mod signature;
@@ -21,8 +22,8 @@ pub mod signature;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_gateway::{
-    Callback, CallbackResult, Cancel, Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway,
-    Outcome, Query, Refund, gateway,
+    Callback, CallbackResult, Cancel, Collect, ConfigCheck, Context, DeclineReason, Direction,
+    Fault, Gateway, List, Outcome, Query, Refund, TransactionPage, gateway,
 };
 
 use self::api::{Api, Submitted};
@@ -172,6 +173,14 @@ impl Gateway for Stripe {
     async fn refund(&self, cx: &Context, ask: Refund) -> Result<Outcome, Fault> {
         let kept = cx.state::<Kept>()?.unwrap_or_default();
         refunds::make(&Api::new(cx)?, kept, &ask).await
+    }
+
+    async fn list(&self, cx: &Context, ask: List) -> Result<TransactionPage, Fault> {
+        match ask.direction {
+            Direction::Collect => list::page(&Api::new(cx)?, &ask).await,
+            // Nothing is paid out through this gateway.
+            Direction::Payout => Ok(TransactionPage::default()),
+        }
     }
 
     async fn callback(&self, cx: &Context, news: Callback) -> Result<CallbackResult, Fault> {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use switchyard_gateway::{Fault, Outcome, PayerAction};
+use switchyard_gateway::{
+    Amount, Fault, ListedState, ListedTransaction, Moment, Outcome, PayerAction,
+};
 
 use crate::api::{Api, Page};
 use crate::cards;
@@ -23,6 +25,9 @@ pub struct Session {
     status: Option<String>,
     #[serde(default)]
     payment_status: String,
+    /// In seconds since 1970.
+    #[serde(default)]
+    created: Option<i64>,
     #[serde(default)]
     amount_total: Option<i64>,
     #[serde(default)]
@@ -97,12 +102,31 @@ impl Session {
         outcome.with_provider_id(&self.id)
     }
 
-    fn paid(&self) -> Outcome {
-        let named = match (self.amount_total, &self.currency) {
-            (Some(amount), Some(currency)) => cards::named(amount, currency),
-            _ => None,
+    /// The session in a list; `None` when it is none of ours.
+    pub fn listed(&self) -> Result<Option<ListedTransaction>, Fault> {
+        let Some(reference) = self.reference() else {
+            return Ok(None);
         };
-        match named {
+        let created = self.created;
+        let created = created.ok_or_else(|| Fault::provider("Stripe has a session of no time"))?;
+        Ok(Some(ListedTransaction {
+            reference: Some(reference.to_owned()),
+            provider_id: Some(self.id.clone()),
+            amount: self.amount(),
+            created_at: Moment::from_unix_seconds(created)?.to_string(),
+            state: match self.payment_status.as_str() {
+                "paid" => ListedState::Succeeded,
+                _ => ListedState::from(&self.outcome()),
+            },
+        }))
+    }
+
+    fn amount(&self) -> Option<Amount> {
+        cards::named(self.amount_total?, self.currency.as_ref()?)
+    }
+
+    fn paid(&self) -> Outcome {
+        match self.amount() {
             Some(amount) => Outcome::Succeeded {
                 provider_id: None,
                 amount: Some(amount),

@@ -14,7 +14,9 @@ use switchyard_gateway::wire::{
     Begin, Body, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest,
     HttpResponse, Pending, Ready, Request, Resume, Sent,
 };
-use switchyard_gateway::{Environment, Fault, FaultKind, Operation};
+use switchyard_gateway::{
+    Environment, Fault, FaultKind, List, ListedTransaction, Operation, TransactionPage,
+};
 
 use crate::NOW;
 
@@ -106,6 +108,26 @@ impl<G: Entry> Driver<G> {
             };
             step = runtime::resume(call, &written(&resume)?);
         }
+    }
+
+    /// All pages of a list, each as the contract wants it. Also returns how many pages there were.
+    ///
+    /// # Panics
+    /// When a page breaks the contract, or when there is no end.
+    pub async fn list(&self, mut ask: List) -> Result<(Vec<ListedTransaction>, usize), Fault> {
+        let mut listed = Vec::new();
+        for number in 1..=PAGES {
+            let mut state = Value::Null;
+            let page: TransactionPage = self.call(Operation::List, &ask, &mut state).await?;
+            page.check(&ask)
+                .unwrap_or_else(|why| panic!("page {number} {why}"));
+            listed.extend(page.transactions);
+            ask.cursor = page.next;
+            if ask.cursor.is_none() {
+                return Ok((listed, number));
+            }
+        }
+        panic!("the list has no end");
     }
 
     fn begin(
@@ -262,4 +284,6 @@ fn nonsense(message: &str) -> Fault {
     Fault::new(FaultKind::Message, message)
 }
 
+/// Pages after which a list counts as endless.
+const PAGES: usize = 100;
 const SLEEP: Duration = Duration::from_millis(20);

@@ -43,6 +43,8 @@ pub struct Paper {
     pub words: &'static str,
     pub settle_after: u32,
     pub hide_for: u32,
+    /// In seconds since 1970.
+    pub created: i64,
 }
 
 pub struct Refunded {
@@ -151,6 +153,7 @@ impl State {
         paper.status = "pending";
         paper.settle_after = self.settle_after;
         paper.hide_for = self.hide_for;
+        paper.created = self.now;
         let id = paper.id;
         self.charges.push(paper);
         id

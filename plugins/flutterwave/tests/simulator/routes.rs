@@ -18,6 +18,7 @@ pub(super) fn router(shared: Shared) -> Router {
     let api = Router::new()
         .route("/payments", post(make_page))
         .route("/charges", post(make_charge))
+        .route("/transactions", get(list_charges))
         .route("/transactions/verify_by_reference", get(by_reference))
         .route("/transactions/{id}/verify", get(by_id))
         .route("/transactions/{id}/refund", post(make_refund))
@@ -139,6 +140,7 @@ async fn make_transfer(shares: Shares<Shared>, headers: HeaderMap, body: String)
         transfer.id = state.next_id();
         transfer.status = "NEW";
         transfer.settle_after = state.settle_after;
+        transfer.created = state.now;
         state.taken.push((Kind::Transfer, reference.to_owned()));
         let data = shapes::transfer(&transfer);
         state.transfers.push(transfer);
@@ -152,11 +154,20 @@ async fn list_transfers(
     headers: HeaderMap,
 ) -> Response {
     let reference = one(&asked, "reference");
+    if reference.is_empty() {
+        let all = lock(&shares).transfers.clone();
+        return listed(&headers, &asked, &all, shapes::transfer);
+    }
     shown(&headers, || {
         let found = lock(&shares).asked_transfer(|transfer| transfer.reference == reference);
         let found: Vec<Value> = found.iter().map(shapes::transfer).collect();
         Some(Value::Array(found))
     })
+}
+
+async fn list_charges(shares: Shares<Shared>, Query(asked): Asked, headers: HeaderMap) -> Response {
+    let all = lock(&shares).charges.clone();
+    listed(&headers, &asked, &all, shapes::charge)
 }
 
 async fn show_transfer(
@@ -218,6 +229,7 @@ impl State {
         if is_there {
             paper.id = self.charge(paper.clone());
             paper.status = "pending";
+            paper.created = self.now;
             answer["data"] = shapes::charge(&paper);
             // The network can be faster than the answer.
             if self.settle_after == 0 && !is_left_to_payer {
@@ -249,6 +261,7 @@ fn paper(request: &Value, amount: &str, by: &str) -> Paper {
         words: "",
         settle_after: 0,
         hide_for: 0,
+        created: 0,
     }
 }
 
@@ -290,6 +303,43 @@ fn shown(headers: &HeaderMap, found: impl FnOnce() -> Option<Value>) -> Response
     }
 }
 
+/// A page of ten, the newest first, of the days from `from` to `to`: days of Lagos, both included.
+fn listed(
+    headers: &HeaderMap,
+    asked: &[(String, String)],
+    all: &[Paper],
+    shape: impl Fn(&Paper) -> Value,
+) -> Response {
+    if let Some(refusal) = refuse_stranger(headers) {
+        return refusal;
+    }
+    let (from, to) = (one(asked, "from"), one(asked, "to"));
+    let is_day = |day: &str| day.is_empty() || (day.len() == 10 && day.split('-').count() == 3);
+    let page = match one(asked, "page").as_str() {
+        "" => Some(1),
+        text => text.parse().ok().filter(|page| *page > 0),
+    };
+    let Some(page) = page.filter(|_| is_day(&from) && is_day(&to)) else {
+        return error(StatusCode::BAD_REQUEST, "Invalid query parameters");
+    };
+    let is_within = |paper: &&Paper| {
+        let time = shapes::time(paper.created + LAGOS_S);
+        let day = &time[..10];
+        (from.is_empty() || day >= &from[..]) && (to.is_empty() || day <= &to[..])
+    };
+    let rows: Vec<&Paper> = all.iter().rev().filter(is_within).collect();
+    let shown = rows.iter().skip((page - 1) * ROWS).take(ROWS);
+    let shown: Vec<Value> = shown.map(|paper| shape(paper)).collect();
+    let pages = rows.len().div_ceil(ROWS);
+    let info = json!({ "total": rows.len(), "current_page": page, "total_pages": pages });
+    said(
+        StatusCode::OK,
+        &json!({
+            "status": "success", "message": "Fetched", "meta": { "page_info": info }, "data": shown,
+        }),
+    )
+}
+
 fn refuse_stranger(headers: &HeaderMap) -> Option<Response> {
     let given = headers
         .get(header::AUTHORIZATION)
@@ -321,3 +371,8 @@ fn cents(amount: &str) -> i64 {
     let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
     format!("{whole}{fraction:0<2}").parse().unwrap()
 }
+
+/// Rows of a page.
+const ROWS: usize = 10;
+/// How far Lagos is ahead of UTC.
+const LAGOS_S: i64 = 3_600;

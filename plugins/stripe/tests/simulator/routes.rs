@@ -234,10 +234,9 @@ async fn list_sessions(Shares(shared): Shares<Shared>, Query(asked): Pairs) -> R
             .parse::<i64>()
             .ok()
     };
-    let (from, to) = (
-        number("created[gte]").unwrap_or(0),
-        number("created[lte]").unwrap_or(i64::MAX),
-    );
+    let from = number("created[gte]").unwrap_or(0);
+    let to = number("created[lte]").unwrap_or(i64::MAX);
+    let before = number("created[lt]").unwrap_or(i64::MAX);
     let is_expanded = asked
         .iter()
         .any(|(_, value)| value == "data.payment_intent");
@@ -246,7 +245,7 @@ async fn list_sessions(Shares(shared): Shares<Shared>, Query(asked): Pairs) -> R
         .sessions
         .iter()
         .rev()
-        .filter(|session| (from..=to).contains(&session.created));
+        .filter(|session| (from..=to).contains(&session.created) && session.created < before);
     let all = within.map(|session| session.shown(is_expanded)).collect();
     answer(page("/v1/checkout/sessions", all, &asked))
 }
@@ -280,8 +279,14 @@ fn page(url: &str, all: Vec<Value>, asked: &[(String, String)]) -> Answer {
             "Limit can range between 1 and 100",
         );
     }
-    let after = text("starting_after").and_then(|id| all.iter().position(|one| one["id"] == id));
-    let rest = &all[after.map_or(0, |at| at + 1)..];
+    let begin = match text("starting_after") {
+        None => 0,
+        Some(id) => match all.iter().position(|one| one["id"] == id) {
+            Some(at) => at + 1,
+            None => return invalid(400, "resource_missing", &format!("No such object: '{id}'")),
+        },
+    };
+    let rest = &all[begin..];
     let data = &rest[..limit.min(rest.len())];
     (
         200,
