@@ -12,6 +12,7 @@
 mod callback;
 mod facts;
 mod imports;
+mod list;
 mod options;
 mod play;
 mod report;
@@ -67,6 +68,7 @@ pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings)
         match operation {
             Operation::Callback => callback::check(&stage, &mut report).await,
             Operation::Options => options::check(&stage, &mut report).await,
+            Operation::List => list::check(&stage, &mut report).await,
             _ => scenario::check(&stage, operation, &mut report).await,
         }
     }

@@ -168,6 +168,10 @@ pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
                 Operation::Options => {
                     serde_json::from_value::<switchyard_gateway::OptionList>(said.clone()).err()
                 }
+                Operation::List => {
+                    serde_json::from_value::<switchyard_gateway::TransactionPage>(said.clone())
+                        .err()
+                }
                 Operation::Callback => {
                     serde_json::from_value::<switchyard_gateway::CallbackResult>(said.clone()).err()
                 }
@@ -177,6 +181,13 @@ pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
         }
         End::Cancelled => None,
     }
+}
+
+/// Why a call for a list may not end so after trouble at the provider; none when it may.
+pub(crate) fn invented(operation: Operation, end: &End) -> Option<String> {
+    let is_list = matches!(end, End::Ready(_));
+    let why = "returns a list, and the provider named none: return a fault (`?` is enough)";
+    broken(operation, end).or_else(|| is_list.then(|| why.to_owned()))
 }
 
 pub(crate) fn outcome(end: &End) -> Option<Outcome> {

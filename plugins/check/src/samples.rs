@@ -25,6 +25,7 @@ pub struct Samples {
     pub cancel: Sample,
     pub refund: Sample,
     pub options: Sample,
+    pub list: Sample,
     pub callback: Letters,
 }
 
@@ -140,6 +141,7 @@ impl Samples {
             Operation::Cancel => &self.cancel,
             Operation::Refund => &self.refund,
             Operation::Options => &self.options,
+            Operation::List => &self.list,
         }
     }
 

@@ -111,7 +111,11 @@ impl Seen {
         }
         if matches!(
             operation,
-            Operation::CheckConfig | Operation::Query | Operation::Callback | Operation::Options
+            Operation::CheckConfig
+                | Operation::Query
+                | Operation::Callback
+                | Operation::Options
+                | Operation::List
         ) {
             report.judge(part, "moves no money", calls.clone(), &self.writes);
         }
