@@ -143,6 +143,28 @@ pub const OPTIONS_RETRY: Duration = Duration::from_secs(30);
 pub const OPTIONS_WAIT: Duration = Duration::from_secs(2);
 /// Lists of options in memory.
 pub const OPTIONS_LISTS: usize = 1_000;
+/// Age up to which a provider's list of the lost span is used without fetching it again. An operator
+/// reads the report of a hold several times, and transactions at the provider go on.
+pub const LIST_FRESH: Duration = Duration::from_secs(5 * 60);
+/// Minimum time between a failed fetch of such a list and the next.
+pub const LIST_RETRY: Duration = Duration::from_secs(30);
+/// Time that the span of a list begins before the backup and ends after the lost span. Clocks of
+/// providers differ, and a request may take a while to become a transaction there.
+pub const LIST_MARGIN: Duration = Duration::from_secs(15 * 60);
+/// Pages of a list, for each connection, span and direction.
+pub const LIST_PAGES: usize = 200;
+/// Transactions of a list, for each connection, span and direction; the last page may go beyond it.
+/// That is 3 MB, and as many as the report of a hold follows one by one.
+pub const LIST_TRANSACTIONS: usize = 10_000;
+/// Time for all pages of a connection. A provider whose pages take seconds would be asked for an
+/// hour.
+pub const LIST_TIME: Duration = Duration::from_secs(10 * 60);
+/// Connections whose lists are fetched concurrently. The others wait.
+pub const LIST_FETCHES: usize = 8;
+/// Lists in memory, one for each connection.
+pub const LISTS: usize = 1_000;
+/// Unknown transactions of a connection that the report of a hold shows one by one.
+pub const LISTED_UNKNOWN: usize = 100;
 /// Bytes of one frame between the engine and a worker: twice a configuration with a provider's
 /// longest response, escaped.
 pub const GATEWAY_FRAME_BYTES: usize = 16 * 1024 * 1024;

@@ -1,5 +1,7 @@
 //! `switchyard release`.
 
+mod lists;
+
 use clap::Args;
 use serde_json::{Value, json};
 use switchyard_engine::ids::AppId;
@@ -48,6 +50,7 @@ async fn report(client: &Client) -> anyhow::Result<()> {
     }
     let data = &mut answer["data"];
     let to_send = data["payouts_to_send"].take();
+    let lists = data["provider_lists"].take();
     let tables = [
         ("Apps", data["apps"].take(), APPS),
         ("Open when the hold began", data["open"].take(), OPEN),
@@ -67,6 +70,7 @@ async fn report(client: &Client) -> anyhow::Result<()> {
         out.table(&json!({ "data": rows }), columns)?;
     }
     print(&payouts_to_send(&to_send))?;
+    print(&lists::tables(&lists))?;
     Ok(())
 }
 

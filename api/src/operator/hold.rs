@@ -1,20 +1,21 @@
 //! The hold after a restore: its report and its release.
 
+mod lists;
+mod view;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::routing::{get, post};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use switchyard_engine::access::{App, Operator};
-use switchyard_engine::engine::{Engine, HoldReport, UnsentPayouts};
-use switchyard_engine::hold::{Held, HoldError, Open, Release};
+use switchyard_engine::access::Operator;
+use switchyard_engine::engine::Engine;
+use switchyard_engine::hold::HoldError;
 use switchyard_engine::ids::AppId;
-use switchyard_engine::money::{Amount, Currency};
 
+use self::view::{HoldView, NeverHeldView, ReleaseView, total};
 use super::by_hand::note;
 use super::error::{Answer, Refused, internal, not_found};
 use super::input::{Body, ok};
-use super::view::iso;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
@@ -36,10 +37,11 @@ pub struct ReleaseRequest {
 }
 
 async fn show(State(state): State<ApiState>) -> Answer {
-    let report = state.engine.hold_report().await?;
-    let report = report.map(|report| reported(&state.engine, &report));
-    let never = || json!({ "held": false, "since": null });
-    ok("Hold fetched successfully", &report.unwrap_or_else(never))
+    let message = "Hold fetched successfully";
+    match state.engine.hold_report().await? {
+        Some(report) => ok(message, &HoldView::new(&state.engine, &report)),
+        None => ok(message, &NeverHeldView::new()),
+    }
 }
 
 async fn release(
@@ -65,9 +67,7 @@ async fn release(
         (true, None) => "All apps released successfully",
         (true, Some(_)) => "App released successfully",
     };
-    let mut view = held(engine);
-    view["changed"] = json!(is_changed);
-    ok(message, &view)
+    ok(message, &ReleaseView::new(engine, is_changed))
 }
 
 /// Refuses a release that would send payouts made while held: some may repeat requests that the
@@ -101,126 +101,4 @@ fn failed(error: HoldError) -> Refused {
         HoldError::Read(_) | HoldError::Commit(_) => ApiError::unavailable(),
         error => internal(&error),
     })
-}
-
-/// Which apps are held.
-fn held(engine: &Engine) -> Value {
-    let state = engine.hold.state();
-    json!({
-        "held": engine.hold.is_held(),
-        "since": state.as_ref().map(|held| iso(held.since)),
-        "apps": state.map(|held| apps(engine, &held)),
-    })
-}
-
-fn apps(engine: &Engine, held: &Held) -> Vec<Value> {
-    let apps = engine.access.apps(None);
-    let view = |app: &App| {
-        let release = held.apps.get(&app.id).or(held.released.as_ref());
-        json!({
-            "id": app.id,
-            "name": app.name,
-            "held": held.is_held(app.id),
-            "release": release.map(released),
-        })
-    };
-    apps.iter().map(|app| view(app)).collect()
-}
-
-fn released(release: &Release) -> Value {
-    json!({ "at": iso(release.at), "by": release.by, "note": release.note })
-}
-
-fn total(minor: i64, currency: Currency) -> String {
-    Amount::from_minor(minor, currency).format()
-}
-
-fn reported(engine: &Engine, report: &HoldReport) -> Value {
-    let held = &report.held;
-    let lost = report.lost.map(|(from, to)| {
-        json!({
-            "from": iso(from),
-            "to": iso(to),
-            "idempotency_keys": "those of this span are unknown: a request that is repeated with \
-                                 one of them moves money again",
-        })
-    });
-    let restored = held.restored.as_ref().map(|restored| {
-        json!({
-            "backup_at": iso(restored.backup_at),
-            "restored_at": iso(restored.restored_at),
-            "sequence": restored.sequence,
-            "incarnation": restored.incarnation.to_string(),
-        })
-    });
-    json!({
-        "held": held.released.is_none(),
-        "since": iso(held.since),
-        "restored": restored,
-        "lost": lost,
-        "apps": apps(engine, held),
-        "open": open(&report.open),
-        "new_payouts": open(&report.new_payouts),
-        "answers": answers(report),
-        "not_followed": report.not_followed,
-        "payouts_to_send": payouts_to_send(&report.unsent),
-    })
-}
-
-/// Payouts that a release sends: all of them counted, the first of them by their ids, and the
-/// commands that list all.
-fn payouts_to_send(unsent: &UnsentPayouts) -> Value {
-    let listed = unsent.listed.iter().map(|((reason, id), payout)| {
-        json!({
-            "id": id,
-            "reason": reason.as_str(),
-            "app": payout.app,
-            "environment": payout.environment,
-            "amount": payout.amount.format(),
-            "currency": payout.amount.currency().code(),
-            "created_at": iso(payout.created_at),
-        })
-    });
-    let commands = unsent.lists.iter().map(|(app, environment, status)| {
-        format!(
-            "switchyard transactions list --app {app} --environment {environment} --kind payout \
-             --status {status}"
-        )
-    });
-    json!({
-        "count": unsent.count,
-        "payouts": listed.collect::<Vec<_>>(),
-        "left_out": unsent.count.saturating_sub(unsent.listed.len() as u64),
-        "commands": commands.collect::<Vec<_>>(),
-    })
-}
-
-fn open(sums: &[Open]) -> Vec<Value> {
-    let view = |open: &Open| {
-        json!({
-            "app": open.app,
-            "environment": open.environment,
-            "kind": if open.is_payment { "payment" } else { "payout" },
-            "state": open.state,
-            "count": open.count,
-            "amount": total(open.minor, open.currency),
-        })
-    };
-    sums.iter().map(view).collect()
-}
-
-/// Progress of the transactions that were open when the hold began.
-fn answers(report: &HoldReport) -> Vec<Value> {
-    let view = |answer: &switchyard_engine::engine::Answered| {
-        json!({
-            "app": answer.app,
-            "environment": answer.environment,
-            "kind": answer.kind.as_str(),
-            "was": answer.was,
-            "now": answer.now.as_str(),
-            "count": answer.count,
-            "amount": total(answer.minor, answer.currency),
-        })
-    };
-    report.answers.iter().map(view).collect()
 }

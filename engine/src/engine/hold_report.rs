@@ -1,10 +1,11 @@
 //! The report that an operator reads before the release of a hold: the transactions that were open
-//! when it began, the answers of their providers so far, and the payouts that the release sends.
+//! when it began, the answers of their providers so far, the payouts that the release sends, and
+//! what the providers list of the lost span.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, ProviderList};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::hold::{Held, Open, Sums};
@@ -31,6 +32,9 @@ pub struct HoldReport {
     pub not_followed: u64,
     /// Payouts that a release sends.
     pub unsent: UnsentPayouts,
+    /// Lists of the providers for the lost span, of all connections while apps are held. Empty
+    /// without a lost span.
+    pub provider_lists: Vec<ProviderList>,
 }
 
 /// Payouts that the release of their apps sends. An operator cancels those that must not leave.
@@ -163,6 +167,10 @@ impl Engine {
         let begun = held.restores().map(|restored| restored.backup_at).min();
         let lost = begun.zip(held.restores().map(end).max());
         let (new_payouts, unsent) = self.unsent_payouts(held.first_since()).await?;
+        let provider_lists = match lost.filter(|_| held.released.is_none()) {
+            Some(lost) => self.provider_lists(lost).await?,
+            None => Vec::new(),
+        };
         let open: u64 = snapshot.sums.iter().map(|open| open.count).sum();
         Ok(Some(HoldReport {
             held,
@@ -172,6 +180,7 @@ impl Engine {
             answers: answers.into_values().collect(),
             not_followed: open.saturating_sub(snapshot.listed.len() as u64),
             unsent,
+            provider_lists,
         }))
     }
 

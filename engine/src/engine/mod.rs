@@ -14,6 +14,7 @@ mod operator;
 mod price;
 mod prompt;
 mod prospect;
+mod provider_lists;
 mod restored;
 mod route;
 mod settings;
@@ -40,6 +41,7 @@ pub use initialize::{NewPayment, NewPayout};
 pub use lookups::ProviderIds;
 pub use operator::Checked;
 pub use prospect::Prospect;
+pub use provider_lists::{ListStatus, ProviderList, Unknown, UnknownSum};
 pub(crate) use route::{Plan, Purpose};
 pub use settings::EngineSettings;
 pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
@@ -90,6 +92,8 @@ pub struct Inner {
     pub(crate) submissions: Submissions,
     pub(crate) watchers: Watchers,
     health: route::SharedHealth,
+    /// Lists of providers for the report of a hold.
+    lists: provider_lists::ProviderLists,
     pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
     scheduler: std::sync::OnceLock<Addr<Scheduler>>,
     /// The task that fetches rates of exchange.
@@ -133,6 +137,7 @@ impl Engine {
         let threads = ActorThreads::start()?;
         let webhooks = start_webhooks(&with, &threads)?;
         let mails = start_mails(&with, &threads)?;
+        let lists = provider_lists::ProviderLists::new(with.clock.clone());
         let fetching = Handle::current().spawn(with.exchange.clone().keep_fetching());
         let engine = Self(Arc::new(Inner {
             fetching: fetching.abort_handle(),
@@ -155,6 +160,7 @@ impl Engine {
             submissions: Submissions::default(),
             watchers: Watchers::default(),
             health: route::SharedHealth::new(),
+            lists,
             feed: broadcast::channel(FEED).0,
             scheduler: std::sync::OnceLock::new(),
             stopping: AtomicBool::new(false),

@@ -16,12 +16,14 @@
 //! engine. [`Isolation`] selects which library runs where.
 
 mod amounts;
+mod ask;
 mod cache;
 mod callback;
 mod counter;
 mod crash;
 mod drive;
 mod egress;
+mod fetch_cache;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod home;
@@ -29,6 +31,7 @@ mod inspect;
 mod journal;
 mod library;
 mod life;
+mod list;
 mod not_found;
 mod options;
 mod outcome;
@@ -48,15 +51,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use switchyard_gateway::manifest::FieldOption;
 pub use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::wire::Ready;
-pub use switchyard_gateway::{ConfigCheck, Direction, Money, Operation, Options, manifest};
+pub use switchyard_gateway::{
+    ConfigCheck, Direction, ListedState, Money, Operation, Options, manifest,
+};
 
+use self::ask::Question;
 use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
 pub use self::counter::SequenceError;
 use self::drive::{CallFailure, Drive};
 use self::egress::Egress;
+pub(crate) use self::fetch_cache::{FetchCache, FetchTimes, Fetched};
 use self::home::Home;
 pub use self::home::Isolation;
 use self::inspect::Inspected;
@@ -73,7 +81,7 @@ pub use self::life::{
     Awaiting, By, Change, Consent, Count, FileStatus, FolderFile, FolderWatch, Incoming, LifeError,
     Overview, Pin, Proposal, Record, Source, State, StoredVersion, VersionView, What, Widening,
 };
-use self::options::OptionsCache;
+pub use self::list::{Listed, Listing, ListingCall};
 pub use self::options::OptionsCall;
 pub use self::outcome::is_shown;
 use self::query_limiter::QueryLimiter;
@@ -168,7 +176,7 @@ struct Inner {
     life: Lifecycle,
     egress: Egress,
     cache: Cache,
-    options: OptionsCache,
+    options: FetchCache<Vec<FieldOption>>,
     turns: QueryLimiter,
     watcher: Arc<Watcher>,
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
@@ -189,7 +197,7 @@ impl Gateways {
             registry: Registry::default(),
             life: Lifecycle::default(),
             cache: Cache::default(),
-            options: OptionsCache::default(),
+            options: options::cache(clock.clone()),
             turns: QueryLimiter::default(),
             watcher: Arc::default(),
             #[cfg(any(feature = "simulation", feature = "fuzzing"))]
@@ -388,46 +396,16 @@ impl Gateways {
         environment: Environment,
         config: &Value,
     ) -> Result<ConfigCheck, String> {
-        let _running = gateway.running();
-        let (own, checked) = (self.clone(), (Arc::clone(gateway), config.clone()));
-        let made = watch::guard(&self.0.watcher, gateway, |ward| {
-            own.check(checked.0, environment, checked.1, ward)
-        });
-        let said = made.await;
-        self.note_quarantine(gateway).await;
-        said.unwrap_or_else(|| Err(drive::given_up(gateway, Operation::CheckConfig)))
-    }
-
-    async fn check(
-        self,
-        gateway: Arc<Version>,
-        environment: Environment,
-        config: Value,
-        ward: Option<Ward>,
-    ) -> Result<ConfigCheck, String> {
-        let operation = Operation::CheckConfig;
-        let redactor = Redactor::new(&gateway.manifest, &config);
-        let scribe = JournalWriter::new(None, &redactor, gateway.name(), operation.as_str());
-        let drive = Drive {
-            inner: &self.0,
-            version: &gateway,
-            operation,
+        let redactor = Redactor::new(&gateway.manifest, config);
+        let question = Question {
+            gateway: Arc::clone(gateway),
+            operation: Operation::CheckConfig,
             environment,
-            now: self.0.clock.shown(),
-            config: &config,
-            input: &Value::Null,
-            redactor: &redactor,
-            scribe: &scribe,
-            connection: OnceLock::new(),
-            until: drive::deadline(&gateway, operation),
-            ward,
+            config: config.clone(),
+            input: Value::Null,
+            redactor: redactor.clone(),
         };
-        let ready = drive
-            .run(&mut Value::Null)
-            .await
-            .and_then(|message| drive.read(&message));
-        let ready: Ready<ConfigCheck> = ready.map_err(|CallFailure(why)| why)?;
-        Ok(match ready.outcome {
+        Ok(match self.ask(question).await? {
             ConfigCheck::Works { account } => ConfigCheck::Works {
                 account: account.map(|account| redactor.sentence(&account)),
             },

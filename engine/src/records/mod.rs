@@ -20,7 +20,7 @@ pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
 pub use list::{Kind, ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
-pub use names::{Name, attempt_named, attempts_with_id, provider_ids};
+pub use names::{Name, attempt_named, attempts_with_id, is_named, provider_ids};
 pub use purge::purge_sandbox;
 pub use timers::{Due, TimerCursor, Timers, due};
 pub use transactions::{Step, load, load_again, open_attempts, open_attempts_at, timeline, write};

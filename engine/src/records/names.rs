@@ -7,7 +7,7 @@
 use super::{RecordError, keys};
 use crate::ids::{AttemptId, ConnectionId, TransactionId};
 use crate::limits::ATTEMPTS_PER_ID;
-use crate::store::{Batch, Direction, Store, Table};
+use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::Transaction;
 
 /// What an attempt is called at one connection's provider.
@@ -79,6 +79,15 @@ impl Name {
     /// The commit conflicts if an attempt has this name.
     pub(crate) fn require_unknown(&self, batch: &mut Batch) {
         batch.require_absent(Table::Index, self.key());
+    }
+}
+
+/// Whether an attempt has this name. A row that cannot be read is one of an attempt, too.
+pub async fn is_named(store: &Store, name: &Name) -> Result<bool, StoreError> {
+    match store.get(Table::Index, &name.key()).await {
+        Ok(row) => Ok(row.is_some()),
+        Err(StoreError::Damaged { .. }) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 
