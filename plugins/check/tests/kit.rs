@@ -271,3 +271,85 @@ async fn each_harm_of_the_misbehaving_gateway_has_its_finding() {
         }
     }
 }
+
+/// `(the provider's pages, the key of its gateway, the row that must fail, a word of the sentence)`
+fn lists() -> Vec<(Value, &'static str, &'static str, &'static str)> {
+    let one =
+        |id: &str, at: &str| json!({ "provider_id": id, "created_at": at, "state": "failed" });
+    let at = "2026-11-20T09:30:00Z";
+    let page = |rows: Value, next: Option<&str>| json!({ "transactions": rows, "next": next });
+    let good = || {
+        json!([
+            page(json!([one("1", at)]), Some("2")),
+            page(json!([one("2", at)]), None)
+        ])
+    };
+    let first = |page: Value| json!([page]);
+    let answer = "payments: good answer";
+    vec![
+        (
+            first(page(json!([one("", at)]), None)),
+            "",
+            answer,
+            "neither a reference",
+        ),
+        (
+            first(page(json!([one("1", "2026-11-20T10:00:00Z")]), None)),
+            "",
+            answer,
+            "outside of the span",
+        ),
+        (
+            first(page(json!([one("1", at)]), Some("1"))),
+            "",
+            answer,
+            "names itself as the next one",
+        ),
+        (first(page(json!([]), None)), "", answer, "lists nothing"),
+        (
+            first(json!({ "transactions": "none" })),
+            "",
+            answer,
+            "fault",
+        ),
+        (
+            good(),
+            "invents",
+            "payments: 502 with HTML",
+            "returns a list",
+        ),
+        (good(), "invents", "payouts: 401", "returns a list"),
+        (good(), "writes", "moves no money", "could move money"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_breaks_the_contract_is_found_and_an_honest_one_passes() {
+    let library = built("misbehaving");
+    let listed = async |pages: &Value, key: &str| {
+        let pages = pages.as_array().unwrap().iter();
+        let answers = pages.map(|page| json!({ "on": "POST /list", "body": page }));
+        let config = json!({ "url": "https://127.0.0.1", "key": key });
+        let list = json!({ "good": answers.collect::<Vec<_>>() });
+        let samples = json!({ "config": config, "list": list });
+        report(&library, &serde_json::from_value(samples).unwrap()).await
+    };
+    for (pages, key, rule, word) in lists() {
+        let key = if key.is_empty() { "honest" } else { key };
+        let report = listed(&pages, key).await;
+        let row = report.find("list", rule);
+        let row = row.unwrap_or_else(|| panic!("no {rule}: {report}"));
+        assert_eq!(row.verdict, Verdict::Failed, "{rule}: {report}");
+        assert!(row.says.contains(word), "{rule}: {}", row.says);
+    }
+    let (pages, ..) = lists().remove(5);
+    let report = listed(&pages, "honest").await;
+    let rows = report.rows.iter().filter(|row| row.part == "list");
+    for row in rows.clone() {
+        assert_eq!(row.verdict, Verdict::Passed, "{}: {}", row.check, row.says);
+    }
+    assert!(rows.count() > 25, "{report}");
+    let report = listed(&json!([pages[1]]), "honest").await;
+    let row = report.find("list", "payments: several pages").unwrap();
+    assert_eq!(row.verdict, Verdict::NotChecked, "{report}");
+}

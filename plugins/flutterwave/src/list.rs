@@ -61,12 +61,17 @@ fn page_number(cursor: &str) -> Result<u32, Fault> {
 /// The first and the last day that can have a part of the span.
 fn days(ask: &List) -> Result<(String, String), Fault> {
     let (from, until) = ask.span()?;
-    let until = Moment::from_unix_seconds(until.unix_seconds().saturating_add(LAGOS_S))?;
-    let day = |moment: Moment| moment.to_string()[..10].to_owned();
-    Ok((day(from), day(until)))
+    let day = |seconds: i64| -> Result<String, Fault> {
+        let text = Moment::from_unix_seconds(seconds)?.to_string();
+        Ok(text.chars().take(DAY_CHARACTERS).collect())
+    };
+    let until = until.unix_seconds().saturating_add(LAGOS_S);
+    Ok((day(from.unix_seconds())?, day(until)?))
 }
 
 /// Pages of Flutterwave in one of ours. A call may have sixteen effects.
 const PAGES: u32 = 10;
+/// Of `2026-11-20`.
+const DAY_CHARACTERS: usize = 10;
 /// How far Lagos is ahead of UTC.
 const LAGOS_S: i64 = 60 * 60;

@@ -20,6 +20,7 @@ pub use driver::{Driver, client};
 pub use ledger::{Ledger, Movement};
 pub use loopback::Loopback;
 pub use mishap::{Mishap, Mishaps};
+pub use switchyard_gateway::Moment;
 
 /// The time of a [`Driver`]'s calls, unless the test gives another: RFC 3339 and in seconds since 1970.
 pub const NOW: &str = "2026-11-20T10:00:00.000000Z";

@@ -23,6 +23,7 @@ use switchyard_gateway::testing::{self, Call};
 use switchyard_gateway::wire::{Body, EffectError, HttpRequest, HttpResponse};
 use switchyard_gateway::{
     Callback, CallbackResult, ConfigCheck, Direction, Fault, FaultKind, Operation, Outcome,
+    TransactionPage,
 };
 
 use crate::host_side::money;
@@ -157,14 +158,27 @@ fn play<G: Entry>(
             });
             settle::<G>(Operation::Refund, config, &input, parts);
         }
+        "list" => {
+            let list = testing::list(direction(word));
+            drop(run::<G, TransactionPage>(
+                Operation::List,
+                config,
+                &list,
+                parts,
+            ));
+        }
         _ => {
-            let direction = match word {
-                "payout" => Direction::Payout,
-                _ => Direction::Collect,
-            };
+            let direction = direction(word);
             let query = testing::query(code, direction, 2_500, currency, decimals);
             settle::<G>(Operation::Query, config, &query, parts);
         }
+    }
+}
+
+fn direction(word: &str) -> Direction {
+    match word {
+        "payout" => Direction::Payout,
+        _ => Direction::Collect,
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Collect, ConfigCheck, Context, DeclineReason, Fault, Gateway,
-    LogLevel, OptionList, Options, Outcome, Payout, Query, gateway,
+    List, LogLevel, OptionList, Options, Outcome, Payout, Query, TransactionPage, gateway,
 };
 
 #[derive(Default)]
@@ -143,6 +143,27 @@ impl Gateway for Misbehaving {
             return Err(Fault::provider("there is no list"));
         }
         Ok(OptionList::named(answer.json::<Vec<(String, String)>>()?))
+    }
+
+    /// The page that the provider gives, whatever is in it. The key `invents` makes an empty page of
+    /// trouble, and `writes` a request that could move money.
+    async fn list(&self, cx: &Context, ask: List) -> Result<TransactionPage, Fault> {
+        let config: Config = cx.config()?;
+        let request = cx.post(format!("{}/list", config.url)).json(&ask);
+        let answer = match config.key.as_str() {
+            "writes" => request.send().await?,
+            _ => request.reads_only().send().await?,
+        };
+        if !answer.is_success() && config.key == "invents" {
+            return Ok(TransactionPage::default());
+        }
+        if !answer.is_success() {
+            return Err(Fault::provider(format!(
+                "there is no list for {}",
+                config.key
+            )));
+        }
+        answer.json()
     }
 
     /// Does what `do` of the body says, then believes whoever knows the key.

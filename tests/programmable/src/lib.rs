@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::Sha256;
 use switchyard_gateway::{
-    Amount, Callback, CallbackResult, Collect, Context, DeclineReason, Fault, Gateway, Money,
-    Outcome, Payout, Query, gateway,
+    Amount, Callback, CallbackResult, Collect, Context, DeclineReason, Direction, Fault, Gateway,
+    List, ListedState, ListedTransaction, Money, Outcome, Payout, Query, TransactionPage, gateway,
 };
 
 #[derive(Default)]
@@ -51,8 +51,41 @@ struct News {
     currency: String,
 }
 
+/// A charge in the provider's list.
+#[derive(Deserialize)]
+struct Charge {
+    reference: String,
+    minor: i64,
+    currency: String,
+    created_at: String,
+    status: String,
+}
+
+impl Charge {
+    fn listed(self) -> ListedTransaction {
+        ListedTransaction {
+            reference: Some(self.reference),
+            provider_id: None,
+            amount: Some(Amount::minor(self.minor, self.currency)),
+            created_at: self.created_at,
+            state: match self.status.as_str() {
+                "paid" => ListedState::Succeeded,
+                "declined" => ListedState::Failed,
+                _ => ListedState::Pending,
+            },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Charges {
+    charges: Vec<Charge>,
+    next: Option<String>,
+}
+
 /// What a payment and a payout have in common here.
 struct Order<'a> {
+    direction: Direction,
     reference: &'a str,
     transaction: &'a str,
     description: &'a str,
@@ -73,6 +106,8 @@ impl Order<'_> {
             "reference": self.reference,
             "transaction": self.transaction,
             "slot": config.slot,
+            "direction": self.direction,
+            "created_at": cx.now().to_string(),
             "word": word,
             "minor": self.amount.minor,
             "currency": self.amount.currency,
@@ -112,6 +147,7 @@ fn declined(word: &str) -> Result<Outcome, Fault> {
 impl Gateway for Programmable {
     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
         let order = Order {
+            direction: Direction::Collect,
             reference: &ask.reference,
             transaction: &ask.transaction,
             description: &ask.description,
@@ -122,6 +158,7 @@ impl Gateway for Programmable {
 
     async fn payout(&self, cx: &Context, ask: Payout) -> Result<Outcome, Fault> {
         let order = Order {
+            direction: Direction::Payout,
             reference: &ask.reference,
             transaction: &ask.transaction,
             description: &ask.description,
@@ -141,6 +178,21 @@ impl Gateway for Programmable {
             _ => Outcome::NotFound {
                 why: "there is no such charge".into(),
             },
+        })
+    }
+
+    async fn list(&self, cx: &Context, ask: List) -> Result<TransactionPage, Fault> {
+        let config: Config = cx.config()?;
+        let query = json!({ "slot": config.slot, "list": ask });
+        let url = format!("{}/charges/list", config.url);
+        let answer = cx.post(url).json(&query).reads_only().send().await?;
+        if !answer.is_success() {
+            return Err(Fault::provider("the provider failed"));
+        }
+        let found: Charges = answer.json()?;
+        Ok(TransactionPage {
+            transactions: found.charges.into_iter().map(Charge::listed).collect(),
+            next: found.next,
         })
     }
 

@@ -13,6 +13,7 @@
 //! | | once [`Provider::call_back`] has told where to |
 
 mod calls;
+mod lists;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +30,7 @@ use tokio::time::Instant;
 
 pub use self::calls::{Called, Calls};
 use self::calls::{Callee, Charge, follow_up, is_called_about};
+use self::lists::list;
 use crate::client::Client;
 
 /// What one request for a charge or a payout came to, whatever was answered.
@@ -43,6 +45,17 @@ pub struct Entry {
     pub queries: u32,
     /// Which connection it came through.
     pub slot: u64,
+    pub order: Order,
+}
+
+/// The order of a charge, as the list of charges shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    pub direction: String,
+    /// RFC 3339, in microseconds and UTC.
+    pub created_at: String,
+    pub minor: i64,
+    pub currency: String,
 }
 
 /// By reference.
@@ -78,6 +91,8 @@ struct Desk {
     /// Where callbacks go; none: there are none.
     callee: Option<Callee>,
     calls: Calls,
+    /// Whether lists are answered with 502.
+    fails_to_list: bool,
 }
 
 type Shared = Arc<Mutex<Desk>>;
@@ -98,6 +113,7 @@ impl Provider {
         let router = Router::new()
             .route("/charges", post(charge))
             .route("/charges/{reference}", get(look_up))
+            .route("/charges/list", post(list))
             .with_state(desk.clone());
         let served = Loopback::serve(something(router)).await;
         let served = served.expect("a port is free");
@@ -120,6 +136,11 @@ impl Provider {
     /// From now on whatever comes through this connection is done and not answered, be it a charge or a question.
     pub fn hang(&self, slot: Option<u64>) {
         lock(&self.desk).hangs = slot;
+    }
+
+    /// From now on it answers questions for lists with 502.
+    pub fn fail_to_list(&self) {
+        lock(&self.desk).fails_to_list = true;
     }
 
     /// Moves the money of the next charge that goes well twice.
@@ -202,6 +223,12 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
             charges: 0,
             queries: 0,
             slot: request["slot"].as_u64().unwrap_or_default(),
+            order: Order {
+                direction: text("direction"),
+                created_at: text("created_at"),
+                minor: request["minor"].as_i64().unwrap_or_default(),
+                currency: text("currency"),
+            },
         });
         entry.requests += 1;
         let moves = word == "ok" || word == "held" || word.ends_with("_done");

@@ -65,6 +65,9 @@ pub enum Rule {
     HeldSendsNothing,
     /// The report after a restore names the period of every lost transaction.
     LostSpanIsNamed,
+    /// The report after a restore lists the transactions that the provider took and the store does
+    /// not have, and no others.
+    UnknownIsListed,
     /// An idempotency key from before a backup is known after its restore.
     KeyIsKnown,
     /// During a backup, responses take at most a few times as long.
@@ -314,7 +317,7 @@ const SHOWN: usize = 5;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::provider::Entry;
+    use crate::provider::{Entry, Order};
     use crate::sweep::inbox::Letter;
 
     pub(in crate::sweep) const PAID: &str = "py_paid";
@@ -361,6 +364,7 @@ pub(super) mod tests {
                 charges,
                 queries: 0,
                 slot: 0,
+                order: Order::default(),
             };
             evidence.books.insert(reference.to_owned(), entry);
         }

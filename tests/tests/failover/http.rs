@@ -38,7 +38,7 @@ impl Operator {
     }
 }
 
-async fn ask(router: &Router, token: &str, method: &str, path: &str, body: Value) -> Value {
+pub async fn ask(router: &Router, token: &str, method: &str, path: &str, body: Value) -> Value {
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -4,6 +4,7 @@ mod between;
 mod breaker;
 mod classes;
 mod http;
+mod listed;
 mod meanwhile;
 mod rate;
 mod replay;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchyard_engine::access::{AccessError, DevelopmentKeys, NewConnection};
-use switchyard_engine::clock::Clock;
+use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::{EngineError, NewPayment, NewPayout};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::Gateways;
@@ -27,13 +27,14 @@ use crate::road::{METHOD, choice, gateways};
 const PAYOUT: &str = "switchyard_payout_demo";
 
 /// A store on disk, its provider, and the engines that come and go.
-struct Installation {
+pub struct Installation {
     folder: TempDir,
-    clock: Clock,
+    pub clock: Clock,
     gateways: Gateways,
-    provider: Provider,
+    pub provider: Provider,
     keys: Option<DevelopmentKeys>,
     restores: u128,
+    backed_up_at: Timestamp,
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -41,7 +42,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-fn ordered() -> Reasons {
+pub fn ordered() -> Reasons {
     Reasons {
         is_ordered: true,
         ..Reasons::default()
@@ -50,7 +51,7 @@ fn ordered() -> Reasons {
 
 impl Installation {
     /// With this many connections of one app.
-    async fn new(connections: usize) -> Self {
+    pub async fn new(connections: usize) -> Self {
         let folder = TempDir::new().unwrap();
         let clock = Clock::manual(START);
         let gateways = gateways(folder.path(), &clock).await;
@@ -61,6 +62,7 @@ impl Installation {
             provider: Provider::start().await,
             keys: None,
             restores: 0,
+            backed_up_at: START,
         };
         let bench = installation.start(Reasons::default()).await;
         for slot in 0..connections {
@@ -91,7 +93,7 @@ impl Installation {
         self.folder.path().join("store")
     }
 
-    async fn start(&mut self, hold: Reasons) -> Bench {
+    pub async fn start(&mut self, hold: Reasons) -> Bench {
         let settings = StoreSettings {
             backend: Backend::Sqlite,
             path: self.store(),
@@ -111,12 +113,13 @@ impl Installation {
     }
 
     /// Copies the store of a stopped engine.
-    fn back_up(&self) {
+    pub fn back_up(&mut self) {
+        self.backed_up_at = self.clock.now();
         copy(&self.store(), &self.folder.path().join("backup"));
     }
 
     /// Puts the copy in the place of the store, and starts on it as after a restore.
-    async fn restore(&mut self) -> Bench {
+    pub async fn restore(&mut self) -> Bench {
         std::fs::remove_dir_all(self.store()).unwrap();
         copy(&self.folder.path().join("backup"), &self.store());
         self.clock.advance(Duration::from_secs(60));
@@ -125,8 +128,8 @@ impl Installation {
             store: Ulid::from_parts(1, self.restores),
             incarnation: Ulid::from_parts(2, 2),
             sequence: 7,
-            backup_at: START,
-            restored_at: START,
+            backup_at: self.backed_up_at,
+            restored_at: self.clock.now(),
             lost: None,
         };
         let reasons = Reasons {
@@ -146,7 +149,7 @@ impl Installation {
     }
 
     /// Turns the clock until the transaction is as wanted.
-    async fn until(
+    pub async fn until(
         &self,
         bench: &Bench,
         id: TransactionId,
@@ -166,16 +169,16 @@ impl Installation {
     }
 }
 
-async fn stop(bench: Bench) {
+pub async fn stop(bench: Bench) {
     assert!(bench.engine.stop(Duration::from_secs(20)).await);
 }
 
-async fn release(bench: &Bench) {
+pub async fn release(bench: &Bench) {
     let released = bench.engine.hold.release(None, &[], "ada".into(), None);
     released.await.unwrap();
 }
 
-async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
+pub async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
     let new = NewPayout {
         amount: amount(2_500, "USD"),
         description: words.to_owned(),
@@ -189,7 +192,7 @@ async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
     payout.unwrap().id
 }
 
-async fn payment(bench: &Bench, words: &str) -> TransactionId {
+pub async fn payment(bench: &Bench, words: &str) -> TransactionId {
     let new = NewPayment {
         amount: amount(2_500, "USD"),
         description: words.to_owned(),
@@ -205,7 +208,7 @@ async fn payment(bench: &Bench, words: &str) -> TransactionId {
     payment.unwrap().id
 }
 
-fn is_final(tx: &Transaction) -> bool {
+pub fn is_final(tx: &Transaction) -> bool {
     tx.state.is_final()
 }
 

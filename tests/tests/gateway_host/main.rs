@@ -6,6 +6,7 @@ mod engine;
 mod guards;
 mod in_c;
 mod life;
+mod lists;
 mod loading;
 mod options;
 mod provider;

@@ -1,7 +1,7 @@
 //! Answers as Flutterwave writes them. Amounts are numbers there, and no double here: they are marked, and written digit by digit.
 
 use serde_json::{Value, json};
-use switchyard_gateway::Moment;
+use switchyard_testkit::Moment;
 
 use super::provider::{Paper, Refunded};
 

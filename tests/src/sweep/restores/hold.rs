@@ -10,6 +10,7 @@ use super::Site;
 use super::lists::Statuses;
 use super::report::Report;
 use super::round::Killed;
+use super::unknown;
 use crate::eventually;
 use crate::provider::Books;
 use crate::sweep::Load;
@@ -95,6 +96,8 @@ pub(super) async fn hold(
     tokio::time::sleep(HELD).await;
     if number % 2 == 1 {
         all_answered(site).await?;
+        let compared = unknown::compared(site, &killed.made, restored).await?;
+        held.breaks.extend(compared);
     }
     sends_nothing(site, restored, &mut held);
     held.made_held = load.told().made.len();

@@ -11,6 +11,7 @@ mod lists;
 mod report;
 mod round;
 mod table;
+mod unknown;
 mod verdict;
 
 use std::path::Path;

@@ -36,6 +36,12 @@ impl Report {
         span.with_context(|| format!("no lost span in {:#}", self.0))
     }
 
+    /// Lists of the providers for the lost span.
+    pub fn provider_lists(&self) -> Vec<Value> {
+        let lists = self.0["provider_lists"].as_array();
+        lists.cloned().unwrap_or_default()
+    }
+
     /// Transactions that were open when the hold began.
     pub fn open(&self) -> u64 {
         count(&self.0["open"], |_| true)
