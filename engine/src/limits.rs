@@ -143,8 +143,8 @@ pub const OPTIONS_RETRY: Duration = Duration::from_secs(30);
 pub const OPTIONS_WAIT: Duration = Duration::from_secs(2);
 /// Lists of options in memory.
 pub const OPTIONS_LISTS: usize = 1_000;
-/// Age up to which a provider's list of the lost span is used without fetching it again. An operator
-/// reads the report of a hold several times, and transactions at the provider go on.
+/// Age up to which a provider's list of the lost span is used without fetching it again. An
+/// operator reads the report of a hold several times, and transactions at the provider go on.
 pub const LIST_FRESH: Duration = Duration::from_secs(5 * 60);
 /// Minimum time between a failed fetch of such a list and the next.
 pub const LIST_RETRY: Duration = Duration::from_secs(30);

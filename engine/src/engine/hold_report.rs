@@ -1,6 +1,6 @@
 //! The report that an operator reads before the release of a hold: the transactions that were open
 //! when it began, the answers of their providers so far, the payouts that the release sends, and
-//! what the providers list of the lost span.
+//! the transactions of the lost span that only the providers know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -39,7 +39,7 @@ struct Compared {
     incomplete: Option<String>,
 }
 
-/// What the provider of a connection lists of the lost span.
+/// List of a connection's provider for the lost span, compared with the store.
 #[derive(Clone, Debug)]
 pub struct ProviderList {
     pub connection: Arc<Connection>,
@@ -48,7 +48,7 @@ pub struct ProviderList {
     pub fetched_at: Option<Timestamp>,
     /// Transactions that the provider listed.
     pub listed: u64,
-    /// Those of them that the store does not know.
+    /// Transactions of the list that the store does not know.
     pub unknown: Unknown,
 }
 
@@ -58,7 +58,7 @@ pub enum ListStatus {
     Complete,
     /// Some transactions are missing, for this reason.
     Incomplete(String),
-    /// It is being fetched.
+    /// The first fetch, or the one after a failure, runs.
     InProgress,
     /// The last fetch failed. Numbers beside it are those of an earlier one.
     Failed(String),
@@ -198,7 +198,7 @@ impl Engine {
         })
     }
 
-    /// What was fetched for a connection. Starts a fetch if one is due.
+    /// State of a connection's list. Starts a fetch if one is due.
     fn fetched_list(&self, connection: ConnectionId, call: ListingCall) -> Fetched<Compared> {
         let key = format!("{connection} {}", call.key());
         let (engine, fetches) = (self.clone(), Arc::clone(&self.lists.fetches));

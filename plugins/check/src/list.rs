@@ -126,7 +126,7 @@ impl Trial<'_> {
             End::Ready(said) => serde_json::from_value(said.clone()).ok(),
             _ => None,
         };
-        let page = page.ok_or_else(|| format!("it comes to {}", rules::word(&played.end)))?;
+        let page = page.ok_or_else(|| format!("it ends as {}", rules::word(&played.end)))?;
         let checked = page.check(&self.ask(cursor));
         checked.map_err(|why| format!("its page {why}"))?;
         Ok(page)

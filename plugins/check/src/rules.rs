@@ -183,7 +183,7 @@ pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
     }
 }
 
-/// Why a call for a list may not end so after trouble at the provider; none when it may.
+/// Rule that the end of a call for a list breaks after trouble at the provider.
 pub(crate) fn invented(operation: Operation, end: &End) -> Option<String> {
     let is_list = matches!(end, End::Ready(_));
     let why = "returns a list, and the provider named none: return a fault (`?` is enough)";

@@ -37,7 +37,7 @@ pub struct Page<T> {
     pub pages: u32,
 }
 
-/// What stands beside the rows of a list. Numbers are text here.
+/// Numbers of a list's pages, as text.
 #[derive(Deserialize)]
 struct ListMeta {
     page_info: PageInfo,

@@ -1,8 +1,8 @@
 //! Pages of charges and of transfers.
 //!
 //! Flutterwave filters by days, and its pages are numbered and hold ten rows. So a page of ours is
-//! made of several of them, and what is outside of the span is left out. Its days may be those of
-//! UTC or of Lagos, one hour ahead.
+//! made of several of them, without the rows outside of the span. Its days may be those of UTC or
+//! of Lagos, one hour ahead.
 
 use serde::de::DeserializeOwned;
 use switchyard_gateway::{
@@ -73,5 +73,5 @@ fn days(ask: &List) -> Result<(String, String), Fault> {
 const PAGES: u32 = 10;
 /// Of `2026-11-20`.
 const DAY_CHARACTERS: usize = 10;
-/// How far Lagos is ahead of UTC.
+/// Difference between the time of Lagos and UTC.
 const LAGOS_S: i64 = 60 * 60;

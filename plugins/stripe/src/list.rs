@@ -1,7 +1,7 @@
 //! Pages of our sessions, the newest first.
 //!
 //! Sessions and not payments: attempts are known by the ids of their sessions, and an open session
-//! that nobody has tried to pay yet can still take money.
+//! without a payment can still take money.
 
 use switchyard_gateway::{Fault, FaultKind, List, TransactionPage};
 

@@ -54,8 +54,8 @@ fn a_session_is_listed_with_its_reference_its_id_its_amount_and_its_state() {
         ..paid.clone()
     };
     let open = json!({ "status": "open", "payment_status": "unpaid", "payment_intent": null });
-    let later = json!({ "payment_status": "unpaid", "payment_intent": { "id": "pi_1", "status": "processing" } });
-    let late_failure = json!({ "payment_status": "unpaid", "payment_intent": { "id": "pi_1", "status": "canceled" } });
+    let behind = |status: &str| json!({ "payment_status": "unpaid", "payment_intent": { "id": "pi_1", "status": status } });
+    let (later, late_failure) = (behind("processing"), behind("canceled"));
     for (change, listed) in [
         (json!({}), Some(paid.clone())),
         (open, Some(state(ListedState::Pending))),

@@ -185,7 +185,8 @@ impl Gateway for Programmable {
         let config: Config = cx.config()?;
         let query = json!({ "slot": config.slot, "list": ask });
         let url = format!("{}/charges/list", config.url);
-        let answer = cx.post(url).json(&query).reads_only().send().await?;
+        let request = cx.post(url).json(&query).reads_only();
+        let answer = request.timeout(config.patience()).send().await?;
         if !answer.is_success() {
             return Err(Fault::provider("the provider failed"));
         }

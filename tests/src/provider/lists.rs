@@ -11,9 +11,16 @@ use super::{Desk, Entry, Shared, lock};
 /// Charges of one page.
 const PAGE: usize = 50;
 
-/// A page in the order of the references, from behind the one that the cursor names.
+/// Answers with a page, in the order of the references, from behind the one that the cursor names.
 pub(super) async fn list(State(desk): State<Shared>, Json(query): Json<Value>) -> Response {
-    let desk = lock(&desk);
+    let hangs = lock(&desk).hangs;
+    if hangs.is_some() && hangs == query["slot"].as_u64() {
+        return std::future::pending().await;
+    }
+    page(&lock(&desk), &query)
+}
+
+fn page(desk: &Desk, query: &Value) -> Response {
     if desk.fails_to_list {
         return StatusCode::BAD_GATEWAY.into_response();
     }
@@ -27,7 +34,7 @@ pub(super) async fn list(State(desk): State<Shared>, Json(query): Json<Value>) -
             && created < ask["until"].as_str()
     };
     let entries = desk.books.iter().filter(is_asked);
-    let shown = entries.filter_map(|(reference, entry)| shown(&desk, reference, entry));
+    let shown = entries.filter_map(|(reference, entry)| shown(desk, reference, entry));
     let mut charges: Vec<Value> = shown.take(PAGE + 1).collect();
     let next = (charges.len() > PAGE).then(|| {
         charges.truncate(PAGE);

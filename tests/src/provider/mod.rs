@@ -138,7 +138,7 @@ impl Provider {
         lock(&self.desk).hangs = slot;
     }
 
-    /// From now on it answers questions for lists with 502.
+    /// Answers each later request for a list with 502.
     pub fn fail_to_list(&self) {
         lock(&self.desk).fails_to_list = true;
     }

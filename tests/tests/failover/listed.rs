@@ -10,7 +10,7 @@ use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::hold::Reasons;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::LIST_FRESH;
+use switchyard_engine::limits::{LIST_FRESH, LIST_RETRY};
 use switchyard_engine::testing::Bench;
 use switchyard_tests::eventually;
 
@@ -173,5 +173,38 @@ async fn a_transaction_leaves_the_list_when_its_attempt_is_found_and_a_provider_
     let reason = failed["reason"].as_str().unwrap();
     assert!(reason.contains("gateway programmable, list"), "{reason}");
     assert_eq!(failed["unknown"], 1, "the earlier list stays: {failed}");
+    stop(bench).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_does_not_wait_for_a_provider_that_hangs_and_a_later_one_has_its_list() {
+    let mut installation = Installation::new(1).await;
+    let bench = installation.start(Reasons::default()).await;
+    stop(bench).await;
+    installation.back_up();
+    let bench = installation.start(Reasons::default()).await;
+    let lost = paid(&installation, &bench).await;
+    stop(bench).await;
+
+    installation.provider.hang(Some(0));
+    let bench = installation.restore().await;
+    let operator = Operator::of(&bench);
+    let first = operator.list().await;
+    assert_eq!(
+        (&first["status"], &first["listed"]),
+        (&json!("in_progress"), &json!(0))
+    );
+    assert_eq!(first["fetched_at"], Value::Null);
+    let failed = eventually("a failed fetch", SOON, || async {
+        Ok((operator.list().await["status"] == "failed").then_some(()))
+    });
+    failed.await.unwrap();
+    installation.provider.hang(None);
+    installation
+        .clock
+        .advance(LIST_RETRY + Duration::from_secs(1));
+    let list = operator.list_with(1).await;
+    assert_eq!(list["status"], "complete", "{list}");
+    assert_eq!(list["transactions"][0]["reference"], lost.as_str());
     stop(bench).await;
 }

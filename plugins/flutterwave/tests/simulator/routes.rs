@@ -374,5 +374,5 @@ fn cents(amount: &str) -> i64 {
 
 /// Rows of a page.
 const ROWS: usize = 10;
-/// How far Lagos is ahead of UTC.
+/// Difference between the time of Lagos and UTC.
 const LAGOS_S: i64 = 3_600;

@@ -35,7 +35,8 @@ pub fn charge(charge: &Paper) -> Value {
 pub fn transfer(transfer: &Paper) -> Value {
     json!({
         "id": transfer.id, "account_number": transfer.account, "bank_code": transfer.by, "full_name": transfer.name,
-        "created_at": time(transfer.created), "currency": transfer.currency, "debit_currency": transfer.currency,
+        "created_at": time(transfer.created),
+        "currency": transfer.currency, "debit_currency": transfer.currency,
         "amount": digits(&transfer.amount), "fee": digits("1.0"), "status": transfer.status, "reference": transfer.reference,
         "meta": null, "narration": "payout", "complete_message": transfer.words, "requires_approval": 0, "is_approved": 1,
         "bank_name": "FA-BANK",
