@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use serde_json::Value;
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
 use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
+use switchyard_engine::gateway::{GatewaySettings, Gateways, Listing, ListingCall};
 use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
 use switchyard_engine::money::Amount;
 use switchyard_engine::records::NewCustomer;
@@ -73,6 +74,26 @@ impl AtProvider {
     /// The seconds since 1970 at which its clock starts.
     pub const fn starts_at() -> i64 {
         START.as_micros() / 1_000_000
+    }
+
+    /// The provider's own list of the hour since the start of the clock.
+    ///
+    /// # Errors
+    /// When the provider cannot be asked.
+    pub async fn listed(&self) -> anyhow::Result<Listing> {
+        let engine = &self.merchant.engine;
+        let connection = engine.access.connection(self.connection);
+        let connection = connection.context("the connection")?;
+        let gateway = engine.gateways.current(&connection.gateway);
+        let call = ListingCall {
+            gateway: gateway.context("the gateway")?,
+            environment: connection.environment,
+            config: engine.access.connection_config(&connection)?,
+            from: START,
+            until: START.plus(Duration::from_secs(3_600)),
+        };
+        let listing = engine.gateways.list_transactions(&call).await;
+        listing.map_err(anyhow::Error::msg)
     }
 
     /// A payment that its payer confirmed.

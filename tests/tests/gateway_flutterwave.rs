@@ -17,6 +17,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard::{operator, routes};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
+use switchyard_engine::gateway::{Direction, ListedState};
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::{amount, customer};
 use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, State, Status};
@@ -427,5 +428,38 @@ async fn money_of_which_a_hint_tells_after_the_end_comes_before_a_person() -> an
         assert_eq!(reasons().await?, (Status::Failed, one));
     }
     assert_eq!(bench.flutterwave.books.times(&paying.reference), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_are_listed_by_the_references_of_their_attempts() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let good = bench.pay(100_000, "mpesa_ke", PAYS).await?;
+    let bad = bench.pay(100_000, "mtn_gh", BAD_NUMBER).await?;
+    bench.flutterwave.go_on(&bad.reference);
+    let listing = bench.listed().await?;
+    assert_eq!(listing.incomplete, None);
+    let mut found: Vec<_> = listing.transactions.iter().collect();
+    found.sort_by_key(|listed| listed.provider_id.clone());
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|listed| (listed.reference.clone(), listed.state, listed.amount))
+        .collect();
+    let expected = [
+        (
+            Some(good.reference),
+            ListedState::Succeeded,
+            Some(amount(100_000, "KES")),
+        ),
+        (
+            Some(bad.reference),
+            ListedState::Failed,
+            Some(amount(100_000, "GHS")),
+        ),
+    ];
+    assert_eq!(found, expected);
+    let is_payment =
+        |listed: &switchyard_engine::gateway::Listed| listed.direction == Direction::Collect;
+    assert!(listing.transactions.iter().all(is_payment));
     Ok(())
 }

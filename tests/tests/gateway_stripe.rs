@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_engine::gateway::{Direction, ListedState};
 use switchyard_engine::testing::amount;
 use switchyard_engine::transaction::{State, Status, Transaction};
 use switchyard_testkit::{Letter, Mishap};
@@ -327,6 +328,29 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
         let (_, answer) = bench.operator(method, path, &body).await?;
         assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
         assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_is_listed_by_the_reference_and_the_id_of_its_attempt() -> anyhow::Result<()> {
+    let bench = Bench::start().await?;
+    let (payment, session) = bench.pay().await?;
+    let states = [ListedState::Pending, ListedState::Succeeded];
+    for state in states {
+        let listing = bench.listed().await?;
+        assert_eq!((listing.incomplete, listing.transactions.len()), (None, 1));
+        let listed = &listing.transactions[0];
+        assert_eq!(
+            (listed.state, listed.direction),
+            (state, Direction::Collect)
+        );
+        assert_eq!(listed.amount, Some(amount(2_550, "USD")));
+        let found = bench.merchant.engine.transaction(payment.id).await?;
+        let attempt = &found.context("the payment")?.attempts[0];
+        assert_eq!(listed.reference, Some(attempt.reference.to_string()));
+        assert_eq!(listed.provider_id.as_ref(), Some(&session.id));
+        bench.stripe.pay(&session.id, PAYS);
     }
     Ok(())
 }

@@ -272,7 +272,10 @@ async fn each_harm_of_the_misbehaving_gateway_has_its_finding() {
     }
 }
 
-/// `(the provider's pages, the key of its gateway, the row that must fail, a word of the sentence)`
+/// Too short to count as a secret: its gateway names it in faults.
+const HONEST: &str = "fair";
+
+/// `(the provider's pages, the key of the gateway, the row that must fail, a word of the sentence)`
 fn lists() -> Vec<(Value, &'static str, &'static str, &'static str)> {
     let one =
         |id: &str, at: &str| json!({ "provider_id": id, "created_at": at, "state": "failed" });
@@ -335,7 +338,7 @@ async fn a_list_that_breaks_the_contract_is_found_and_an_honest_one_passes() {
         report(&library, &serde_json::from_value(samples).unwrap()).await
     };
     for (pages, key, rule, word) in lists() {
-        let key = if key.is_empty() { "honest" } else { key };
+        let key = if key.is_empty() { HONEST } else { key };
         let report = listed(&pages, key).await;
         let row = report.find("list", rule);
         let row = row.unwrap_or_else(|| panic!("no {rule}: {report}"));
@@ -343,13 +346,13 @@ async fn a_list_that_breaks_the_contract_is_found_and_an_honest_one_passes() {
         assert!(row.says.contains(word), "{rule}: {}", row.says);
     }
     let (pages, ..) = lists().remove(5);
-    let report = listed(&pages, "honest").await;
+    let report = listed(&pages, HONEST).await;
     let rows = report.rows.iter().filter(|row| row.part == "list");
     for row in rows.clone() {
         assert_eq!(row.verdict, Verdict::Passed, "{}: {}", row.check, row.says);
     }
     assert!(rows.count() > 25, "{report}");
-    let report = listed(&json!([pages[1]]), "honest").await;
+    let report = listed(&json!([pages[1]]), HONEST).await;
     let row = report.find("list", "payments: several pages").unwrap();
     assert_eq!(row.verdict, Verdict::NotChecked, "{report}");
 }
