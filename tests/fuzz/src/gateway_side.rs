@@ -158,21 +158,24 @@ fn play<G: Entry>(
             });
             settle::<G>(Operation::Refund, config, &input, parts);
         }
-        "list" => {
-            let list = testing::list(direction(word));
-            drop(run::<G, TransactionPage>(
-                Operation::List,
-                config,
-                &list,
-                parts,
-            ));
-        }
+        "list" => list::<G>(config, word, parts),
         _ => {
             let direction = direction(word);
             let query = testing::query(code, direction, 2_500, currency, decimals);
             settle::<G>(Operation::Query, config, &query, parts);
         }
     }
+}
+
+/// A call for a page of a list.
+fn list<'b, G: Entry>(config: &Value, word: &str, answers: impl Iterator<Item = &'b [u8]>) {
+    let ask = testing::list(direction(word));
+    drop(run::<G, TransactionPage>(
+        Operation::List,
+        config,
+        &ask,
+        answers,
+    ));
 }
 
 fn direction(word: &str) -> Direction {
