@@ -173,13 +173,13 @@ mod tests {
         keys: 2,
     };
 
-    struct Bench {
+    struct TestCache {
         cache: FetchCache<usize>,
         clock: Clock,
         fetches: Arc<AtomicUsize>,
     }
 
-    impl Bench {
+    impl TestCache {
         fn new() -> Self {
             let clock = Clock::manual(START);
             Self {
@@ -209,47 +209,47 @@ mod tests {
 
     #[tokio::test]
     async fn a_value_is_fetched_again_when_it_is_old_and_outlives_a_failure() {
-        let bench = Bench::new();
-        assert_eq!(bench.fetch("a", Ok(())).await, 1);
-        bench.clock.advance(TIMES.fresh);
-        assert_eq!(bench.fetch("a", Ok(())).await, 1, "it is fresh");
-        bench.clock.advance(Duration::from_secs(1));
-        assert_eq!(bench.fetch("a", Err("it is down")).await, 2);
-        assert_eq!(bench.value("a"), Some(1));
-        assert_eq!(bench.cache.get("a").failure.as_deref(), Some("it is down"));
-        assert_eq!(bench.fetch("a", Ok(())).await, 2, "too soon after it");
-        bench.clock.advance(TIMES.retry + Duration::from_secs(1));
-        assert_eq!(bench.fetch("a", Ok(())).await, 3);
+        let test = TestCache::new();
+        assert_eq!(test.fetch("a", Ok(())).await, 1);
+        test.clock.advance(TIMES.fresh);
+        assert_eq!(test.fetch("a", Ok(())).await, 1, "it is fresh");
+        test.clock.advance(Duration::from_secs(1));
+        assert_eq!(test.fetch("a", Err("it is down")).await, 2);
+        assert_eq!(test.value("a"), Some(1));
+        assert_eq!(test.cache.get("a").failure.as_deref(), Some("it is down"));
+        assert_eq!(test.fetch("a", Ok(())).await, 2, "too soon after it");
+        test.clock.advance(TIMES.retry + Duration::from_secs(1));
+        assert_eq!(test.fetch("a", Ok(())).await, 3);
         assert_eq!(
-            (bench.value("a"), bench.cache.get("a").failure),
+            (test.value("a"), test.cache.get("a").failure),
             (Some(3), None)
         );
     }
 
     #[tokio::test]
     async fn one_fetch_of_a_key_runs_at_a_time_and_a_panic_ends_it() {
-        let bench = Bench::new();
+        let test = TestCache::new();
         let hung = || std::future::pending::<Result<usize, String>>();
-        assert!(bench.cache.fetch_if_due("a", hung).is_some());
-        bench.clock.advance(TIMES.fresh + TIMES.retry);
+        assert!(test.cache.fetch_if_due("a", hung).is_some());
+        test.clock.advance(TIMES.fresh + TIMES.retry);
         let never = || -> std::future::Pending<_> { panic!("it starts a second one") };
-        assert!(bench.cache.fetch_if_due("a", never).is_some());
-        assert!(bench.cache.get("a").is_running);
+        assert!(test.cache.fetch_if_due("a", never).is_some());
+        assert!(test.cache.get("a").is_running);
         let panics = || async { std::panic::resume_unwind(Box::new("on purpose")) };
-        let mut fetch = bench.cache.fetch_if_due("b", panics).unwrap();
+        let mut fetch = test.cache.fetch_if_due("b", panics).unwrap();
         assert!(fetch.changed().await.is_err());
-        assert!(!bench.cache.get("b").is_running);
-        bench.clock.advance(TIMES.retry + Duration::from_secs(1));
-        assert_eq!(bench.fetch("b", Ok(())).await, 1);
+        assert!(!test.cache.get("b").is_running);
+        test.clock.advance(TIMES.retry + Duration::from_secs(1));
+        assert_eq!(test.fetch("b", Ok(())).await, 1);
     }
 
     #[tokio::test]
     async fn a_full_cache_drops_what_is_not_being_fetched() {
-        let bench = Bench::new();
-        bench.fetch("a", Ok(())).await;
-        bench.fetch("b", Ok(())).await;
-        bench.fetch("c", Ok(())).await;
-        let values = ["a", "b", "c"].map(|key| bench.value(key));
+        let test = TestCache::new();
+        test.fetch("a", Ok(())).await;
+        test.fetch("b", Ok(())).await;
+        test.fetch("c", Ok(())).await;
+        let values = ["a", "b", "c"].map(|key| test.value(key));
         assert_eq!(values, [None, None, Some(3)]);
     }
 }

@@ -54,7 +54,10 @@ fn a_session_is_listed_with_its_reference_its_id_its_amount_and_its_state() {
         ..paid.clone()
     };
     let open = json!({ "status": "open", "payment_status": "unpaid", "payment_intent": null });
-    let behind = |status: &str| json!({ "payment_status": "unpaid", "payment_intent": { "id": "pi_1", "status": status } });
+    let behind = |status: &str| {
+        let intent = json!({ "id": "pi_1", "status": status });
+        json!({ "payment_status": "unpaid", "payment_intent": intent })
+    };
     let (later, late_failure) = (behind("processing"), behind("canceled"));
     for (change, listed) in [
         (json!({}), Some(paid.clone())),

@@ -145,8 +145,8 @@ impl Gateway for Misbehaving {
         Ok(OptionList::named(answer.json::<Vec<(String, String)>>()?))
     }
 
-    /// The provider's page, whatever is in it. The key `invents` makes an empty page of trouble, and
-    /// `writes` a request that could move money.
+    /// The provider's page, whatever is in it. The key `invents` makes an empty page of trouble,
+    /// and `writes` a request that could move money.
     async fn list(&self, cx: &Context, ask: List) -> Result<TransactionPage, Fault> {
         let config: Config = cx.config()?;
         let request = cx.post(format!("{}/list", config.url)).json(&ask);
