@@ -287,12 +287,18 @@ impl Probe {
     }
 }
 
-/// Certificates are judged by Mozilla's roots, which are compiled in, and by the roots that the machine's owner added.
-fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
+/// Trusted certificate authorities: Mozilla's, which are compiled in, and those that the machine's
+/// owner added.
+pub fn roots() -> rustls::RootCertStore {
     let mut roots = rustls::RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
+    let roots = roots();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

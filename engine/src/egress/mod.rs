@@ -30,7 +30,7 @@ use ipnet::IpNet;
 use url::{Host, Url};
 
 use self::address::AddressScope;
-pub use self::client::{Client, ClientError, Failure, Probe, classify, probed};
+pub use self::client::{Client, ClientError, Failure, Probe, classify, probed, roots};
 
 /// Reachable addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

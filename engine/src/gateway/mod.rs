@@ -92,7 +92,7 @@ use self::throttled_io::Throttle;
 pub use self::version::{Quarantine, Version};
 use self::watch::{Ward, Watcher};
 pub use self::worker::{
-    BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, run as run_worker,
+    BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, missing_walls, run as run_worker,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;

@@ -38,6 +38,7 @@ pub use self::news::MoneyNews;
 pub use self::queued_mail::{Money, QueuedMail, Recipient, SentMail, enqueue};
 use self::streak::FailureStreak;
 use self::transport::Transport;
+pub use self::transport::test_connection;
 use self::unattempted::UnattemptedMails;
 use crate::clock::{Clock, Timestamp};
 use crate::directory::Directory;

@@ -98,6 +98,26 @@ impl Transport {
     }
 }
 
+/// Connects to the SMTP server of a URL as for a mail: greeting, TLS and sign-in as the URL
+/// says. No mail is sent.
+///
+/// # Errors
+/// The reason, without the password.
+pub async fn test_connection(url: &Secret<String>) -> Result<(), String> {
+    let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose());
+    let server = server.map_err(|error| TransportError::Url(error).to_string())?;
+    let server: AsyncSmtpTransport<Tokio1Executor> = server.timeout(Some(TEST_TIMEOUT)).build();
+    match tokio::time::timeout(TEST_TIMEOUT, server.test_connection()).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("the server closed the connection".to_owned()),
+        Ok(Err(error)) => Err(reason(&error)),
+        Err(_) => Err(format!(
+            "no answer within {} seconds",
+            TEST_TIMEOUT.as_secs()
+        )),
+    }
+}
+
 /// Mail as a simulated request with its recipients and id. MIME boundaries and the date are left
 /// out: they are not deterministic.
 #[cfg(feature = "simulation")]
@@ -132,5 +152,7 @@ fn reason(error: &smtp::Error) -> String {
     }
 }
 
+/// Timeout of a test of the connection.
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of one step of the SMTP dialog.
 const PATIENCE: Duration = Duration::from_secs(30);

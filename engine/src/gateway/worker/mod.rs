@@ -34,7 +34,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 pub use self::bare::{BareCall, DirectLibrary, DirectStep};
-pub use self::inside::run;
+pub use self::inside::{missing_walls, run};
 use self::not_started::NotStarted;
 use self::process::{KillReason, Process};
 pub(super) use self::record::Death;

@@ -35,6 +35,31 @@ pub fn run(hash: &str) -> ExitCode {
     }
 }
 
+/// Confines this process as a worker, without a library, and prints the restrictions that this
+/// system refuses: a JSON list of texts, each beginning with a name of [`WALLS`](super::WALLS). The
+/// process must be single-threaded.
+pub fn missing_walls() -> ExitCode {
+    let file = match File::open("/proc/self/exe") {
+        Ok(file) => file,
+        Err(error) => {
+            eprintln!("failed to open this program: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let account = confine::account();
+    let mut missing = confine::apart(&file);
+    missing.extend(confine::before_loading(PROBE_MEMORY, account));
+    missing.extend(confine::after_loading());
+    let text = serde_json::to_string(&missing).unwrap_or_default();
+    match writeln!(io::stdout(), "{text}") {
+        Ok(()) => confine::exit(0),
+        Err(_) => confine::exit(1),
+    }
+}
+
+/// Memory limit of a process that only probes its restrictions.
+const PROBE_MEMORY: u64 = 64 << 20;
+
 /// State shared by all threads of the worker.
 struct WorkerServer {
     /// The thread with the lock reads the next frame, releases the lock for the next thread, and
