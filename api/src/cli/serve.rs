@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failed;
-use crate::config::{self, Overrides};
+use crate::config::Overrides;
 use crate::serve::{self, Failure, Loss, Source, Start};
 
 #[derive(Args)]
@@ -57,10 +57,6 @@ impl Serve {
             file: self.config,
             overrides,
         };
-        let settings = match config::load(source.file.as_deref(), &source.overrides) {
-            Ok(settings) => settings,
-            Err(why) => return refused(&[why.to_string()]),
-        };
         let loss = match self.accept_loss {
             false => Loss::Refuse,
             true => Loss::Accept,
@@ -69,7 +65,7 @@ impl Serve {
             loss,
             is_held: self.held,
         };
-        match serve::run(settings, source, start).await {
+        match serve::run(source, start).await {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Settings(refusals)) => refused(&refusals),
             Err(Failure::Other(why)) => failed(&why),

@@ -13,7 +13,7 @@ use switchyard_engine::store::{
 use super::output::{Output, aligned, print, visible};
 use super::shell::Shell;
 use crate::config::{self, Overrides, Settings};
-use crate::serve::{folders, store_settings};
+use crate::serve::{Source, folders, store_settings};
 
 /// Commands of `switchyard store`.
 #[derive(Subcommand)]
@@ -83,12 +83,20 @@ impl Store {
 }
 
 impl Installation {
+    /// The sources of the settings.
+    pub fn source(&self) -> Source {
+        Source {
+            file: self.config.clone(),
+            overrides: Overrides {
+                data: self.data.clone(),
+                ..Overrides::default()
+            },
+        }
+    }
+
     pub fn settings(&self) -> anyhow::Result<Settings> {
-        let overrides = Overrides {
-            data: self.data.clone(),
-            ..Overrides::default()
-        };
-        Ok(config::load(self.config.as_deref(), &overrides)?)
+        let source = self.source();
+        Ok(config::load(source.file.as_deref(), &source.overrides)?)
     }
 }
 
@@ -159,7 +167,11 @@ impl Restore {
     fn run(&self, json: bool) -> anyhow::Result<()> {
         let settings = self.installation.settings()?;
         let unsafe_folders = folders::check(&settings);
-        anyhow::ensure!(unsafe_folders.is_empty(), unsafe_folders.join("; "));
+        let faults: Vec<&str> = unsafe_folders
+            .iter()
+            .map(|fault| fault.text.as_str())
+            .collect();
+        anyhow::ensure!(faults.is_empty(), faults.join("; "));
         let beside = settings.data.dir.join("switchyard.restored.toml");
         let target = RestoreTarget {
             store: &store_settings(&settings),

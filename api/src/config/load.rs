@@ -1,16 +1,23 @@
 //! Sources of settings: defaults, file, environment, command line. A later one wins.
+//!
+//! Each value is read alone, so that all problems are found at once: syntax errors, unknown names,
+//! values of a wrong type, and what [`check`] refuses.
 
-use std::fs::{self, File};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use figment::Figment;
-use figment::providers::{Env, Format, Toml};
-use switchyard_engine::secret::Secret;
+use figment::value::{Dict, Value};
 
+use super::check::check;
+use super::names;
+use super::problem::{Fault, Origin, Origins, Problem, Weight};
 use super::settings::Settings;
+use super::sources::Sources;
 
 /// Options of the command line that replace settings.
 #[derive(Clone, Debug, Default)]
@@ -23,153 +30,276 @@ pub struct Overrides {
     pub rate_limit: Option<u32>,
 }
 
-/// Error of reading the settings.
+/// Settings from all sources, with what is wrong with them.
+#[derive(Debug)]
+pub struct Examined {
+    /// The settings. A setting that cannot be read has its default.
+    pub settings: Settings,
+    pub problems: Vec<Problem>,
+    /// Number of settings that a source has set.
+    pub count: usize,
+    origins: Origins,
+    /// Settings whose values have a wrong type.
+    unreadable: BTreeSet<String>,
+    is_complete: bool,
+}
+
+/// Problems for which the settings are refused, at least one.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error(
-        "the settings file {0} does not exist: copy examples/switchyard.toml there, or name another with --config"
-    )]
-    Missing(PathBuf),
-    #[error("the settings file {path} cannot be read: {source}{}", advice(.source))]
-    Unopened { path: PathBuf, source: io::Error },
-    #[error(
-        "the settings file {path} holds {setting} and can be read by others (mode {mode:o}): run `chmod 600 {path}`, or give the setting \
-         by the environment"
-    )]
-    OpenToOthers {
-        path: PathBuf,
-        setting: &'static str,
-        mode: u32,
-    },
-    #[error("{}", explain(.0))]
-    Unreadable(Box<figment::Error>),
+pub struct LoadError(pub Vec<Problem>);
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&texts.join("; "))
+    }
 }
 
-/// Reads the settings. Without a file, everything that the environment and the command line leave open is a default.
+/// Reads the settings without checking their values against each other. Without a file, everything
+/// that the environment and the command line leave open is a default.
+///
+/// # Errors
+/// When a source cannot be read.
 pub fn load(file: Option<&Path>, overrides: &Overrides) -> Result<Settings, LoadError> {
-    let mut figment = Figment::new();
-    if let Some(file) = file {
-        can_be_read(file)?;
-        figment = figment.merge(Toml::file_exact(file));
+    let read = read(file, environment(), overrides);
+    match read.problems.is_empty() {
+        true => Ok(read.settings),
+        false => Err(LoadError(read.problems)),
     }
-    // Only what names a section is a setting: SWITCHYARD_URL and SWITCHYARD_TOKEN are for the command line's other half.
-    let environment = Env::prefixed("SWITCHYARD_")
-        .filter(|name| name.as_str().contains("__") || name == "development")
-        .split("__");
-    let mut settings: Settings = figment
-        .merge(environment)
-        .extract()
-        .map_err(|why| LoadError::Unreadable(Box::new(why)))?;
-    overrides.apply(&mut settings);
-    if let Some(file) = file {
-        keeps_its_secrets(file)?;
-    }
-    Ok(settings)
 }
 
-/// Tells a file that is missing from one that this user may not read.
-fn can_be_read(path: &Path) -> Result<(), LoadError> {
-    let is_file = File::open(path).and_then(|file| Ok(file.metadata()?.is_file()));
-    let source = match is_file {
-        Ok(true) => return Ok(()),
-        Ok(false) => io::Error::other("it is not a regular file"),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => {
-            return Err(LoadError::Missing(path.to_owned()));
+/// Reads and checks the settings, and finds all their problems.
+pub fn examine(file: Option<&Path>, overrides: &Overrides) -> Examined {
+    examine_with(file, environment(), overrides)
+}
+
+pub(super) fn examine_with(
+    file: Option<&Path>,
+    environment: Vec<(String, String)>,
+    overrides: &Overrides,
+) -> Examined {
+    let mut examined = read(file, environment, overrides);
+    let faults = check(&examined.settings);
+    examined.add(faults);
+    examined
+}
+
+/// Settings in the environment. A name or a value that is not UTF-8 is none.
+fn environment() -> Vec<(String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+impl Examined {
+    /// Adds faults that other checks have found.
+    ///
+    /// A setting whose value has a wrong type has no second problem. If the file could not be read
+    /// completely, faults of settings without a source are left out: the file may have them.
+    pub fn add(&mut self, faults: Vec<Fault>) {
+        if self.unreadable.contains("development") {
+            return;
         }
-        Err(why) => why,
-    };
-    let path = path.to_owned();
-    Err(LoadError::Unopened { path, source })
+        let problems = faults.into_iter().map(|fault| fault.at(&self.origins));
+        let (unreadable, is_complete) = (&self.unreadable, self.is_complete);
+        self.problems.extend(problems.filter(|problem| {
+            let is_readable = |name: &String| !unreadable.contains(name);
+            let is_known = is_complete || problem.origin != Origin::Nowhere;
+            is_known && problem.setting.as_ref().is_none_or(is_readable)
+        }));
+        self.problems.sort_by(|a, b| a.origin.cmp(&b.origin));
+    }
+
+    /// Whether every source could be read completely.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Problems for which the server does not start.
+    pub fn refusals(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|problem| problem.is_refused())
+    }
 }
 
-fn advice(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::PermissionDenied => {
-            ". The user that runs the server has to be able to read the file and to enter every folder above it: change their owner or \
-             mode, or run the server as another user"
+fn read(
+    file: Option<&Path>,
+    environment: Vec<(String, String)>,
+    overrides: &Overrides,
+) -> Examined {
+    let mut sources = Sources::default();
+    if let Some(file) = file {
+        match text_of(file) {
+            Ok(text) => sources.add_file(file, &text),
+            Err(why) => sources
+                .problems
+                .push(Problem::of_file(Origin::Nowhere, why)),
         }
-        _ => "",
+    }
+    let is_complete = sources
+        .problems
+        .iter()
+        .all(|problem| problem.setting.is_some());
+    let of_file: BTreeSet<String> = sources.values.keys().cloned().collect();
+    let password = sources
+        .values
+        .get("mail.smtp_url")
+        .is_some_and(has_password);
+    sources.add_environment(environment);
+    let (mut settings, unreadable) = extract(&mut sources);
+    overrides.apply(&mut settings, &mut sources.origins);
+    let mut examined = Examined {
+        settings,
+        count: sources
+            .origins
+            .keys()
+            .filter(|path| !path.contains('['))
+            .count(),
+        problems: sources.problems,
+        origins: sources.origins,
+        unreadable,
+        is_complete,
+    };
+    if let Some(file) = file {
+        let secret = match of_file.contains("secrets.master_key") {
+            true => Some(("secrets.master_key", "secrets.master_key")),
+            false => password.then_some(("mail.smtp_url", "the password of mail.smtp_url")),
+        };
+        examined.add(open_to_others(file, secret).into_iter().collect());
+    }
+    examined
+}
+
+/// The text of the settings file.
+///
+/// # Errors
+/// One sentence with what to do.
+fn text_of(path: &Path) -> Result<String, String> {
+    let is_file = fs::metadata(path).map(|file| file.is_file());
+    let text = match is_file {
+        Ok(false) => Err(io::Error::other("it is not a regular file")),
+        _ => fs::read_to_string(path),
+    };
+    text.map_err(|why| match why.kind() {
+        io::ErrorKind::NotFound => format!(
+            "the settings file {} does not exist: make one with `switchyard init`, or name another \
+             with --config",
+            path.display()
+        ),
+        io::ErrorKind::PermissionDenied => format!(
+            "the settings file {} cannot be read: {why}. The user that runs the server has to be \
+             able to read the file and to enter every folder above it: change their owner or mode, \
+             or run this command as that user",
+            path.display()
+        ),
+        _ => format!("the settings file {} cannot be read: {why}", path.display()),
+    })
+}
+
+/// Reads each value alone. A value of a wrong type is a problem, and its setting keeps its default.
+fn extract(sources: &mut Sources) -> (Settings, BTreeSet<String>) {
+    let mut unreadable = BTreeSet::new();
+    for (setting, value) in &sources.values {
+        let alone = figment::util::nest(setting, value.clone());
+        let Err(error) = alone.deserialize::<Settings>() else {
+            continue;
+        };
+        let why = match IS_SECRET.contains(&setting.as_str()) {
+            true => "its value is not a text".to_owned(),
+            false => error.kind.to_string(),
+        };
+        let example = names::example(setting);
+        let example = example.map_or(String::new(), |line| format!(". Write it as in {line}"));
+        sources.problems.push(Problem {
+            setting: Some(setting.clone()),
+            weight: Weight::Problem,
+            origin: sources.origins.get(setting).cloned().unwrap_or_default(),
+            text: format!("{setting} cannot be read: {why}{example}"),
+        });
+        unreadable.insert(setting.clone());
+    }
+    sources
+        .values
+        .retain(|setting, _| !unreadable.contains(setting));
+    let mut all = Dict::new();
+    for (setting, value) in &sources.values {
+        match setting.split_once('.') {
+            Some((section, name)) => {
+                let fields = all
+                    .entry(section.to_owned())
+                    .or_insert_with(|| Value::from(Dict::new()));
+                if let Value::Dict(_, fields) = fields {
+                    fields.insert(name.to_owned(), value.clone());
+                }
+            }
+            None => {
+                all.insert(setting.clone(), value.clone());
+            }
+        }
+    }
+    match Value::from(all).deserialize::<Settings>() {
+        Ok(settings) => (settings, unreadable),
+        Err(error) => {
+            let text = format!("the settings cannot be read: {error}");
+            sources
+                .problems
+                .push(Problem::of_file(Origin::Nowhere, text));
+            (Settings::default(), unreadable)
+        }
     }
 }
 
-/// Refuses a file with a secret in it that others can read.
-fn keeps_its_secrets(file: &Path) -> Result<(), LoadError> {
-    let Ok(mode) = fs::metadata(file).map(|file| file.permissions().mode() & 0o777) else {
-        return Ok(());
-    };
-    // Unknown settings were refused before.
-    let Ok(in_file) = Figment::from(Toml::file_exact(file)).extract::<Settings>() else {
-        return Ok(());
-    };
-    let has_password = |url: &Secret<String>| {
-        let url = url::Url::parse(url.expose());
-        url.is_ok_and(|url| url.password().is_some())
-    };
-    let setting = match (&in_file.secrets.master_key, &in_file.mail.smtp_url) {
-        (Some(_), _) => "secrets.master_key",
-        (_, Some(url)) if has_password(url) => "the password of mail.smtp_url",
-        _ => return Ok(()),
-    };
-    match mode & 0o007 {
-        0 => Ok(()),
-        _ => Err(LoadError::OpenToOthers {
-            path: file.to_owned(),
-            setting,
-            mode,
-        }),
-    }
+/// Settings whose values are never shown.
+const IS_SECRET: [&str; 2] = ["mail.smtp_url", "secrets.master_key"];
+
+fn has_password(url: &Value) -> bool {
+    let url = url.as_str().and_then(|url| url::Url::parse(url).ok());
+    url.is_some_and(|url| url.password().is_some())
+}
+
+/// The fault of a file that others can read and that has a secret: its setting and its name.
+fn open_to_others(file: &Path, secret: Option<(&str, &str)>) -> Option<Fault> {
+    let (setting, name) = secret?;
+    let mode = fs::metadata(file).ok()?.permissions().mode() & 0o777;
+    (mode & 0o007 != 0).then(|| Fault {
+        setting: setting.to_owned(),
+        weight: Weight::Problem,
+        text: format!(
+            "the settings file {path} holds {name} and can be read by others (mode {mode:o}): run \
+             `chmod 600 {path}`, or give the setting by the environment",
+            path = file.display()
+        ),
+    })
 }
 
 impl Overrides {
-    fn apply(&self, settings: &mut Settings) {
-        settings.development |= self.development;
+    fn apply(&self, settings: &mut Settings, origins: &mut Origins) {
+        let mut note = |setting: &str, option| {
+            origins.insert(setting.to_owned(), Origin::Option(option));
+        };
+        if self.development {
+            settings.development = true;
+            note("development", "--development");
+        }
         if let Some(listen) = self.listen {
             settings.server.listen = listen;
+            note("server.listen", "--listen");
         }
         if let Some(port) = self.port {
             settings.server.listen.set_port(port);
+            note("server.listen", "--port");
         }
         if let Some(data) = &self.data {
             settings.data.dir.clone_from(data);
+            note("data.dir", "--data");
         }
         if let Some(gateways) = &self.gateways {
             settings.gateways.dir.clone_from(gateways);
+            note("gateways.dir", "--gateways");
         }
         if let Some(limit) = self.rate_limit {
             settings.rate_limit.per_minute = limit;
+            note("rate_limit.per_minute", "--rate-limit");
         }
     }
-}
-
-/// All of figment's errors, each with the setting and the place it comes from.
-fn explain(error: &figment::Error) -> String {
-    let one = |error: figment::Error| {
-        let place = match error
-            .metadata
-            .as_ref()
-            .and_then(|from| from.source.as_ref())
-        {
-            Some(figment::Source::File(path)) => format!("in {}: ", path.display()),
-            Some(_) => String::new(),
-            None => "in the environment: ".to_owned(),
-        };
-        let path = error.path.join(".");
-        let name = if path.is_empty() {
-            String::new()
-        } else {
-            format!("{path}: ")
-        };
-        let kind = error.kind.to_string();
-        let advice = match kind.contains("duplicate key") {
-            true => " (a section may stand in the file once: put all its settings under one line)",
-            false => "",
-        };
-        format!("{place}{name}{kind}{advice}")
-    };
-    error
-        .clone()
-        .into_iter()
-        .map(one)
-        .collect::<Vec<_>>()
-        .join("; ")
 }

@@ -357,16 +357,18 @@ impl Webhook {
     /// # Errors
     /// The text that is neither an address nor a network, or is wider than any private network.
     pub fn private_networks(&self) -> Result<Vec<IpNet>, String> {
-        let is_narrow = |network: &IpNet| match network {
+        let read = |text: &String| Self::private_network(text).ok_or_else(|| text.clone());
+        self.private_targets.iter().map(read).collect()
+    }
+
+    /// Reads an entry of `private_targets`; `None` for text that `private_networks` rejects.
+    pub fn private_network(text: &str) -> Option<IpNet> {
+        let network = text.parse::<IpNet>().ok();
+        let network = network.or_else(|| Some(IpNet::from(text.parse::<IpAddr>().ok()?)));
+        network.filter(|network| match network {
             IpNet::V4(network) => network.prefix_len() >= 8,
             IpNet::V6(network) => network.prefix_len() >= 7,
-        };
-        let read = |text: &String| {
-            let network = text.parse::<IpNet>().ok();
-            let network = network.or_else(|| Some(IpNet::from(text.parse::<IpAddr>().ok()?)));
-            network.filter(is_narrow).ok_or_else(|| text.clone())
-        };
-        self.private_targets.iter().map(read).collect()
+        })
     }
 }
 

@@ -29,8 +29,8 @@ pub struct Totals {
 /// The totals of these settings in a process that may have `files` files open.
 ///
 /// # Errors
-/// A sentence for the operator when there are not enough files for what the settings ask for.
-pub fn totals(settings: &Settings, files: u64) -> Result<Totals, String> {
+/// The setting that asks for more files than there are, and a sentence for the operator.
+pub fn totals(settings: &Settings, files: u64) -> Result<Totals, (&'static str, String)> {
     let server = &settings.server;
     let reserved = FILES_RESERVED.min(files / 2);
     let room = usize::try_from(files - reserved).unwrap_or(usize::MAX);
@@ -38,10 +38,13 @@ pub fn totals(settings: &Settings, files: u64) -> Result<Totals, String> {
         None => CONNECTIONS.min(room),
         Some(set) if set as usize <= room => set as usize,
         Some(set) => {
-            return Err(format!(
-                "server.max_connections is {set}, and this process may have {files} files open, of which {reserved} are for the store, \
+            return Err((
+                "server.max_connections",
+                format!(
+                    "server.max_connections is {set}, and this process may have {files} files open, of which {reserved} are for the store, \
                  providers and webhooks: set at most {room}, or raise the limit (`LimitNOFILE` in \
                  systemd, `ulimit -n`)"
+                ),
             ));
         }
     };
@@ -50,9 +53,12 @@ pub fn totals(settings: &Settings, files: u64) -> Result<Totals, String> {
         None => (connections / CONNECTIONS_PER_STREAM).max(1),
         Some(set) if set as usize <= most => set as usize,
         Some(set) => {
-            return Err(format!(
-                "server.max_streams is {set}, and there are {connections} connections: streams stay open, so set at most {most}, half \
+            return Err((
+                "server.max_streams",
+                format!(
+                    "server.max_streams is {set}, and there are {connections} connections: streams stay open, so set at most {most}, half \
                  of the connections"
+                ),
             ));
         }
     };
@@ -210,9 +216,9 @@ mod tests {
     #[test]
     fn more_than_the_system_allows_is_refused_with_what_to_do() {
         let refused = totals(&settings(Some(1_000), None), 1_024).unwrap_err();
-        assert!(refused.contains("set at most 512"), "{refused}");
+        assert!(refused.1.contains("set at most 512"), "{refused:?}");
         let refused = totals(&settings(Some(1_000), Some(501)), 65_536).unwrap_err();
-        assert!(refused.contains("set at most 500"), "{refused}");
+        assert!(refused.1.contains("set at most 500"), "{refused:?}");
     }
 
     #[test]

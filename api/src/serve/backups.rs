@@ -191,6 +191,18 @@ impl Schedule {
     }
 }
 
+/// The time of the newest backup in the folder of scheduled backups, of whichever store. `None`:
+/// there is no backup.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(crate) fn newest(to: &Path, now: Timestamp) -> io::Result<Option<Timestamp>> {
+    let is_backup = |path: &PathBuf| Manifest::read(path).is_ok();
+    let times = folders(to)?.into_iter().filter(is_backup);
+    let times = times.filter_map(|path| time_of(&path));
+    Ok(times.filter(|at| *at <= now).max())
+}
+
 /// The entries of a folder; none if the folder does not exist.
 fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(path) {

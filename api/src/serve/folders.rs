@@ -8,13 +8,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::gateways::BUNDLED_LIST;
-use crate::config::Settings;
+use crate::config::{Fault, Faults, Settings};
 
-/// Returns the faults of the folders, a sentence each. A missing folder is no fault.
-pub fn check(settings: &Settings) -> Vec<String> {
-    let mut refusals = Vec::new();
+/// Returns the faults of the folders. A missing folder is no fault.
+pub fn check(settings: &Settings) -> Vec<Fault> {
+    let mut faults = Faults::default();
     if settings.development {
-        return refusals;
+        return faults.0;
     }
     let data = &settings.data.dir;
     let store = settings.store_path();
@@ -22,7 +22,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
     let elsewhere = (!store.starts_with(data)).then_some(("store.path", store.as_path()));
     for (name, path) in [("data.dir", data.as_path())].into_iter().chain(elsewhere) {
         if let Some(mode) = mode(path).filter(|mode| mode & OTHERS != 0) {
-            refusals.push(format!(
+            faults.push(name, format!(
                 "{name} is {}, which others than its owner can look into or write to (mode {mode:o}): it holds what customers gave, so run \
                  `chmod 700 {0}`",
                 path.display()
@@ -31,7 +31,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
     }
     for path in code(&settings.gateways.dir) {
         if let Some(mode) = mode(&path).filter(|mode| mode & WRITE_BY_OTHERS != 0) {
-            refusals.push(format!(
+            faults.push("gateways.dir", format!(
                 "gateways.dir is {}, and others than its owner can write to {} (mode {mode:o}): \
                  whoever can put a gateway there can run code in this server, so run \
                  `chmod go-w {1}`",
@@ -40,7 +40,7 @@ pub fn check(settings: &Settings) -> Vec<String> {
             ));
         }
     }
-    refusals
+    faults.0
 }
 
 /// The folder of the gateways, the gateways, and the list of those that are trusted.
@@ -115,19 +115,19 @@ mod tests {
             if part == "store" {
                 settings.store.path = Some(root.join("store"));
             }
-            assert_eq!(check(&settings), Vec::<String>::new());
+            assert_eq!(check(&settings), Vec::new());
             chmod(&root.join(part), mode);
             let refusals = check(&settings);
             match word {
                 Some(word) => {
                     assert_eq!(refusals.len(), 1, "{part} {mode:o}: {refusals:?}");
-                    let said = &refusals[0];
+                    let said = &refusals[0].text;
                     assert!(said.contains(word) && said.contains("chmod"), "{said}");
                 }
-                None => assert_eq!(refusals, Vec::<String>::new(), "{part} {mode:o}"),
+                None => assert_eq!(refusals, Vec::new(), "{part} {mode:o}"),
             }
             settings.development = true;
-            assert_eq!(check(&settings), Vec::<String>::new());
+            assert_eq!(check(&settings), Vec::new());
         }
     }
 

@@ -7,7 +7,7 @@ use std::io;
 use anyhow::Context as _;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::gateway::{
-    FileStatus, FolderWatch, GatewaySettings, Gateways, Isolation, WALLS, WorkerSettings,
+    FileStatus, FolderWatch, GatewaySettings, Gateways, Isolation, WorkerSettings,
 };
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
@@ -36,7 +36,7 @@ pub async fn load(
             bundled: bundled(settings)?,
             worker: WorkerSettings {
                 memory_bytes: settings.gateways.worker_memory.0,
-                accepted: accepted_walls(&settings.gateways.accept_missing_walls)?,
+                accepted: settings.gateways.accept_missing_walls.clone(),
                 ..WorkerSettings::default()
             },
         },
@@ -74,18 +74,6 @@ fn advice(waiting: usize) -> &'static str {
              gateway add <SHA256>` approves one"
         }
     }
-}
-
-/// The walls that the operator accepts as missing. A name that is none is an error: it would accept
-/// nothing.
-fn accepted_walls(named: &[String]) -> anyhow::Result<Vec<String>> {
-    if let Some(unknown) = named.iter().find(|name| !WALLS.contains(&name.as_str())) {
-        anyhow::bail!(
-            "gateways.accept_missing_walls names `{unknown}`: use {}",
-            WALLS.join(", ")
-        );
-    }
-    Ok(named.to_vec())
 }
 
 /// Name of the release's own list of gateways, in their folder.

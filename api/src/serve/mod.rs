@@ -4,10 +4,11 @@
 //! anything; requests wait in the port's queue until everything is ready.
 
 mod admission;
-mod backups;
+pub(crate) mod backups;
 mod checks;
 mod copy;
 mod development;
+mod examine;
 pub mod folders;
 mod gateways;
 mod http;
@@ -47,13 +48,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::config::{self, Settings, StoreBackend};
+use crate::config::{Problem, Settings, StoreBackend};
 use crate::operations::{self, DiskReserve, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
 use admission::{Admission, Totals};
 use backups::{BackupContents, Schedule};
 use copy::RunningCopy;
 
+pub use examine::examine;
 pub use reload::Source;
 
 /// Error of a start or a shutdown.
@@ -92,19 +94,20 @@ pub struct Start {
     pub is_held: bool,
 }
 
-/// Serves until a signal ends it. `source`: where the settings came from, for SIGHUP.
+/// Serves with the settings of `source` until a signal ends it.
 ///
 /// # Errors
 /// When the settings are refused or something that it needs is missing.
-pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result<(), Failure> {
+pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     // SIGHUP no longer kills the server, also not during the start.
     let hangups = signal(SignalKind::hangup())?;
-    let started_with = settings.clone();
     // Before anything is opened with the master key.
     let dumps = dumps::forbid();
-    refuse(config::check(&settings))?;
-    let totals = admission::totals(&settings, descriptors::raise_limit()?);
-    let totals = totals.map_err(|why| Failure::Settings(vec![why]))?;
+    let examined = examine(&source);
+    refuse(examined.refusals())?;
+    let (mut settings, warnings) = (examined.settings, examined.problems);
+    let started_with = settings.clone();
+    let totals = totals(&settings)?;
     let admin = match settings.admin_listen() {
         Some(address) => Some(bind(address, "server.admin_listen").await?),
         None => None,
@@ -115,7 +118,6 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
     make_folder(&settings)?;
-    refuse(folders::check(&settings))?;
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
     let log = operations::logging::start(&settings)?;
@@ -153,7 +155,7 @@ pub async fn run(mut settings: Settings, source: Source, start: Start) -> Result
         public_url = settings.public_url(),
         "Switchyard serves."
     );
-    warn_of_unnamed_proxy(&settings);
+    warn_of_settings(&warnings);
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
     if let Some(keys) = keys {
@@ -188,16 +190,20 @@ fn look_after_store(
     Ok(copy)
 }
 
-/// Warns of a server that only a proxy on the same machine can reach, and that does not trust it:
-/// every client would share one address, with its limits.
-fn warn_of_unnamed_proxy(settings: &Settings) {
-    let server = &settings.server;
-    let is_behind_proxy = !settings.development && server.listen.ip().is_loopback();
-    if is_behind_proxy && server.trusted_proxies.is_empty() {
+/// The limits on connections. Their settings were checked with the others.
+fn totals(settings: &Settings) -> Result<Totals, Failure> {
+    let totals = admission::totals(settings, descriptors::raise_limit()?);
+    totals.map_err(|(_, why)| Failure::Settings(vec![why]))
+}
+
+/// Logs the problems of the settings with which the server starts nevertheless.
+fn warn_of_settings(warnings: &[Problem]) {
+    for warning in warnings {
         tracing::warn!(
-            address = %server.listen,
-            "server.trusted_proxies is empty and server.listen is a loopback address: the limits by \
-             client address count all clients behind a proxy as one; name the proxy's address"
+            setting = warning.setting,
+            origin = %warning.origin,
+            advice = warning.text,
+            "setting is unusual in production"
         );
     }
 }
@@ -328,7 +334,8 @@ async fn abort(mut signals: StopSignals) {
     std::process::exit(1);
 }
 
-fn refuse(refusals: Vec<String>) -> Result<(), Failure> {
+fn refuse<'a>(problems: impl Iterator<Item = &'a Problem>) -> Result<(), Failure> {
+    let refusals: Vec<String> = problems.map(ToString::to_string).collect();
     match refusals.is_empty() {
         true => Ok(()),
         false => Err(Failure::Settings(refusals)),

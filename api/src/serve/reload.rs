@@ -45,11 +45,10 @@ pub async fn at_each(mut hangups: Signal, source: Source, started_with: Settings
 }
 
 fn read(source: &Source) -> Result<Settings, String> {
-    let settings = config::load(source.file.as_deref(), &source.overrides);
-    let settings = settings.map_err(|why| why.to_string())?;
-    let refusals = config::check(&settings);
+    let examined = config::examine(source.file.as_deref(), &source.overrides);
+    let refusals: Vec<String> = examined.refusals().map(ToString::to_string).collect();
     match refusals.is_empty() {
-        true => Ok(settings),
+        true => Ok(examined.settings),
         false => Err(refusals.join("; ")),
     }
 }
