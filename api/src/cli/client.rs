@@ -34,6 +34,16 @@ pub struct Target {
     pub json: bool,
 }
 
+impl Target {
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref().map(|url| url.trim_end_matches('/'))
+    }
+
+    pub fn token(&self) -> Option<Secret<String>> {
+        self.token.clone().map(Secret::new)
+    }
+}
+
 /// Fields of `dev.json` that the command line needs.
 #[derive(Deserialize)]
 struct Development {
@@ -78,6 +88,17 @@ impl Client {
             app: development.map(|known| known.app_id),
             output: Output { json: target.json },
         })
+    }
+
+    /// Client of a server at `url`, without an app.
+    pub fn at(http: reqwest::Client, url: &str, token: Secret<String>) -> Self {
+        Self {
+            http,
+            base: url.trim_end_matches('/').to_owned(),
+            token,
+            app: None,
+            output: Output { json: false },
+        }
     }
 
     /// Returns the given app, or that of the development server.

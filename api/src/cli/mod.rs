@@ -8,16 +8,20 @@ mod apps;
 mod callbacks;
 mod cases;
 mod client;
+mod config;
 mod connections;
+mod doctor;
 mod gateway_text;
 mod gateway_worker;
 mod gateways;
+mod init;
 mod keys;
 mod listen;
 mod local;
 mod output;
 mod rates;
 mod release;
+mod report;
 mod reseal;
 mod routing;
 mod serve;
@@ -49,6 +53,15 @@ struct Line {
 enum Command {
     /// Run the server
     Serve(serve::Serve),
+    /// Make a production installation: settings, master key, first operator token
+    #[command(after_help = init::EXAMPLE)]
+    Init(init::Init),
+    /// Check the settings
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Examine an installation, running or stopped, and say what to do
+    #[command(after_help = doctor::EXAMPLE)]
+    Doctor(doctor::Doctor),
     /// Create a master key in a new file
     MasterKey(local::NewMasterKey),
     /// Encrypt all secrets of a stopped server with a new master key
@@ -146,6 +159,9 @@ const LAST_GRACE: Duration = Duration::from_secs(5);
 async fn run(line: Line) -> ExitCode {
     let done = match line.command {
         Command::Serve(serve) => return serve.run().await,
+        Command::Init(init) => init.run(line.target.json),
+        Command::Config(config) => return config.run(line.target.json),
+        Command::Doctor(doctor) => return doctor.run(&line.target).await,
         Command::MasterKey(new) => new.run(),
         Command::Reseal(reseal) => reseal.run().await,
         Command::Store(store) => store.run(line.target.json),
