@@ -1,4 +1,5 @@
-//! An installation by the letter of docs/for-operators.md: the commands and the settings of that page, as a user without rights.
+//! An installation by the letter of docs/for-operators.md: the commands of that page, as a user
+//! without rights.
 //!
 //! The page's folders are moved below a temporary one, its user is one of this machine, and what it builds was built before.
 
@@ -22,18 +23,23 @@ const PAGE: &str = include_str!("../../../docs/for-operators.md");
 const UNIT: &str = include_str!("../../../ops/systemd/switchyard.service");
 /// The user that runs the server when the test itself runs as root.
 const UNPRIVILEGED: &str = "nobody";
+/// The command with its defaults written out, so that they can be moved.
+const INIT: &str = "switchyard init --settings /etc/switchyard --data /var/lib/switchyard \
+                    --gateways /usr/local/lib/switchyard/gateways";
 
-struct Installation {
-    folder: TempDir,
-    port: u16,
-    admin_port: u16,
-    token: String,
+pub struct Installation {
+    pub folder: TempDir,
+    pub port: u16,
+    pub admin_port: u16,
+    pub token: String,
     process: Option<Child>,
+    /// Environment variables of the server and of the commands.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Installation {
     /// Follows the page up to its configuration.
-    fn follow() -> anyhow::Result<Self> {
+    pub fn follow() -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
         for made in ["etc", "var/lib", "usr/local"] {
@@ -45,26 +51,16 @@ impl Installation {
             admin_port: free_port()?,
             token: String::new(),
             process: None,
+            environment: Vec::new(),
         };
         let commands = blocks("sh").nth(1).context("the commands of root")?;
         let said = installation.shell(&installation.moved(commands))?;
-        let hash = String::from_utf8(said.stderr)?;
-        let hash = hash
-            .split('"')
-            .nth(1)
-            .context("the hash of the token")?
-            .to_owned();
         let printed = String::from_utf8(said.stdout)?;
-        let token = printed.lines().last().context("the token")?;
-        token.clone_into(&mut installation.token);
-        let settings = blocks("toml").next().context("the settings")?;
-        let settings = installation.moved(settings).replace("sha256:…", &hash);
-        let file = installation
-            .folder
-            .path()
-            .join("etc/switchyard/switchyard.toml");
-        let copied = fs::read_to_string(&file)?;
-        fs::write(&file, format!("{copied}\n{settings}"))?;
+        let mut words = printed.split_whitespace();
+        let token = words.find(|word| word.starts_with("switchyard_op_"));
+        token
+            .context("the token")?
+            .clone_into(&mut installation.token);
         Ok(installation)
     }
 
@@ -79,21 +75,22 @@ impl Installation {
             true => text.replace("runuser -u switchyard", &format!("runuser -u {user}")),
             false => text.replace("runuser -u switchyard -- ", ""),
         };
-        text.replace(
-            "-o switchyard -g switchyard",
-            &format!("-o {user} -g {group}"),
-        )
-        .replace("/usr/local", &here("usr/local"))
-        .replace("/etc/switchyard", &here("etc/switchyard"))
-        .replace("/var/lib/switchyard", &here("var/lib/switchyard"))
-        .replace(
-            "target/release/switchyard",
-            &file(&stage.join("switchyard")),
-        )
-        .replace(
-            "target/release/libgateway_demo.so",
-            &file(&stage.join("gateways/libgateway_demo.so")),
-        )
+        text.replace("switchyard init", INIT)
+            .replace(
+                "-o switchyard -g switchyard",
+                &format!("-o {user} -g {group}"),
+            )
+            .replace("/usr/local", &here("usr/local"))
+            .replace("/etc/switchyard", &here("etc/switchyard"))
+            .replace("/var/lib/switchyard", &here("var/lib/switchyard"))
+            .replace(
+                "target/release/switchyard",
+                &file(&stage.join("switchyard")),
+            )
+            .replace(
+                "target/release/libgateway_demo.so",
+                &file(&stage.join("gateways/libgateway_demo.so")),
+            )
     }
 
     /// Runs commands as they stand, with the umask of most systems, until one fails.
@@ -107,20 +104,12 @@ impl Installation {
     }
 
     /// Starts the program by the command of the systemd unit, as its user, and waits until it is ready.
-    async fn up(&mut self) -> anyhow::Result<()> {
+    pub async fn up(&mut self) -> anyhow::Result<()> {
         let start = UNIT
             .lines()
             .find_map(|line| line.strip_prefix("ExecStart="));
         let start = self.moved(start.context("ExecStart")?);
-        let [user, group] = user();
-        let mut command = match is_root() {
-            true => {
-                let mut command = Command::new("setpriv");
-                command.args(["--reuid", &user, "--regid", &group, "--clear-groups", "sh"]);
-                command
-            }
-            false => Command::new("sh"),
-        };
+        let mut command = self.as_user("sh");
         let log = fs::File::options()
             .create(true)
             .append(true)
@@ -128,14 +117,7 @@ impl Installation {
         command
             .args(["-euc", &format!("umask 022\nexec {start}")])
             .current_dir("/")
-            .env(
-                "SWITCHYARD_SERVER__LISTEN",
-                format!("127.0.0.1:{}", self.port),
-            )
-            .env(
-                "SWITCHYARD_SERVER__ADMIN_LISTEN",
-                format!("127.0.0.1:{}", self.admin_port),
-            )
+            .envs(self.variables())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
@@ -156,8 +138,43 @@ impl Installation {
         Ok(())
     }
 
+    /// A command of the page's user, who has no rights.
+    pub fn as_user(&self, program: &str) -> Command {
+        if !is_root() {
+            return Command::new(program);
+        }
+        let [user, group] = user();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &user, "--regid", &group, "--clear-groups"]);
+        command.arg(program);
+        command
+    }
+
+    /// Environment variables that move the listeners to free ports.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let listeners = [("LISTEN", self.port), ("ADMIN_LISTEN", self.admin_port)];
+        let listeners = listeners.map(|(name, port)| {
+            (
+                format!("SWITCHYARD_SERVER__{name}"),
+                format!("127.0.0.1:{port}"),
+            )
+        });
+        listeners
+            .into_iter()
+            .chain(self.environment.clone())
+            .collect()
+    }
+
+    pub fn program(&self) -> String {
+        file(&self.folder.path().join("usr/local/bin/switchyard"))
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.folder.path().join("etc/switchyard/switchyard.toml")
+    }
+
     /// SIGKILL.
-    fn kill(&mut self) -> anyhow::Result<()> {
+    pub fn kill(&mut self) -> anyhow::Result<()> {
         let mut process = self.process.take().context("it runs")?;
         process.kill()?;
         process.wait()?;
@@ -274,6 +291,94 @@ async fn by_the_letter_of_the_docs_it_starts_three_times_with_a_kill_between() -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_installation_is_private_and_is_not_written_twice() -> anyhow::Result<()> {
+    let mut installation = Installation::follow()?;
+    let commands = blocks("sh").nth(2).context("the check of the settings")?;
+    let commands = commands.replace("sudo -u switchyard ", "");
+    let checked = installation.shell(&installation.moved(&commands).replace(
+        "switchyard config",
+        &format!("{} config", installation.program()),
+    ))?;
+    let said = String::from_utf8(checked.stdout)?;
+    assert!(
+        said.starts_with("ok ") && said.contains("production mode"),
+        "{said}"
+    );
+    let settings = installation.config();
+    let key = settings.with_file_name("master.key");
+    let mut before = Vec::new();
+    for (path, mode) in [
+        (settings.clone(), 0o600),
+        (key, 0o600),
+        (settings.parent().context("a folder")?.to_owned(), 0o700),
+        (installation.folder.path().join("var/lib/switchyard"), 0o700),
+    ] {
+        let found = fs::metadata(&path)?;
+        assert_eq!(
+            found.permissions().mode() & 0o777,
+            mode,
+            "{}",
+            path.display()
+        );
+        before.push(fs::read(&path).unwrap_or_default());
+    }
+    let commands = blocks("sh").nth(1).context("the commands of root")?;
+    let again = commands.lines().last().context("init")?;
+    let refused = installation.shell(&installation.moved(again)).unwrap_err();
+    assert!(refused.to_string().contains("exists"), "{refused}");
+    assert_eq!(fs::read(&settings)?, before[0]);
+    installation.up().await?;
+    let ready = Client::new(
+        &format!("http://127.0.0.1:{}", installation.admin_port),
+        None,
+    );
+    ready.get("/readyz").await?.expect(200)?;
+    Ok(())
+}
+
+#[test]
+fn init_without_rights_or_without_output_leaves_nothing_behind() -> anyhow::Result<()> {
+    let installation = Installation::follow()?;
+    let root = installation.folder.path();
+    let folder = root.join("second");
+    fs::create_dir(&folder)?;
+    fs::set_permissions(&folder, Permissions::from_mode(0o777))?;
+    let init = |settings: &str, data: &str, out: Stdio| -> anyhow::Result<Output> {
+        let mut command = installation.as_user(&installation.program());
+        command.args(["init", "--yes", "--public-url", "https://pay.example.com"]);
+        command.args([
+            "--settings",
+            settings,
+            "--data",
+            data,
+            "--gateways",
+            "/nowhere",
+        ]);
+        command.stdin(Stdio::null()).stdout(out);
+        Ok(command.output()?)
+    };
+    let inside = |name: &str| file(&folder.join(name));
+    // Nobody can print there. The files were written before.
+    let full = fs::File::options().write(true).open("/dev/full")?;
+    let said = init(&inside("etc"), &inside("data"), full.into())?;
+    assert_eq!(said.status.code(), Some(1));
+    assert_eq!(fs::read_dir(&folder)?.count(), 0, "{said:?}");
+    if is_root() {
+        // The folder of the data belongs to root.
+        let closed = file(&root.join("var/closed"));
+        let said = init(&inside("etc"), &closed, Stdio::piped())?;
+        assert_eq!(said.status.code(), Some(1));
+        let words = String::from_utf8_lossy(&said.stderr);
+        assert!(
+            words.contains("--data") && words.contains("Permission denied"),
+            "{words}"
+        );
+        assert_eq!(fs::read_dir(&folder)?.count(), 0, "{words}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hang_up_reopens_the_log_takes_the_level_and_never_kills() -> anyhow::Result<()> {
     let mut installation = Installation::follow()?;
     let logs = installation.folder.path().join("var/lib/switchyard");
@@ -336,11 +441,8 @@ fn a_settings_file_that_the_user_may_not_read_is_told_so() -> anyhow::Result<()>
     let installation = Installation::follow()?;
     let config = installation.folder.path().join("etc/switchyard");
     std::os::unix::fs::chown(&config, Some(0), Some(0))?;
-    let [user, group] = user();
-    let program = installation.folder.path().join("usr/local/bin/switchyard");
-    let said = Command::new("setpriv")
-        .args(["--reuid", &user, "--regid", &group, "--clear-groups"])
-        .arg(program)
+    let said = installation
+        .as_user(&installation.program())
         .args(["serve", "--config"])
         .arg(config.join("switchyard.toml"))
         .output()?;
@@ -349,4 +451,33 @@ fn a_settings_file_that_the_user_may_not_read_is_told_so() -> anyhow::Result<()>
     assert!(said.contains("cannot be read: Permission denied"), "{said}");
     assert!(!said.contains("does not exist"), "{said}");
     Ok(())
+}
+
+#[test]
+fn the_proxies_lead_to_the_public_listener_and_close_the_operator_api() {
+    const NGINX: &str = include_str!("../../../ops/proxy/nginx.conf");
+    const CADDY: &str = include_str!("../../../ops/proxy/Caddyfile");
+    for (name, configuration, closed) in [
+        (
+            "nginx",
+            NGINX,
+            "location ~ ^/(operator|metrics|readyz)(/|$) {\n        return 404;",
+        ),
+        (
+            "Caddy",
+            CADDY,
+            "@closed path /operator /operator/* /metrics /metrics/* /readyz\n\
+             \trespond @closed 404",
+        ),
+    ] {
+        let lines = configuration.lines().map(str::trim);
+        let code: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+        let targets: Vec<&&str> = code
+            .iter()
+            .filter(|line| line.contains("127.0.0.1"))
+            .collect();
+        assert_eq!(targets.len(), 1, "{name}: {targets:?}");
+        assert!(targets[0].contains("127.0.0.1:8080"), "{name}: {targets:?}");
+        assert!(configuration.contains(closed), "{name}");
+    }
 }

@@ -4,6 +4,7 @@
 mod backups;
 mod crowd;
 mod disk;
+mod doctor;
 mod ending;
 mod held;
 mod installation;
@@ -12,4 +13,5 @@ mod log;
 mod loss;
 mod metrics;
 mod restore;
+mod settings;
 mod sockets;
