@@ -204,7 +204,7 @@ fn extract(sources: &mut Sources) -> (Settings, BTreeSet<String>) {
         let Err(error) = alone.deserialize::<Settings>() else {
             continue;
         };
-        let why = match IS_SECRET.contains(&setting.as_str()) {
+        let why = match SECRET_SETTINGS.contains(&setting.as_str()) {
             true => "its value is not a text".to_owned(),
             false => error.kind.to_string(),
         };
@@ -250,7 +250,7 @@ fn extract(sources: &mut Sources) -> (Settings, BTreeSet<String>) {
 }
 
 /// Settings whose values are never shown.
-const IS_SECRET: [&str; 2] = ["mail.smtp_url", "secrets.master_key"];
+const SECRET_SETTINGS: [&str; 2] = ["mail.smtp_url", "secrets.master_key"];
 
 fn has_password(url: &Value) -> bool {
     let url = url.as_str().and_then(|url| url::Url::parse(url).ok());

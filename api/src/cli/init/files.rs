@@ -5,7 +5,9 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -66,6 +68,7 @@ impl Installation {
         made.folder(&self.data, "data")?;
         ensure_private(&self.folder)?;
         let staged = made.staging_folder(&self.folder)?;
+        ensure_own(&staged, [&self.folder, &self.data])?;
         let key = MasterKey::create_file(&staged.join("master.key"), ids)?;
         write_new(&staged.join("switchyard.toml"), text.as_bytes())
             .with_context(|| failed_in(&self.folder))?;
@@ -155,6 +158,20 @@ impl Drop for CreatedPaths {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// Refuses folders of another user: the server, which runs as that user, could not read the files.
+fn ensure_own(staged: &Path, folders: [&PathBuf; 2]) -> anyhow::Result<()> {
+    let own = fs::metadata(staged)?.uid();
+    for folder in folders {
+        ensure!(
+            fs::metadata(folder)?.uid() == own,
+            "{} belongs to another user: run the command as that user, as in `sudo -u switchyard \
+             switchyard init`; nothing was written",
+            folder.display()
+        );
+    }
+    Ok(())
 }
 
 /// Refuses a folder in which others could replace the settings.

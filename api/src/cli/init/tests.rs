@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::Cursor;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use switchyard_engine::ids::Ids;
@@ -137,6 +137,29 @@ fn a_settings_folder_that_others_can_write_to_is_refused() {
 }
 
 #[test]
+fn a_folder_of_another_user_is_refused() {
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        // Only root can give a folder to another user.
+        return;
+    }
+    for given in ["etc/switchyard", "var/switchyard"] {
+        let root = TempDir::new().unwrap();
+        let folder = root.path().join(given);
+        fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::chown(&folder, Some(54321), None).unwrap();
+        let before = tree(root.path());
+        let of = options(root.path());
+        let written = Installation::of(&of).write(&text(&of), &Ids::system());
+        let refusal = written.err().unwrap().to_string();
+        assert!(
+            refusal.contains("run the command as that user"),
+            "{refusal}"
+        );
+        assert_eq!(tree(root.path()), before);
+    }
+}
+
+#[test]
 fn answers_that_a_start_would_refuse_are_refused_before_anything_is_written() {
     let root = TempDir::new().unwrap();
     let with = |change: &dyn Fn(&mut InitOptions)| {
@@ -179,6 +202,23 @@ fn texts_are_quoted_and_a_proxy_is_trusted_only_beside_a_loopback_address() {
     options.listen = "0.0.0.0:8080".parse().unwrap();
     let read: crate::config::Settings = toml::from_str(&text(&options)).unwrap();
     assert!(read.server.trusted_proxies.is_empty());
+}
+
+#[test]
+fn the_default_folders_are_those_of_the_systemd_unit() {
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        init: super::Init,
+    }
+    let command = <Command as clap::Parser>::parse_from(["init"]);
+    let options = command.init.options();
+    let unit = include_str!("../../../../ops/systemd/switchyard.service");
+    let settings = options.settings.join("switchyard.toml");
+    assert!(unit.contains(&format!("--config {}\n", settings.display())));
+    assert_eq!(settings, Path::new(super::OF_UNIT));
+    let state = options.data.strip_prefix("/var/lib").unwrap();
+    assert!(unit.contains(&format!("StateDirectory={}\n", state.display())));
 }
 
 #[test]
