@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use axum::http::HeaderName;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use url::Url;
 
 use super::problem::Faults;
@@ -284,12 +285,24 @@ pub(super) fn observation(settings: &Settings, refusals: &mut Faults) {
                 .to_owned(),
         );
     }
-    if let Err(why) = EnvFilter::try_new(&settings.log.level) {
+    let level = &settings.log.level;
+    if let Err(why) = EnvFilter::try_new(level) {
+        refusals.push("log.level", format!("log.level is `{level}`: {why}"));
+    } else if let Some(word) = level.split(',').find(|part| !is_log_directive(part)) {
         refusals.push(
             "log.level",
-            format!("log.level is `{}`: {why}", settings.log.level),
+            format!(
+                "log.level is `{level}`, and `{word}` is no level: each part has to be off, error, \
+                 warn, info, debug or trace, or `module=level`"
+            ),
         );
     }
+}
+
+/// Whether a part of `log.level` is a level, or a module with one. The filter takes a bare word for
+/// the name of a module, and would log nothing else.
+fn is_log_directive(part: &str) -> bool {
+    part.contains('=') || part.trim().parse::<LevelFilter>().is_ok()
 }
 
 /// Whether a URL leads to this machine only. In a URL that is not http a host is always a name, even when it is an address.

@@ -210,6 +210,9 @@ const UNSAFE: &[(&str, &str)] = &[
         "names `moat`",
     ),
     ("[log]\nlevel = 'loud=very=much'", "log.level"),
+    ("[log]\nlevel = 'warning'", "`warning` is no level"),
+    ("[log]\nlevel = 'info,loud'", "`loud` is no level"),
+    ("[log]\nlevel = ''", "log.level is ``"),
 ];
 
 #[test]
