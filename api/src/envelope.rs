@@ -1,11 +1,12 @@
-//! The envelope that every JSON answer travels in: `{message, data, errors}`, and `success: true` when it went well.
+//! The envelope that every JSON answer travels in: `{message, data, errors}`, and `success: true`
+//! when it went well.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, Problem};
@@ -22,7 +23,7 @@ struct Success<'a, T, M = Page> {
 }
 
 /// Where a page of a list stands in the whole list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Page {
     /// How many transactions match, on all pages together.
     pub total: u64,

@@ -1,4 +1,5 @@
-//! The one layer around every route: an id for the request, its metrics, its line in the log, and an answer even when a handler panics.
+//! The one layer around every route: an id for the request, its metrics, its line in the log, and
+//! an answer even when a handler panics.
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,7 +21,8 @@ use crate::merchant::cors;
 use crate::operations::logging::REQUESTS;
 use crate::state::ApiState;
 
-/// The id of a request, as its answer and the log give it. Handlers find it in the request's extensions.
+/// The id of a request, as its answer and the log give it. Handlers find it in the request's
+/// extensions.
 #[derive(Clone, Debug)]
 pub struct RequestId(pub HeaderValue);
 
@@ -79,13 +81,14 @@ pub fn nothing_at(uri: &Uri) -> ApiError {
         format!("There is nothing at {path}"),
     );
     let hint = match uri.path().starts_with("/operator") {
-        true => "The operator API is described in docs/operator-api.md.",
+        true => "The operator API is described at /operator/docs.",
         false => "The API is described at /docs.",
     };
     problem.hint(hint).into()
 }
 
-/// Response of a known route to a method that it does not have. The header `Allow` lists its methods.
+/// Response of a known route to a method that it does not have. The header `Allow` lists its
+/// methods.
 pub async fn no_method(request: Request) -> ApiError {
     let (method, path) = (request.method().as_str(), request.uri().path());
     let path: String = path.chars().take(100).collect();

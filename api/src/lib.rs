@@ -1,4 +1,5 @@
-//! The `switchyard` program: the HTTP API, the hosted pages, the command line and what keeps it all running.
+//! The `switchyard` program: the HTTP API, the hosted pages, the command line and what keeps it all
+//! running.
 //!
 //! `switchyard-engine` holds payments and their rules; this crate serves them.
 
@@ -15,6 +16,7 @@ pub mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod geoip;
+pub mod iso_timestamp;
 pub mod merchant;
 pub mod openapi;
 pub mod operations;

@@ -1,4 +1,5 @@
-//! The OpenAPI document: generated from the handlers and the types that they answer, served at `/openapi.json`.
+//! The OpenAPI document: generated from the handlers and the types that they answer, served at
+//! `/openapi.json`.
 
 use std::collections::BTreeMap;
 
@@ -138,7 +139,7 @@ pub fn with_headers(mut document: OpenApi) -> OpenApi {
     document
 }
 
-fn name_headers(response: &mut Response, is_limited: bool, is_replayable: bool) {
+pub fn name_headers(response: &mut Response, is_limited: bool, is_replayable: bool) {
     let mut name = |header: &str, kind: Type, says: &str| {
         let schema = ObjectBuilder::new().schema_type(SchemaType::Type(kind));
         let described = HeaderBuilder::new()
@@ -224,7 +225,7 @@ fn refusal(status: u16, description: String) -> Response {
     response.build()
 }
 
-fn null() -> Schema {
+pub fn null() -> Schema {
     ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Null))
         .into()

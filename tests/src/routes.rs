@@ -1,4 +1,5 @@
-//! The routes of the program as its source writes them down, so that a test that walks them meets a new one, too.
+//! The routes of the program as its source writes them down, so that a test that walks them meets a
+//! new one, too.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +13,7 @@ use crate::tidy::root;
 pub struct Routes {
     /// Of `.route("…")`: the router alone knows of them.
     pub plain: BTreeSet<String>,
-    /// Of `path = "…"`: they stand in the OpenAPI document, too.
+    /// Of `path = "…"`: they stand in an OpenAPI document, too.
     pub described: BTreeSet<String>,
 }
 
@@ -48,9 +49,8 @@ impl Routes {
         let prefix = if is_operators { "/operator/v1" } else { "" };
         let text = std::fs::read_to_string(file)?;
         // What a file tests itself with stands at its end, in braces.
-        let ends = ["mod tests {", "mod documented {"]
-            .map(|end| text.find(&format!("#[cfg(test)]\n{end}")));
-        let code = &text[..ends.into_iter().flatten().min().unwrap_or(text.len())];
+        let tests = text.find("#[cfg(test)]\nmod tests {");
+        let code = &text[..tests.unwrap_or(text.len())];
         for other in [".route_service(", ".nest_service("] {
             ensure!(
                 !code.contains(other),

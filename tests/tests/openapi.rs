@@ -1,14 +1,10 @@
-//! The OpenAPI document is held as it is: no route, field or answer changes without somebody looking at it.
+//! Snapshots of the OpenAPI documents: no route, field or response changes without a review.
 
 use switchyard_tests::tidy::root;
 
-#[test]
-fn the_document_is_the_one_that_is_checked_in() {
-    let document = switchyard::routes::document()
-        .to_pretty_json()
-        .expect("it can be written")
-        + "\n";
-    let path = root().join("tests/snapshots/openapi.json");
+fn assert_kept(document: &str, name: &str) {
+    let document = format!("{document}\n");
+    let path = root().join("tests/snapshots").join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&path, &document).expect("the snapshot can be written");
     }
@@ -19,11 +15,24 @@ fn the_document_is_the_one_that_is_checked_in() {
         .position(|(kept, made)| kept != made);
     assert!(
         kept == document,
-        "the document differs from tests/snapshots/openapi.json, first in line {}: look at the change, then run this test with \
-         UPDATE_SNAPSHOTS=1",
+        "the document differs from tests/snapshots/{name}, first in line {}: look at the change, \
+         then run this test with UPDATE_SNAPSHOTS=1",
         differs.map_or(
             kept.lines().count().min(document.lines().count()) + 1,
             |at| at + 1
         )
     );
+}
+
+#[test]
+fn the_document_of_the_merchant_api_is_the_one_that_is_checked_in() {
+    let document = switchyard::routes::document().to_pretty_json();
+    assert_kept(&document.expect("it can be written"), "openapi.json");
+}
+
+#[test]
+fn the_document_of_the_operator_api_is_the_one_that_is_checked_in() {
+    let document = switchyard::operator::document().to_pretty_json();
+    let document = document.expect("it can be written");
+    assert_kept(&document, "operator-openapi.json");
 }

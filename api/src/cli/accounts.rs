@@ -1,10 +1,10 @@
 //! `switchyard accounts`.
 
 use clap::Subcommand;
-use serde_json::json;
 
 use super::client::Client;
-use super::output::Column;
+use super::output::{Column, cell};
+use crate::operator::contract::accounts::{Account, AccountName};
 
 #[derive(Subcommand)]
 pub enum Accounts {
@@ -22,18 +22,21 @@ impl Accounts {
         match self {
             Self::List => out.table(&client.get("/accounts").await?, COLUMNS)?,
             Self::Create { name } => {
-                out.fields(&client.post("/accounts", &json!({ "name": name })).await?)?
+                let made = client.post("/accounts", &AccountName { name }).await?;
+                out.fields::<Account>(&made)?;
             }
             Self::Rename { account, name } => {
-                out.fields(
-                    &client
-                        .patch(&format!("/accounts/{account}"), &json!({ "name": name }))
-                        .await?,
-                )?;
+                let path = format!("/accounts/{account}");
+                let changed = client.patch(&path, &AccountName { name }).await?;
+                out.fields::<Account>(&changed)?;
             }
         }
         Ok(())
     }
 }
 
-const COLUMNS: &[Column] = &[("id", "id"), ("name", "name"), ("created", "created_at")];
+const COLUMNS: &[Column<Account>] = &[
+    ("id", |one| cell(&one.id)),
+    ("name", |one| cell(&one.name)),
+    ("created", |one| cell(&one.created_at)),
+];

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use base64::Engine as _;
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
 use switchyard_engine::access::Picture;
+use switchyard_engine::ids::AccountId;
+use switchyard_engine::money::Correction;
 
-use super::client::Client;
-use super::output::Column;
+use super::client::{Answer, Client, query};
+use super::output::{Column, cell};
+use crate::operator::contract::apps::{App, AppChange, AppFilter, NewApp, SettingsChange};
 
 #[derive(Subcommand)]
 pub enum Apps {
@@ -17,7 +19,7 @@ pub enum Apps {
     List {
         /// The account's id
         #[arg(long)]
-        account: Option<String>,
+        account: Option<AccountId>,
     },
     /// Show one app with its settings
     Show {
@@ -29,7 +31,7 @@ pub enum Apps {
     Create {
         /// The account's id, as `accounts list` shows it
         #[arg(long)]
-        account: String,
+        account: AccountId,
         /// Name that payers and merchants see
         name: String,
         #[command(flatten)]
@@ -113,58 +115,43 @@ pub struct Change {
 }
 
 impl Change {
-    fn into_body(self) -> anyhow::Result<Map<String, Value>> {
-        let mut settings = Map::new();
-        put(
-            &mut settings,
-            "merchant_email",
-            self.merchant_email.map(or_null),
-        );
-        put(
-            &mut settings,
-            "notify_merchant",
-            self.notify_merchant.map(Value::Bool),
-        );
-        put(
-            &mut settings,
-            "notify_customer",
-            self.notify_customer.map(Value::Bool),
-        );
-        put(
-            &mut settings,
-            "checkout_attempts",
-            self.checkout_attempts.map(Value::from),
-        );
-        put(&mut settings, "locale", self.locale.map(or_null));
-        put(&mut settings, "conversion", self.conversion.map(or_null));
-        put(
-            &mut settings,
-            "unsafe_payouts_with_public_key",
-            self.unsafe_payouts_with_public_key.map(Value::Bool),
-        );
-        put(&mut settings, "logo", self.logo.map(data_url).transpose()?);
-        for (name, value) in [
-            ("accent_colour", self.accent_colour),
-            ("support_email", self.support_email),
-            ("support_phone", self.support_phone),
-            ("support_url", self.support_url),
-        ] {
-            put(&mut settings, name, value.map(or_null));
-        }
-        if let Some(text) = self.payout_limits {
+    fn into_settings(self) -> anyhow::Result<SettingsChange> {
+        let conversion = self.conversion.map(or_null).map(|text| {
+            let correction = text.as_deref().map(Correction::parse);
+            correction.transpose()
+        });
+        let limits = self.payout_limits.map(|text| {
             let text = if text.is_empty() { "{}" } else { &text };
-            let limits = serde_json::from_str(text).context("--payout-limits is not JSON")?;
-            settings.insert("payout_limits".to_owned(), limits);
-        }
-        let mut body = Map::new();
-        put(&mut body, "icon_url", self.icon_url.map(or_null));
-        put(&mut body, "website_url", self.website_url.map(or_null));
-        put(
-            &mut body,
-            "settings",
-            (!settings.is_empty()).then_some(Value::Object(settings)),
-        );
-        Ok(body)
+            serde_json::from_str(text).context("--payout-limits is not JSON of the expected form")
+        });
+        Ok(SettingsChange {
+            merchant_email: self.merchant_email.map(or_null),
+            notify_merchant: self.notify_merchant,
+            notify_customer: self.notify_customer,
+            checkout_attempts: self.checkout_attempts,
+            locale: self.locale.map(or_null),
+            conversion: conversion.transpose().context("--conversion")?,
+            unsafe_payouts_with_public_key: self.unsafe_payouts_with_public_key,
+            logo: self.logo.map(data_url).transpose()?,
+            accent_colour: self.accent_colour.map(or_null),
+            support_email: self.support_email.map(or_null),
+            support_phone: self.support_phone.map(or_null),
+            support_url: self.support_url.map(or_null),
+            payout_limits: limits.transpose()?,
+        })
+    }
+
+    fn into_change(mut self, name: Option<String>) -> anyhow::Result<AppChange> {
+        let (icon_url, website_url) = (self.icon_url.take(), self.website_url.take());
+        let settings = self.into_settings()?;
+        let is_given = settings != SettingsChange::default();
+        Ok(AppChange {
+            name,
+            icon_url: icon_url.map(or_null),
+            website_url: website_url.map(or_null),
+            is_enabled: None,
+            settings: is_given.then_some(settings),
+        })
     }
 }
 
@@ -173,29 +160,30 @@ impl Apps {
         let out = client.output;
         match self {
             Self::List { account } => {
-                let query =
-                    account.map_or_else(String::new, |account| format!("?account={account}"));
-                out.table(&client.get(&format!("/apps{query}")).await?, COLUMNS)?;
+                let path = format!("/apps?{}", query(&AppFilter { account }));
+                out.table(&client.get(&path).await?, COLUMNS)?;
             }
-            Self::Show { app } => out.fields(&client.get(&path(client, app.as_deref())?).await?)?,
+            Self::Show { app } => {
+                out.fields::<App>(&client.get(&path(client, app.as_deref())?).await?)?;
+            }
             Self::Create {
                 account,
                 name,
-                change,
+                mut change,
             } => {
-                let mut body = change.into_body()?;
-                body.insert("account".to_owned(), account.into());
-                body.insert("name".to_owned(), name.into());
-                out.fields(&client.post("/apps", &Value::Object(body)).await?)?;
+                let new = NewApp {
+                    account,
+                    name,
+                    icon_url: change.icon_url.take().and_then(or_null),
+                    website_url: change.website_url.take().and_then(or_null),
+                    settings: change.into_settings()?,
+                };
+                out.fields::<App>(&client.post("/apps", &new).await?)?;
             }
             Self::Update { app, name, change } => {
-                let mut body = change.into_body()?;
-                put(&mut body, "name", name.map(Value::String));
-                out.fields(
-                    &client
-                        .patch(&path(client, app.as_deref())?, &Value::Object(body))
-                        .await?,
-                )?;
+                let path = path(client, app.as_deref())?;
+                let change = change.into_change(name)?;
+                out.fields::<App>(&client.patch(&path, &change).await?)?;
             }
             Self::Enable { app } => out.fields(&switch(client, app.as_deref(), true).await?)?,
             Self::Disable { app } => out.fields(&switch(client, app.as_deref(), false).await?)?,
@@ -204,53 +192,46 @@ impl Apps {
     }
 }
 
-async fn switch(client: &Client, app: Option<&str>, on: bool) -> anyhow::Result<Value> {
-    client
-        .patch(&path(client, app)?, &json!({ "is_enabled": on }))
-        .await
+async fn switch(client: &Client, app: Option<&str>, on: bool) -> anyhow::Result<Answer<App>> {
+    let change = AppChange {
+        is_enabled: Some(on),
+        ..AppChange::default()
+    };
+    client.patch(&path(client, app)?, &change).await
 }
 
 fn path(client: &Client, app: Option<&str>) -> anyhow::Result<String> {
     Ok(format!("/apps/{}", client.app(app)?))
 }
 
-fn put(body: &mut Map<String, Value>, name: &str, value: Option<Value>) {
-    if let Some(value) = value {
-        body.insert(name.to_owned(), value);
-    }
-}
-
 /// Reads a picture file as the data URL in the settings of an app. An empty path removes the logo.
-fn data_url(path: PathBuf) -> anyhow::Result<Value> {
+fn data_url(path: PathBuf) -> anyhow::Result<Option<String>> {
     if path.as_os_str().is_empty() {
-        return Ok(Value::Null);
+        return Ok(None);
     }
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let picture = Picture::from_bytes(bytes)
         .with_context(|| format!("{} is not a PNG, JPEG or WebP", path.display()))?;
     let data = base64::engine::general_purpose::STANDARD.encode(&picture.bytes);
-    Ok(format!("data:{};base64,{data}", picture.media_type).into())
+    Ok(Some(format!("data:{};base64,{data}", picture.media_type)))
 }
 
-fn or_null(text: String) -> Value {
-    if text.is_empty() {
-        Value::Null
-    } else {
-        Value::String(text)
-    }
+fn or_null(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("name", "name"),
-    ("account", "account"),
-    ("enabled", "is_enabled"),
-    ("created", "created_at"),
+const COLUMNS: &[Column<App>] = &[
+    ("id", |one| cell(&one.id)),
+    ("name", |one| cell(&one.name)),
+    ("account", |one| cell(&one.account)),
+    ("enabled", |one| cell(&one.is_enabled)),
+    ("created", |one| cell(&one.created_at)),
 ];
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -262,15 +243,22 @@ mod tests {
 
     fn body(limits: &str) -> anyhow::Result<Value> {
         let line = Line::try_parse_from(["update", "--payout-limits", limits])?;
-        Ok(Value::Object(line.change.into_body()?))
+        Ok(serde_json::to_value(line.change.into_change(None)?)?)
     }
 
     #[test]
     fn payout_limits_are_sent_as_they_are_given_and_an_empty_text_takes_them_away() {
         let given = r#"{"per_recipient": 5, "amount_per_day": {"XOF": "500000"}}"#;
-        let expected = json!({ "per_recipient": 5, "amount_per_day": { "XOF": "500000" } });
-        assert_eq!(body(given).unwrap()["settings"]["payout_limits"], expected);
-        assert_eq!(body("").unwrap()["settings"]["payout_limits"], json!({}));
+        let limits = |per_recipient: Value, amounts: Value| {
+            json!({
+                "per_recipient": per_recipient, "per_day": null, "amount_per_day": amounts,
+            })
+        };
+        let settings = |limits: Value| json!({ "settings": { "payout_limits": limits } });
+        let expected = limits(json!(5), json!({ "XOF": "500000" }));
+        assert_eq!(body(given).unwrap(), settings(expected));
+        let none = limits(Value::Null, json!({}));
+        assert_eq!(body("").unwrap(), settings(none));
         let refused = body("5 a day").unwrap_err().to_string();
         assert!(refused.contains("--payout-limits"), "{refused}");
     }

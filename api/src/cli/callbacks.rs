@@ -1,10 +1,11 @@
 //! `switchyard callbacks`.
 
 use clap::Subcommand;
-use serde_json::json;
 
 use super::client::{Client, query};
-use super::output::Column;
+use super::output::{Column, cell};
+use crate::operator::contract::Nothing;
+use crate::operator::contract::callbacks::{Callback, CallbackFilter, Callbacks as Page};
 
 #[derive(Subcommand)]
 pub enum Callbacks {
@@ -42,39 +43,41 @@ impl Callbacks {
                 limit,
                 before,
             } => {
-                let limit = Some(limit.to_string());
-                let asked = query(&[("limit", &limit), ("state", &state), ("before", &before)]);
-                let path = format!("/connections/{connection}/callbacks?{asked}");
-                out.page(
-                    &client.get(&path).await?,
-                    ("callbacks", "--before"),
-                    COLUMNS,
-                )?;
+                let filter = CallbackFilter {
+                    state,
+                    before,
+                    limit: Some(limit),
+                };
+                let path = format!("/connections/{connection}/callbacks?{}", query(&filter));
+                let answer = client.get::<Page>(&path).await?;
+                let page = &answer.data;
+                let more = page.more.as_ref().map(|more| more as _);
+                out.page(&answer, (&page.callbacks, "--before", more), COLUMNS)?;
             }
             Self::Show {
                 connection,
                 callback,
             } => {
                 let path = format!("/connections/{connection}/callbacks/{callback}");
-                out.fields(&client.get(&path).await?)?;
+                out.fields::<Callback>(&client.get(&path).await?)?;
             }
             Self::Retry {
                 connection,
                 callback,
             } => {
                 let path = format!("/connections/{connection}/callbacks/{callback}/retry");
-                out.fields(&client.post(&path, &json!({})).await?)?;
+                out.fields::<Callback>(&client.post(&path, &Nothing {}).await?)?;
             }
         }
         Ok(())
     }
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("received", "received_at"),
-    ("state", "state"),
-    ("trusted", "trusted"),
-    ("transaction", "transaction"),
-    ("note", "note"),
+const COLUMNS: &[Column<Callback>] = &[
+    ("id", |one| cell(&one.id)),
+    ("received", |one| cell(&one.received_at)),
+    ("state", |one| cell(&one.state)),
+    ("trusted", |one| cell(&one.trusted)),
+    ("transaction", |one| cell(&one.transaction)),
+    ("note", |one| cell(&one.note)),
 ];

@@ -1,13 +1,16 @@
 //! `switchyard cases`.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::{AppId, CaseId};
 use switchyard_engine::transaction::CaseReason;
 
 use super::client::{Client, query};
-use super::output::{Column, print};
-use super::transactions::story;
+use super::output::{Column, cell, listed};
+use super::transactions::timeline_view;
+use crate::operator::contract::cases::{
+    CaseDetail, CaseFilter, CaseView, Cases as Page, CloseCase,
+};
 
 #[derive(Subcommand)]
 pub enum Cases {
@@ -30,7 +33,7 @@ pub struct List {
     state: String,
     /// Only cases of this app
     #[arg(long)]
-    app: Option<String>,
+    app: Option<AppId>,
     #[arg(long)]
     environment: Option<Environment>,
     #[arg(long, value_parser = CaseReason::ALL.map(CaseReason::as_str))]
@@ -40,9 +43,9 @@ pub struct List {
     opened_before: Option<String>,
     /// Only cases older than this id
     #[arg(long)]
-    before: Option<String>,
+    before: Option<CaseId>,
     #[arg(long, default_value_t = 20)]
-    limit: u32,
+    limit: usize,
 }
 
 impl Cases {
@@ -50,29 +53,31 @@ impl Cases {
         let out = client.output;
         match self {
             Self::List(list) => {
-                let answer = client.get(&format!("/cases?{}", list.query())).await?;
-                out.page(&answer, ("cases", "--before"), COLUMNS)?;
-                if let Some(damage) = answer["data"]["store_damage"].as_str() {
+                let path = format!("/cases?{}", query(&list.filter()));
+                let answer = client.get::<Page>(&path).await?;
+                let page = &answer.data;
+                let more = page.more.as_ref().map(|more| more as _);
+                out.page(&answer, (&page.cases, "--before", more), COLUMNS)?;
+                if let Some(damage) = &page.store_damage {
                     out.note(&format!(
                         "the store is damaged: {damage}. Run `switchyard store check`, and restore a backup"
                     ));
                 }
             }
             Self::Show { case } => {
-                let mut answer = client.get(&format!("/cases/{case}")).await?;
-                if out.json {
-                    out.fields(&answer)?;
-                    return Ok(());
-                }
-                let transaction = answer["data"].as_object_mut();
-                let transaction = transaction.and_then(|case| case.remove("transaction"));
-                let transaction = transaction.unwrap_or_default();
-                out.fields(&answer)?;
-                print(&format!("\n{}", story(&transaction)))?;
+                let answer = client.get(&format!("/cases/{case}")).await?;
+                out.text(&answer, |found: &CaseDetail| {
+                    format!(
+                        "{}\n{}",
+                        listed(&found.case),
+                        timeline_view(&found.transaction)
+                    )
+                })?;
             }
             Self::Close { case, note } => {
-                let body = json!({ "note": note });
-                out.done(&client.post(&format!("/cases/{case}/close"), &body).await?)?;
+                let path = format!("/cases/{case}/close");
+                let closed = client.post::<CaseView>(&path, &CloseCase { note }).await?;
+                out.done(&closed)?;
             }
         }
         Ok(())
@@ -80,27 +85,29 @@ impl Cases {
 }
 
 impl List {
-    fn query(&self) -> String {
-        let environment = self.environment.map(|environment| environment.to_string());
-        query(&[
-            ("state", &Some(self.state.clone())),
-            ("limit", &Some(self.limit.to_string())),
-            ("app", &self.app),
-            ("environment", &environment),
-            ("reason", &self.reason),
-            ("opened_before", &self.opened_before),
-            ("before", &self.before),
-        ])
+    fn filter(self) -> CaseFilter {
+        let named = |reason: &CaseReason| Some(reason.as_str()) == self.reason.as_deref();
+        CaseFilter {
+            state: Some(self.state),
+            app: self.app,
+            environment: self.environment,
+            reason: CaseReason::ALL.into_iter().find(named),
+            opened_before: self.opened_before,
+            before: self.before,
+            limit: Some(self.limit),
+        }
     }
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("opened", "opened_at"),
-    ("reason", "reason"),
-    ("transaction", "transaction.id"),
-    ("status", "transaction.status"),
-    ("amount", "transaction.amount_formatted"),
-    ("gateway", "gateway"),
-    ("detail", "detail"),
+const COLUMNS: &[Column<CaseView>] = &[
+    ("id", |one| cell(&one.case.case.id)),
+    ("opened", |one| cell(&one.case.case.opened_at)),
+    ("reason", |one| cell(&one.case.case.reason)),
+    ("transaction", |one| cell(&one.transaction.facts.id)),
+    ("status", |one| cell(&one.transaction.facts.status)),
+    ("amount", |one| {
+        cell(&one.transaction.facts.amount_formatted)
+    }),
+    ("gateway", |one| cell(&one.case.gateway)),
+    ("detail", |one| cell(&one.case.case.detail)),
 ];

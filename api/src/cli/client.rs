@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use reqwest::{Method, Response};
-use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_engine::secret::Secret;
 
 use super::output::Output;
+use crate::error::ErrorCode;
+use crate::operator::contract::Nothing;
 
 /// Address and token of the server.
 #[derive(Args)]
@@ -46,10 +49,10 @@ impl Target {
 
 /// Fields of `dev.json` that the command line needs.
 #[derive(Deserialize)]
-struct Development {
+pub struct Development {
     base_url: String,
     app_id: String,
-    operator_token: Secret<String>,
+    pub operator_token: Secret<String>,
 }
 
 /// Client of one server.
@@ -107,80 +110,108 @@ impl Client {
         app.context("say which app with --app; `switchyard apps list` shows them")
     }
 
-    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(Method::GET, path, None).await
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Answer<T>> {
+        self.call(Method::GET, path, None::<&()>).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    /// Gets a list with its place in the whole list.
+    pub async fn get_page<T: DeserializeOwned, M: DeserializeOwned>(
+        &self,
+        path: &str,
+    ) -> anyhow::Result<Answer<T, M>> {
+        self.call(Method::GET, path, None::<&()>).await
+    }
+
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Answer<T>> {
         self.call(Method::POST, path, Some(body)).await
     }
 
     /// Uploads a file.
-    pub async fn upload(&self, path: &str, file: Vec<u8>) -> anyhow::Result<Value> {
+    pub async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        file: Vec<u8>,
+    ) -> anyhow::Result<Answer<T>> {
         let url = format!("{}/operator/v1{path}", self.base);
         let request = self.http.post(&url).bearer_auth(self.token.expose());
         let request = request.header("content-type", "application/octet-stream");
         self.answer(self.sent(request.body(file)).await?).await
     }
 
-    pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Answer<T>> {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
-    pub async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> anyhow::Result<Answer<T>> {
         self.call(Method::PUT, path, Some(body)).await
     }
 
-    pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(Method::DELETE, path, None).await
+    pub async fn delete(&self, path: &str) -> anyhow::Result<Answer<Nothing>> {
+        self.call(Method::DELETE, path, None::<&()>).await
     }
 
     /// Opens a stream that lasts until one of the two sides closes it.
     pub async fn stream(&self, path: &str) -> anyhow::Result<Response> {
-        let answer = self.send(Method::GET, path, None).await?;
+        let answer = self.send(Method::GET, path, None::<&()>).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }
-        Err(refusal(&answer.json().await.unwrap_or_default()))
+        Err(refusal(answer.json().await.unwrap_or_default()))
     }
 
-    /// Returns the whole envelope of a successful response, or an error with the messages of any
-    /// other.
-    async fn call(
+    /// Returns a successful response, or an error with the messages of any other.
+    async fn call<T: DeserializeOwned, M: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
-    ) -> anyhow::Result<Value> {
+        body: Option<&impl Serialize>,
+    ) -> anyhow::Result<Answer<T, M>> {
         self.answer(self.send(method, path, body).await?).await
     }
 
-    async fn answer(&self, answer: Response) -> anyhow::Result<Value> {
+    async fn answer<T: DeserializeOwned, M: DeserializeOwned>(
+        &self,
+        answer: Response,
+    ) -> anyhow::Result<Answer<T, M>> {
         let status = answer.status();
-        let envelope: Value = answer.json().await.with_context(|| {
+        let json: Value = answer.json().await.with_context(|| {
             format!(
                 "{} does not answer as a Switchyard server does (status {status}): is --url right?",
                 self.base
             )
         })?;
-        if is_elsewhere(&envelope) {
-            bail!(
-                "{} does not serve the operator API: give the address of the server's setting server.admin_listen \
-                 (http://127.0.0.1:8081 by default) with --url or SWITCHYARD_URL",
-                self.base
-            );
-        }
         if !status.is_success() {
-            return Err(refusal(&envelope));
+            let failure = Failure::deserialize(&json).unwrap_or_default();
+            if failure.is_elsewhere() {
+                bail!(
+                    "{} does not serve the operator API: give the address of the server's setting \
+                     server.admin_listen (http://127.0.0.1:8081 by default) with --url or \
+                     SWITCHYARD_URL",
+                    self.base
+                );
+            }
+            return Err(refusal(failure));
         }
-        Ok(envelope)
+        Answer::read(json)
     }
 
     async fn send(
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
+        body: Option<&impl Serialize>,
     ) -> anyhow::Result<Response> {
         let url = format!("{}/operator/v1{path}", self.base);
         let request = self
@@ -208,12 +239,74 @@ impl Client {
     }
 }
 
-/// Builds a query string from the arguments that were given.
-pub fn query(given: &[(&str, &Option<String>)]) -> String {
+/// Successful response.
+pub struct Answer<T, M = IgnoredAny> {
+    /// The response as the server sent it, for `--json`.
+    pub json: Value,
+    pub message: String,
+    pub data: T,
+    /// Place in the whole list, if the response is a page.
+    pub meta: Option<M>,
+}
+
+impl<T: DeserializeOwned, M: DeserializeOwned> Answer<T, M> {
+    fn read(json: Value) -> anyhow::Result<Self> {
+        #[derive(Deserialize)]
+        struct Envelope<T, M> {
+            message: String,
+            data: T,
+            #[serde(default = "Option::default")]
+            meta: Option<M>,
+        }
+        let read: Result<Envelope<T, M>, _> = serde_json::from_value(json.clone());
+        let Envelope {
+            message,
+            data,
+            meta,
+        } = read.context("the response of the server is unreadable: is it of another version?")?;
+        Ok(Self {
+            json,
+            message,
+            data,
+            meta,
+        })
+    }
+}
+
+/// Errors of a response.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Failure {
+    errors: Vec<FailureError>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FailureError {
+    code: String,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// Whether the server has no such route, as the public listener of a production server has none
+    /// for operators.
+    fn is_elsewhere(&self) -> bool {
+        let first = self.errors.first();
+        first.is_some_and(|error| error.code == ErrorCode::RouteNotFound.as_str())
+    }
+}
+
+/// Builds a query string from the fields that have a value.
+pub fn query(fields: &impl Serialize) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
-    for (name, value) in given {
-        if let Some(value) = value {
-            query.append_pair(name, value);
+    if let Ok(Value::Object(fields)) = serde_json::to_value(fields) {
+        for (name, value) in &fields {
+            match value {
+                Value::Null => {}
+                Value::String(text) => drop(query.append_pair(name, text)),
+                other => drop(query.append_pair(name, &other.to_string())),
+            }
         }
     }
     query.finish()
@@ -239,24 +332,13 @@ fn development(target: &Target) -> anyhow::Result<Development> {
     })
 }
 
-/// Whether the server has no such route, as the public listener of a production server has none for
-/// operators.
-fn is_elsewhere(envelope: &Value) -> bool {
-    envelope["errors"][0]["code"] == "route_not_found"
-}
-
 /// Formats every problem of an error response with its hint.
-fn refusal(envelope: &Value) -> anyhow::Error {
-    let problems = envelope["errors"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let sentence = |problem: &Value| {
-        let text = |name: &str| problem[name].as_str().map(str::to_owned);
-        let message = text("message").unwrap_or_default();
-        text("hint").map_or(message.clone(), |hint| format!("{message} ({hint})"))
-    };
-    let sentences: Vec<String> = problems.iter().map(sentence).collect();
+fn refusal(failure: Failure) -> anyhow::Error {
+    let sentences = failure.errors.into_iter().map(|error| match error.hint {
+        Some(hint) => format!("{} ({hint})", error.message),
+        None => error.message,
+    });
+    let sentences: Vec<String> = sentences.collect();
     if sentences.is_empty() {
         return anyhow!("the server refused, and did not say why");
     }
@@ -265,12 +347,33 @@ fn refusal(envelope: &Value) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_refusal_is_told_with_its_hint() {
-        let envelope = serde_json::json!({"errors": [{"message": "No.", "hint": "Try yes"}, {"message": "Never."}]});
-        assert_eq!(refusal(&envelope).to_string(), "No. (Try yes); Never.");
-        assert!(!refusal(&Value::Null).to_string().is_empty());
+        let body =
+            json!({"errors": [{"message": "No.", "hint": "Try yes"}, {"message": "Never."}]});
+        let failure = Failure::deserialize(&body).unwrap();
+        assert_eq!(refusal(failure).to_string(), "No. (Try yes); Never.");
+        assert!(!refusal(Failure::default()).to_string().is_empty());
+        let elsewhere = json!({ "errors": [{ "code": "route_not_found", "message": "" }] });
+        assert!(Failure::deserialize(&elsewhere).unwrap().is_elsewhere());
+    }
+
+    #[test]
+    fn a_query_has_the_fields_with_a_value() {
+        let fields = json!({ "before": null, "limit": 20, "state": "a b" });
+        assert_eq!(query(&fields), "limit=20&state=a+b");
+    }
+
+    #[test]
+    fn a_response_of_another_form_is_refused() {
+        let body = json!({ "message": "Done", "data": { "other": 1 } });
+        let read = Answer::<Nothing>::read(body.clone()).unwrap();
+        assert_eq!((read.message.as_str(), &read.json), ("Done", &body));
+        let wrong = Answer::<Vec<u8>>::read(body).err().unwrap().to_string();
+        assert!(wrong.contains("another version"), "{wrong}");
     }
 }

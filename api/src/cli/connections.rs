@@ -4,11 +4,15 @@ use std::fs;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchyard_engine::environment::Environment;
 
-use super::client::{Client, query};
-use super::output::{Column, Output};
+use super::client::{Answer, Client, query};
+use super::output::{Column, Output, cell};
+use crate::operator::contract::connections::{
+    ConfigCheck, ConfigForm, Connection, ConnectionChange, ConnectionLimits, NewConnection,
+    ProviderId, ProviderIdFilter, ProviderIds,
+};
 
 #[derive(Subcommand)]
 pub enum Connections {
@@ -56,7 +60,7 @@ pub enum Connections {
         #[arg(long)]
         after: Option<String>,
         #[arg(long, default_value_t = 100)]
-        limit: u32,
+        limit: usize,
     },
     /// Delete a connection and its credentials
     Delete { connection: String },
@@ -106,14 +110,11 @@ impl Connections {
             Self::List { app } => {
                 let app = client.app(app.as_deref())?;
                 let path = format!("/apps/{app}/connections");
-                let mut answer = client.get(&path).await?;
-                if !out.json {
-                    say_all(&mut answer["data"]);
-                }
-                out.table(&answer, COLUMNS)?;
+                out.table(&client.get(&path).await?, COLUMNS)?;
             }
             Self::Show { connection } => {
-                out.fields(&client.get(&format!("/connections/{connection}")).await?)?;
+                let path = format!("/connections/{connection}");
+                out.fields::<Connection>(&client.get(&path).await?)?;
             }
             Self::Create {
                 app,
@@ -123,27 +124,24 @@ impl Connections {
                 terms,
             } => {
                 let app = client.app(app.as_deref())?;
-                let mut body = terms.body(client, &gateway).await?;
-                body.insert("gateway".into(), json!(gateway));
-                body.insert("environment".into(), json!(environment));
-                body.insert("account_name".into(), json!(account_name));
+                let new = NewConnection {
+                    environment,
+                    account_name,
+                    methods: terms.methods(),
+                    config: terms.config(client, &gateway).await?,
+                    limits: terms.limits()?.unwrap_or_default(),
+                    skip_check: terms.skip_check,
+                    enable_unchecked: terms.enable_unchecked,
+                    gateway,
+                };
                 let path = format!("/apps/{app}/connections");
-                print_change(out, &client.post(&path, &Value::Object(body)).await?)?;
+                print_change(out, &client.post(&path, &new).await?)?;
             }
             Self::Update {
                 connection,
                 account_name,
                 terms,
-            } => {
-                let path = format!("/connections/{connection}");
-                let known = client.get(&path).await?;
-                let gateway = known["data"]["gateway"].as_str().unwrap_or_default();
-                let mut body = terms.body(client, gateway).await?;
-                if let Some(name) = account_name {
-                    body.insert("account_name".into(), json!(name));
-                }
-                print_change(out, &client.patch(&path, &Value::Object(body)).await?)?;
-            }
+            } => update(client, &connection, account_name, terms).await?,
             Self::Enable { connection } => out.fields(&switch(client, &connection, true).await?)?,
             Self::Disable { connection } => {
                 out.fields(&switch(client, &connection, false).await?)?
@@ -153,14 +151,15 @@ impl Connections {
                 after,
                 limit,
             } => {
-                let limit = Some(limit.to_string());
-                let asked = query(&[("limit", &limit), ("after", &after)]);
-                let path = format!("/connections/{connection}/provider-ids?{asked}");
-                out.page(
-                    &client.get(&path).await?,
-                    ("provider_ids", "--after"),
-                    PROVIDER_IDS,
-                )?;
+                let filter = ProviderIdFilter {
+                    after,
+                    limit: Some(limit),
+                };
+                let path = format!("/connections/{connection}/provider-ids?{}", query(&filter));
+                let answer = client.get::<ProviderIds>(&path).await?;
+                let page = &answer.data;
+                let more = page.more.as_ref().map(|more| more as _);
+                out.page(&answer, (&page.provider_ids, "--after", more), PROVIDER_IDS)?;
             }
             Self::Delete { connection } => {
                 out.done(&client.delete(&format!("/connections/{connection}")).await?)?
@@ -170,106 +169,119 @@ impl Connections {
     }
 }
 
+async fn update(
+    client: &Client,
+    connection: &str,
+    account_name: Option<String>,
+    terms: Terms,
+) -> anyhow::Result<()> {
+    let path = format!("/connections/{connection}");
+    let known = client.get::<Connection>(&path).await?.data;
+    let change = ConnectionChange {
+        account_name,
+        methods: terms.methods().map(Some),
+        config: terms.config(client, &known.gateway).await?,
+        limits: terms.limits()?,
+        is_enabled: None,
+        skip_check: terms.skip_check,
+        enable_unchecked: terms.enable_unchecked,
+    };
+    let changed = client.patch(&path, &change).await?;
+    Ok(print_change(client.output, &changed)?)
+}
+
 impl Terms {
-    /// Returns the body of the request, with only the options that were given.
-    async fn body(&self, client: &Client, gateway: &str) -> anyhow::Result<Map<String, Value>> {
-        let mut body = Map::new();
-        if !self.methods.is_empty() {
-            body.insert("methods".into(), json!(self.methods));
-        }
-        if let Some(config) = self.config(client, gateway).await? {
-            body.insert("config".into(), config);
-        }
-        if let Some(limits) = self.limits()? {
-            body.insert("limits".into(), limits);
-        }
-        if self.skip_check {
-            body.insert("skip_check".into(), json!(true));
-        }
-        if self.enable_unchecked {
-            body.insert("enable_unchecked".into(), json!(true));
-        }
-        Ok(body)
+    fn methods(&self) -> Option<Vec<String>> {
+        (!self.methods.is_empty()).then(|| self.methods.clone())
     }
 
     async fn config(&self, client: &Client, gateway: &str) -> anyhow::Result<Option<Value>> {
         let mut config = match &self.config {
-            Some(config) => whole(config)?,
-            None => json!({}),
+            Some(config) => parse_config(config)?,
+            None => Map::new(),
         };
         if self.credentials.is_empty() && self.credential_files.is_empty() {
-            return Ok(self.config.as_ref().map(|_| config));
+            return Ok(self.config.as_ref().map(|_| Value::Object(config)));
         }
-        let form = client.get(&format!("/gateways/{gateway}/form")).await?;
+        let form = client.get(&format!("/gateways/{gateway}/form")).await?.data;
         for given in &self.credentials {
             let (name, value) = pair("--credential", given)?;
-            config[name] = typed(&form, name, value);
+            config.insert(name.to_owned(), typed(&form, name, value));
         }
         for given in &self.credential_files {
             let (name, file) = pair("--credential-file", given)?;
             let value = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-            config[name] = typed(&form, name, value.trim_end_matches(['\r', '\n']));
+            let value = typed(&form, name, value.trim_end_matches(['\r', '\n']));
+            config.insert(name.to_owned(), value);
         }
-        Ok(Some(config))
+        Ok(Some(Value::Object(config)))
     }
 
-    fn limits(&self) -> anyhow::Result<Option<Value>> {
+    fn limits(&self) -> anyhow::Result<Option<ConnectionLimits>> {
         if self.min.is_empty() && self.max.is_empty() && self.countries.is_empty() {
             return Ok(None);
         }
-        let mut amounts = json!({});
-        for (name, all) in [("min", &self.min), ("max", &self.max)] {
-            for given in all {
-                let (currency, amount) = pair(&format!("--{name}"), given)?;
-                amounts[currency.to_ascii_uppercase()][name] = json!(amount);
-            }
+        let mut limits = ConnectionLimits {
+            countries: self.countries.clone(),
+            ..ConnectionLimits::default()
+        };
+        for given in &self.min {
+            let (currency, amount) = pair("--min", given)?;
+            let limit = limits.amounts.entry(currency.to_ascii_uppercase());
+            limit.or_default().min = Some(amount.to_owned());
         }
-        Ok(Some(
-            json!({ "amounts": amounts, "countries": self.countries }),
-        ))
+        for given in &self.max {
+            let (currency, amount) = pair("--max", given)?;
+            let limit = limits.amounts.entry(currency.to_ascii_uppercase());
+            limit.or_default().max = Some(amount.to_owned());
+        }
+        Ok(Some(limits))
     }
 }
 
-const PROVIDER_IDS: &[Column] = &[
-    ("provider id", "provider_id"),
-    ("index", "index"),
-    ("transaction", "transaction"),
-    ("status", "status"),
-    ("captured", "captured"),
-    ("began", "started_at"),
+const PROVIDER_IDS: &[Column<ProviderId>] = &[
+    ("provider id", |one| cell(&one.provider_id)),
+    ("index", |one| cell(&one.index)),
+    ("transaction", |one| cell(&one.transaction)),
+    ("status", |one| cell(&one.status)),
+    ("captured", |one| cell(&one.captured)),
+    ("began", |one| cell(&one.started_at)),
 ];
 
 /// Prints a connection, with a note if its credentials were not checked.
-fn print_change(out: Output, answer: &Value) -> std::io::Result<()> {
+fn print_change(out: Output, answer: &Answer<Connection>) -> std::io::Result<()> {
     out.fields(answer)?;
-    if let Some(note) = untested(&answer["data"]["check"]) {
+    if let Some(note) = answer.data.check.as_ref().and_then(untested) {
         out.note(note);
     }
     Ok(())
 }
 
 /// Returns a note about credentials that were stored without a check.
-fn untested(check: &Value) -> Option<&str> {
-    let message = check["message"].as_str();
-    let note = message.unwrap_or("The credentials are untested, as asked for.");
-    (check["result"] == "not_checked").then_some(note)
-}
-
-async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Value> {
-    let path = format!("/connections/{connection}");
-    client.patch(&path, &json!({ "is_enabled": on })).await
-}
-
-/// Replaces an empty list by "all", for the table.
-fn say_all(connections: &mut Value) {
-    for connection in connections.as_array_mut().into_iter().flatten() {
-        for place in ["/methods", "/limits/countries"] {
-            if let Some(list) = connection.pointer_mut(place)
-                && list.as_array().is_none_or(Vec::is_empty)
-            {
-                *list = json!("all");
-            }
+fn untested(check: &ConfigCheck) -> Option<&str> {
+    match check {
+        ConfigCheck::Works { .. } => None,
+        ConfigCheck::NotChecked { message, .. } => {
+            let skipped = "The credentials are untested, as asked for.";
+            Some(message.as_deref().unwrap_or(skipped))
         }
+    }
+}
+
+async fn switch(client: &Client, connection: &str, on: bool) -> anyhow::Result<Answer<Connection>> {
+    let change = ConnectionChange {
+        is_enabled: Some(on),
+        ..ConnectionChange::default()
+    };
+    let path = format!("/connections/{connection}");
+    client.patch(&path, &change).await
+}
+
+/// Formats a list of which an empty one stands for all.
+fn or_all(list: &[String]) -> String {
+    match list.is_empty() {
+        true => "all".to_owned(),
+        false => cell(&list),
     }
 }
 
@@ -283,13 +295,9 @@ fn pair<'g>(option: &str, given: &'g str) -> anyhow::Result<(&'g str, &'g str)> 
 
 /// Converts the value to a number or boolean if the form has such a field. Otherwise it stays a
 /// text.
-fn typed(form: &Value, name: &str, value: &str) -> Value {
-    let fields = form["data"]["fields"].as_array();
-    let field = fields
-        .into_iter()
-        .flatten()
-        .find(|field| field["name"] == name);
-    let read = match field.and_then(|field| field["type"].as_str()) {
+fn typed(form: &ConfigForm, name: &str, value: &str) -> Value {
+    let field = form.fields.iter().find(|field| field.name == name);
+    let read = match field.and_then(|field| field.r#type.as_deref()) {
         Some("integer") => value.parse::<i64>().ok().map(Value::from),
         Some("boolean") => value.parse::<bool>().ok().map(Value::from),
         _ => None,
@@ -297,49 +305,65 @@ fn typed(form: &Value, name: &str, value: &str) -> Value {
     read.unwrap_or_else(|| Value::from(value))
 }
 
-fn whole(config: &str) -> anyhow::Result<Value> {
+fn parse_config(config: &str) -> anyhow::Result<Map<String, Value>> {
     let text = match config.strip_prefix('@') {
         Some(file) => fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
         None => config.to_owned(),
     };
     // The error does not contain the input, which has credentials.
     let read: Option<Map<String, Value>> = serde_json::from_str(&text).ok();
-    read.map(Value::Object)
-        .context("--config is no JSON object: it looks like {\"api_key\": \"…\"}")
+    read.context("--config is no JSON object: it looks like {\"api_key\": \"…\"}")
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("environment", "environment"),
-    ("gateway", "gateway"),
-    ("account", "account_name"),
-    ("methods", "methods"),
-    ("countries", "limits.countries"),
-    ("enabled", "is_enabled"),
+const COLUMNS: &[Column<Connection>] = &[
+    ("id", |one| cell(&one.id)),
+    ("environment", |one| cell(&one.environment)),
+    ("gateway", |one| cell(&one.gateway)),
+    ("account", |one| cell(&one.account_name)),
+    ("methods", |one| {
+        or_all(one.methods.as_deref().unwrap_or_default())
+    }),
+    ("countries", |one| or_all(&one.limits.countries)),
+    ("enabled", |one| cell(&one.is_enabled)),
 ];
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn credentials_that_were_not_checked_are_said_to_be_untested() {
-        let no_check = json!({ "result": "not_checked", "message": "The gateway has no check." });
+        let not_checked = |message: Option<&str>| ConfigCheck::NotChecked {
+            why: "as asked for".to_owned(),
+            message: message.map(str::to_owned),
+        };
+        let no_check = not_checked(Some("The gateway has no check."));
         assert_eq!(untested(&no_check), Some("The gateway has no check."));
-        let skipped = json!({ "result": "not_checked", "why": "as asked for" });
+        let skipped = not_checked(None);
         assert!(untested(&skipped).is_some_and(|note| note.contains("untested")));
-        assert_eq!(
-            untested(&json!({ "result": "works", "message": "ok" })),
-            None
-        );
-        assert_eq!(untested(&Value::Null), None);
+        let works = ConfigCheck::Works {
+            account: None,
+            message: "ok".to_owned(),
+        };
+        assert_eq!(untested(&works), None);
     }
 
     #[test]
     fn a_credential_has_the_type_that_the_form_asks_for() {
-        let fields =
-            json!([{ "name": "shop", "type": "integer" }, { "name": "key", "type": "string" }]);
-        let form = json!({ "data": { "fields": fields } });
+        let field = |name: &str, kind: &str| {
+            let known = json!({ "name": name, "title": name, "type": kind });
+            let marks = json!({ "is_required": true, "is_secret": true });
+            let mut field = known.as_object().unwrap().clone();
+            field.extend(marks.as_object().unwrap().clone());
+            field
+        };
+        let form = json!({
+            "gateway": "acme", "title": "Acme", "can_be_checked": false, "methods": [],
+            "fields": [field("shop", "integer"), field("key", "string")],
+        });
+        let form: ConfigForm = serde_json::from_value(form).unwrap();
         assert_eq!(typed(&form, "shop", "12"), json!(12));
         assert_eq!(typed(&form, "key", "12"), json!("12"));
         assert_eq!(pair("--credential", "key=a=b").unwrap(), ("key", "a=b"));

@@ -6,11 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::client::Client;
+use super::client::{Answer, Client, query};
 use super::gateway_text as text;
-use super::output::print;
+use super::output::{Column, cell, print};
+use crate::operator::contract::gateways::{
+    Approval, CandidateFile, ChangeReason, Gateway, GatewayState, GatewaySummary, InstallOptions,
+    NewPin, Pin, Proposal, VersionChange,
+};
 
 #[derive(Subcommand)]
 pub enum Gateways {
@@ -123,7 +127,7 @@ impl Gateways {
         match self {
             Self::Inspect { file } => {
                 let seen = inspected(client, &file).await?;
-                tell(client, &seen, text::proposal)
+                Ok(client.output.text(&seen, text::proposal)?)
             }
             Self::Add {
                 file,
@@ -145,35 +149,30 @@ impl Gateways {
             Self::List => list(client).await,
             Self::Show { name } => {
                 let shown = client.get(&format!("/gateways/{name}")).await?;
-                tell(client, &shown, text::gateway)
+                Ok(client.output.text(&shown, text::gateway)?)
             }
             Self::Approve { name, sha256, why } => {
-                let said = json!({ "sha256": sha256, "why": why });
+                let said = Approval { sha256, why };
                 change(client, &name, "approve", said).await
             }
             Self::Reject { name, sha256, why } => {
-                let said = json!({ "sha256": sha256, "why": why });
+                let said = Approval { sha256, why };
                 change(client, &name, "reject", said).await
             }
             Self::Rollback { name, to, why } => {
-                change(
-                    client,
-                    &name,
-                    "rollback",
-                    json!({ "version": to, "why": why }),
-                )
-                .await
+                let said = VersionChange { why, version: to };
+                change(client, &name, "rollback", said).await
             }
             Self::Drain { name, wait, why } => drain(client, &name, wait, why).await,
             Self::Remove { name, why } => {
-                change(client, &name, "remove", json!({ "why": why })).await
+                change(client, &name, "remove", ChangeReason { why }).await
             }
             Self::Quarantine { name, of, why } => {
-                let said = json!({ "version": of, "why": why });
+                let said = VersionChange { why, version: of };
                 change(client, &name, "quarantine", said).await
             }
             Self::Restore { name, of, why } => {
-                let said = json!({ "version": of, "why": why });
+                let said = VersionChange { why, version: of };
                 change(client, &name, "restore", said).await
             }
             Self::Pin(pins) => pins.run(client).await,
@@ -186,12 +185,13 @@ impl Pins {
         let out = client.output;
         match self {
             Self::List => {
-                let columns = &[("sha256", "sha256"), ("by", "by"), ("at", "at")];
-                out.table(&client.get("/gateway-pins").await?, columns)?;
+                out.table(&client.get("/gateway-pins").await?, PINS)?;
             }
             Self::Add { sha256 } => {
-                let body = json!({ "sha256": sha256 });
-                out.done(&client.post("/gateway-pins", &body).await?)?;
+                let pinned = client
+                    .post::<Pin>("/gateway-pins", &NewPin { sha256 })
+                    .await?;
+                out.done(&pinned)?;
             }
             Self::Remove { sha256 } => {
                 out.done(&client.delete(&format!("/gateway-pins/{sha256}")).await?)?
@@ -219,45 +219,35 @@ impl Add {
                 "hosts can be narrowed for a file that is sent: give the file itself"
             );
             let path = format!("/gateway-candidates/{}", file.to_lowercase());
-            let added = client.post(&path, &json!({ "why": self.why })).await?;
-            tell(client, &added, text::gateway)?;
-            return in_use(&added["data"], file);
+            let reason = ChangeReason { why: self.why };
+            let added = client.post(&path, &reason).await?;
+            client.output.text(&added, text::gateway)?;
+            return in_use(&added.data, file);
         }
         let path = PathBuf::from(file);
-        let seen = inspected(client, &path).await?;
-        let proposal = &seen["data"];
+        let proposal = inspected(client, &path).await?.data;
+        let is_narrowed = self.live_hosts.is_some() || self.sandbox_hosts.is_some();
         let consent = match &self.consent {
             Some(sha256) => Some(sha256.clone()),
-            None if proposal["needs_consent"] == json!(false) && self.hosts().is_empty() => None,
-            None => Some(self.asked(client, proposal)?),
+            None if !proposal.needs_consent && !is_narrowed => None,
+            None => Some(self.asked(client, &proposal)?),
         };
-        let mut query = self.hosts();
-        query.extend(consent.map(|sha256| ("consent", sha256)));
-        query.extend(self.why.clone().map(|why| ("why", why)));
-        let query: Vec<String> = query
-            .iter()
-            .map(|(name, value)| format!("{name}={}", escaped(value)))
-            .collect();
+        let options = InstallOptions {
+            consent,
+            sandbox_hosts: self.sandbox_hosts,
+            live_hosts: self.live_hosts,
+            why: self.why,
+        };
         let added = client
-            .upload(&format!("/gateways?{}", query.join("&")), read(&path)?)
+            .upload(&format!("/gateways?{}", query(&options)), read(&path)?)
             .await?;
-        tell(client, &added, text::gateway)?;
-        in_use(
-            &added["data"],
-            proposal["sha256"].as_str().unwrap_or_default(),
-        )
-    }
-
-    fn hosts(&self) -> Vec<(&'static str, String)> {
-        let live = self.live_hosts.clone().map(|hosts| ("live_hosts", hosts));
-        let sandbox = self.sandbox_hosts.clone();
-        let sandbox = sandbox.map(|hosts| ("sandbox_hosts", hosts));
-        live.into_iter().chain(sandbox).collect()
+        client.output.text(&added, text::gateway)?;
+        in_use(&added.data, &proposal.sha256)
     }
 
     /// Shows the proposal and asks for consent. Returns the hash that was consented to.
-    fn asked(&self, client: &Client, proposal: &Value) -> anyhow::Result<String> {
-        let sha256 = proposal["sha256"].as_str().unwrap_or_default().to_owned();
+    fn asked(&self, client: &Client, proposal: &Proposal) -> anyhow::Result<String> {
+        let sha256 = proposal.sha256.clone();
         if self.yes {
             return Ok(sha256);
         }
@@ -286,16 +276,16 @@ pub struct AwaitsApproval {
 }
 
 /// Returns an error if the added file awaits approval.
-fn in_use(gateway: &Value, sha256: &str) -> anyhow::Result<()> {
-    let waiting = gateway["awaiting_approval"]["sha256"].as_str();
-    if waiting.is_some_and(|waiting| waiting.eq_ignore_ascii_case(sha256)) {
-        let name = gateway["name"].as_str().unwrap_or_default().to_owned();
+fn in_use(gateway: &Gateway, sha256: &str) -> anyhow::Result<()> {
+    let waiting = gateway.summary.awaiting_approval.as_ref();
+    if waiting.is_some_and(|waiting| waiting.sha256.eq_ignore_ascii_case(sha256)) {
+        let name = gateway.summary.name.clone();
         return Err(AwaitsApproval { name }.into());
     }
     Ok(())
 }
 
-async fn inspected(client: &Client, file: &PathBuf) -> anyhow::Result<Value> {
+async fn inspected(client: &Client, file: &PathBuf) -> anyhow::Result<Answer<Proposal>> {
     client.upload("/gateway-inspections", read(file)?).await
 }
 
@@ -304,26 +294,36 @@ fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {
 }
 
 async fn list(client: &Client) -> anyhow::Result<()> {
-    let gateways = client.get("/gateways").await?;
-    if client.output.json {
-        return tell(client, &gateways, text::gateways);
-    }
-    let files = client.get("/gateway-candidates").await?;
-    let shown = text::gateways(&gateways["data"]) + &text::files(&files["data"]);
-    Ok(print(&shown)?)
+    let gateways = client.get::<Vec<GatewaySummary>>("/gateways").await?;
+    let files = match client.output.json {
+        true => Vec::new(),
+        false => {
+            let files = client.get::<Vec<CandidateFile>>("/gateway-candidates");
+            files.await?.data
+        }
+    };
+    Ok(client.output.text(&gateways, |gateways| {
+        text::gateways(gateways) + &text::files(&files)
+    })?)
 }
 
-async fn change(client: &Client, name: &str, what: &str, said: Value) -> anyhow::Result<()> {
+async fn change(
+    client: &Client,
+    name: &str,
+    what: &str,
+    said: impl Serialize,
+) -> anyhow::Result<()> {
     let path = format!("/gateways/{name}/{what}");
-    tell(client, &client.post(&path, &said).await?, text::gateway)
+    let changed = client.post(&path, &said).await?;
+    Ok(client.output.text(&changed, text::gateway)?)
 }
 
 async fn drain(client: &Client, name: &str, wait: bool, why: Option<String>) -> anyhow::Result<()> {
     let path = format!("/gateways/{name}/drain");
-    let mut drained = client.post(&path, &json!({ "why": why })).await?;
+    let mut drained = client.post::<Gateway>(&path, &ChangeReason { why }).await?;
     let mut told = String::new();
-    while wait && drained["data"]["state"] == "draining" {
-        let left = text::left(&drained["data"]);
+    while wait && drained.data.summary.state == GatewayState::Draining {
+        let left = text::left(&drained.data.summary);
         if left != told {
             client.output.note(&left);
             told = left;
@@ -331,25 +331,14 @@ async fn drain(client: &Client, name: &str, wait: bool, why: Option<String>) -> 
         tokio::time::sleep(DRAIN_LOOK).await;
         drained = client.get(&format!("/gateways/{name}")).await?;
     }
-    tell(client, &drained, text::gateway)
+    Ok(client.output.text(&drained, text::gateway)?)
 }
 
-/// Prints the response as text, or as JSON.
-fn tell(
-    client: &Client,
-    envelope: &Value,
-    words: impl FnOnce(&Value) -> String,
-) -> anyhow::Result<()> {
-    if client.output.json {
-        return Ok(print(&format!("{envelope:#}\n"))?);
-    }
-    Ok(print(&words(&envelope["data"]))?)
-}
-
-fn escaped(value: &str) -> String {
-    url::form_urlencoded::byte_serialize(value.as_bytes()).collect()
-}
-
+const PINS: &[Column<Pin>] = &[
+    ("sha256", |one| cell(&one.sha256)),
+    ("by", |one| cell(&one.by)),
+    ("at", |one| cell(&one.at)),
+];
 /// Poll interval of `drain --wait`.
 const DRAIN_LOOK: Duration = Duration::from_millis(500);
 
@@ -359,10 +348,12 @@ mod tests {
 
     #[test]
     fn only_the_file_that_was_added_is_said_to_await_approval() {
-        let waits = json!({ "name": "acme", "awaiting_approval": { "sha256": "ab" } });
-        let why = in_use(&waits, "AB").unwrap_err();
+        let mut gateway = text::tests::gateway();
+        gateway.summary.awaiting_approval = Some(text::tests::awaiting("ab"));
+        let why = in_use(&gateway, "AB").unwrap_err();
         assert!(why.is::<AwaitsApproval>());
-        assert!(in_use(&waits, "cd").is_ok());
-        assert!(in_use(&json!({ "name": "acme", "awaiting_approval": null }), "ab").is_ok());
+        assert!(in_use(&gateway, "cd").is_ok());
+        gateway.summary.awaiting_approval = None;
+        assert!(in_use(&gateway, "ab").is_ok());
     }
 }

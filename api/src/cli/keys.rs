@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::Subcommand;
-use serde_json::json;
+use switchyard_engine::access::KeyKind;
 use switchyard_engine::environment::Environment;
 
 use super::client::Client;
-use super::output::Column;
+use super::output::{Column, cell};
 use crate::config::DurationSetting;
+use crate::operator::contract::keys::{Key, KeyRoll, NewKey};
 
 #[derive(Subcommand)]
 pub enum Keys {
@@ -66,8 +67,15 @@ impl Keys {
                 name,
             } => {
                 let app = client.app(app.as_deref())?;
-                let body = json!({ "environment": environment, "kind": kind, "name": name });
-                out.fields(&client.post(&format!("/apps/{app}/keys"), &body).await?)?;
+                let new = NewKey {
+                    environment,
+                    kind: match kind.as_str() {
+                        "public" => KeyKind::Public,
+                        _ => KeyKind::Secret,
+                    },
+                    name,
+                };
+                out.fields::<Key>(&client.post(&format!("/apps/{app}/keys"), &new).await?)?;
                 out.note(ONCE);
             }
             Self::Roll { key, grace, now } => {
@@ -76,11 +84,8 @@ impl Keys {
                 } else {
                     grace
                 };
-                out.fields(
-                    &client
-                        .post(&format!("/keys/{key}/roll"), &json!({ "grace": grace }))
-                        .await?,
-                )?;
+                let path = format!("/keys/{key}/roll");
+                out.fields::<Key>(&client.post(&path, &KeyRoll { grace }).await?)?;
                 out.note(ONCE);
                 if !now {
                     out.note("The old key stays valid until `keys list` says it ends; --now ends it at once.");
@@ -93,12 +98,12 @@ impl Keys {
 }
 
 const ONCE: &str = "The key is shown this once: put it where it is needed now.";
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("key", "shown_as"),
-    ("environment", "environment"),
-    ("kind", "kind"),
-    ("name", "name"),
-    ("last used", "last_used_at"),
-    ("ends", "expires_at"),
+const COLUMNS: &[Column<Key>] = &[
+    ("id", |one| cell(&one.id)),
+    ("key", |one| cell(&one.shown_as)),
+    ("environment", |one| cell(&one.environment)),
+    ("kind", |one| cell(&one.kind)),
+    ("name", |one| cell(&one.name)),
+    ("last used", |one| cell(&one.last_used_at)),
+    ("ends", |one| cell(&one.expires_at)),
 ];

@@ -7,7 +7,6 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use futures_util::StreamExt as _;
 use reqwest::Response;
-use serde::Deserialize;
 use switchyard_engine::access::{checked_webhook_secret, new_webhook_secret};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
@@ -18,6 +17,7 @@ use url::Url;
 
 use super::client::Client;
 use super::output::{Output, print};
+use crate::operator::contract::transactions::StreamEvent;
 
 #[derive(Args)]
 pub struct Listen {
@@ -33,17 +33,6 @@ pub struct Listen {
     /// Signing secret [default: a generated one, which is printed]
     #[arg(long, env = "SWITCHYARD_WEBHOOK_SECRET", hide_env_values = true)]
     secret: Option<String>,
-}
-
-/// One event in the stream of the operator API.
-#[derive(Deserialize)]
-struct StreamEvent {
-    id: String,
-    event: String,
-    environment: Environment,
-    at: String,
-    transaction: String,
-    body: String,
 }
 
 impl Listen {
@@ -128,6 +117,7 @@ async fn tell(
             environment,
             ..
         } = announced;
+        let event = event.as_str();
         format!("{at}  {event:17}  {transaction}  {environment}{answer}\n")
     };
     Ok(print(&line)?)

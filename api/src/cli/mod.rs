@@ -24,9 +24,11 @@ mod release;
 mod report;
 mod reseal;
 mod routing;
+mod routing_text;
 mod serve;
 mod shell;
 mod store;
+mod timeline;
 mod tokens;
 mod transactions;
 mod trigger;
@@ -314,7 +316,8 @@ mod tests {
             "switchyard webhooks delivery whk_x whd_x",
             "switchyard webhooks attempts whk_x --full",
             "switchyard webhooks replay whk_x whd_x",
-            "switchyard webhooks replay whk_x --missing-since 2026-11-20 --after py_x",
+            "switchyard webhooks replay whk_x --missing-since 2026-11-20 \
+             --after py_01jd2nq3v4k5m6n7p8q9r0s1t2",
             "switchyard callbacks list con_x --state refused",
             "switchyard callbacks retry con_x cbk_x",
             "switchyard transactions list --status failed --json",

@@ -1,8 +1,12 @@
 //! Formats responses as aligned tables and fields, or as JSON.
 
+use std::fmt;
 use std::io::{self, Write as _};
 
+use serde::Serialize;
 use serde_json::Value;
+
+use super::client::Answer;
 
 /// Output format.
 #[derive(Clone, Copy)]
@@ -10,61 +14,65 @@ pub struct Output {
     pub json: bool,
 }
 
-/// A column: its heading, and the path of its value (`customer.email`).
-pub type Column = (&'static str, &'static str);
+/// A column: its heading and the text of a row.
+pub type Column<T> = (&'static str, fn(&T) -> String);
 
 impl Output {
-    /// Prints a list as a table, or its envelope as JSON.
-    pub fn table(self, envelope: &Value, columns: &[Column]) -> io::Result<()> {
+    /// Prints a list as a table, or the response as JSON.
+    pub fn table<T, M>(self, answer: &Answer<Vec<T>, M>, columns: &[Column<T>]) -> io::Result<()> {
         if self.json {
-            return print(&pretty(envelope));
+            return print(&pretty(&answer.json));
         }
-        let rows = envelope["data"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        if rows.is_empty() {
-            return print("none\n");
-        }
-        print(&aligned(rows, columns))
+        rows(&answer.data, columns)
     }
 
-    /// Prints a page of a list. The rows are in the field `name`; `more` is the cursor of the next
-    /// page, to be passed with `option`.
-    pub fn page(
+    /// Prints a page of a list, or the response as JSON. `more` is the cursor of the next page, to
+    /// be passed with `option`.
+    pub fn page<P, T>(
         self,
-        envelope: &Value,
-        (name, option): (&str, &str),
-        columns: &[Column],
+        answer: &Answer<P>,
+        page: (&[T], &str, Option<&dyn fmt::Display>),
+        columns: &[Column<T>],
     ) -> io::Result<()> {
         if self.json {
-            return print(&pretty(envelope));
+            return print(&pretty(&answer.json));
         }
-        let data = &envelope["data"];
-        self.table(&serde_json::json!({ "data": data[name] }), columns)?;
-        if let Some(more) = data["more"].as_str() {
+        let (items, option, more) = page;
+        rows(items, columns)?;
+        if let Some(more) = more {
             self.note(&format!("there may be more: {option} {more}"));
         }
         Ok(())
     }
 
-    /// Prints one object with a line for each field, or its envelope as JSON.
-    pub fn fields(self, envelope: &Value) -> io::Result<()> {
-        if self.json {
-            return print(&pretty(envelope));
-        }
-        print(&listed(&envelope["data"]))
+    /// Prints one object with a line for each field, or the response as JSON.
+    pub fn fields<T: Serialize>(self, answer: &Answer<T>) -> io::Result<()> {
+        self.text(answer, listed)
     }
 
-    /// Prints only the message of the response.
-    pub fn done(self, envelope: &Value) -> io::Result<()> {
+    /// Prints the text of the data, or the response as JSON.
+    pub fn text<T>(self, answer: &Answer<T>, text: impl FnOnce(&T) -> String) -> io::Result<()> {
         if self.json {
-            return print(&pretty(envelope));
+            return print(&pretty(&answer.json));
         }
-        print(&format!(
-            "{}\n",
-            envelope["message"].as_str().unwrap_or("done")
-        ))
+        print(&text(&answer.data))
+    }
+
+    /// Prints only the message of the response, or the response as JSON.
+    pub fn done<T>(self, answer: &Answer<T>) -> io::Result<()> {
+        self.text(answer, |_| format!("{}\n", answer.message))
+    }
+
+    /// Prints the result of a command that asks no server.
+    pub fn local(self, result: &impl Serialize) -> io::Result<()> {
+        if self.json {
+            #[derive(Serialize)]
+            struct Data<'a, T> {
+                data: &'a T,
+            }
+            return print(&pretty(&value(&Data { data: result })));
+        }
+        print(&listed(result))
     }
 
     /// Prints a note for people to standard error.
@@ -75,27 +83,32 @@ impl Output {
     }
 }
 
-/// Formats a table with a heading. Columns are as wide as their widest value.
-pub fn aligned(rows: &[Value], columns: &[(&str, &str)]) -> String {
-    let heading: Vec<String> = columns
+/// Prints a table, or `none`.
+pub fn rows<T>(rows: &[T], columns: &[Column<T>]) -> io::Result<()> {
+    match rows.is_empty() {
+        true => print("none\n"),
+        false => print(&aligned(rows, columns)),
+    }
+}
+
+/// Formats a table with a heading.
+pub fn aligned<T>(rows: &[T], columns: &[Column<T>]) -> String {
+    let heading = columns.iter().map(|(name, _)| name.to_uppercase());
+    let cells = rows
         .iter()
-        .map(|(name, _)| name.to_uppercase())
-        .collect();
-    let cells = rows.iter().map(|row| {
-        columns
-            .iter()
-            .map(|(_, path)| text(at(row, path)))
-            .collect()
-    });
+        .map(|row| columns.iter().map(|(_, cell)| cell(row)).collect());
+    lines(heading.collect(), cells)
+}
+
+/// Formats lines of cells. Columns are as wide as their widest cell.
+pub fn lines(heading: Vec<String>, cells: impl Iterator<Item = Vec<String>>) -> String {
     let lines: Vec<Vec<String>> = std::iter::once(heading).chain(cells).collect();
+    let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut table = String::new();
     for line in &lines {
         let padded = line
@@ -110,10 +123,19 @@ pub fn aligned(rows: &[Value], columns: &[(&str, &str)]) -> String {
 }
 
 /// Formats one line per field. Nested fields follow, indented.
-pub fn listed(value: &Value) -> String {
+pub fn listed(data: &impl Serialize) -> String {
     let mut lines = String::new();
-    list(value, 0, &mut lines);
+    list(&value(data), 0, &mut lines);
     lines
+}
+
+/// Formats a field of a table.
+pub fn cell(field: &impl Serialize) -> String {
+    text(&value(field))
+}
+
+fn value(data: &impl Serialize) -> Value {
+    serde_json::to_value(data).unwrap_or_default()
 }
 
 fn list(value: &Value, depth: usize, lines: &mut String) {
@@ -148,10 +170,6 @@ fn list(value: &Value, depth: usize, lines: &mut String) {
             _ => lines.push_str(&format!("{indent}{name:width$}  {}\n", text(field))),
         }
     }
-}
-
-fn at<'a>(row: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(row, |value, name| &value[name])
 }
 
 fn text(value: &Value) -> String {
@@ -196,12 +214,15 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_value() {
-        let rows = [
-            json!({"id": "a", "on": true, "c": {"n": 5}}),
-            json!({"id": "longer", "on": null}),
+        type Row = (&'static str, Option<bool>, Option<u8>);
+        let rows: [Row; 2] = [("a", Some(true), Some(5)), ("longer", None, None)];
+        let columns: [Column<Row>; 3] = [
+            ("id", |row| cell(&row.0)),
+            ("enabled", |row| cell(&row.1)),
+            ("n", |row| cell(&row.2)),
         ];
         assert_eq!(
-            aligned(&rows, &[("id", "id"), ("enabled", "on"), ("n", "c.n")]),
+            aligned(&rows, &columns),
             "ID      ENABLED  N\na       yes      5\nlonger  -        -\n"
         );
     }

@@ -1,10 +1,13 @@
 //! `switchyard rates`.
 
 use clap::Subcommand;
-use serde_json::json;
 
 use super::client::{Client, query};
-use super::output::Column;
+use super::output::{Column, cell};
+use crate::operator::contract::Nothing;
+use crate::operator::contract::rates::{
+    Fetched, HeldRate, NewRate, Quote, QuoteRequest, Rate, RateDecision, RateSet,
+};
 
 #[derive(Subcommand)]
 pub enum Rates {
@@ -62,22 +65,33 @@ impl Rates {
                 rate,
                 valid_until,
             } => {
-                let body =
-                    json!({"from": from, "to": to, "rate": rate, "valid_until": valid_until});
-                out.fields(&client.put("/rates", &body).await?)?;
+                let new = NewRate {
+                    from,
+                    to,
+                    rate,
+                    valid_until,
+                };
+                out.fields::<RateSet>(&client.put("/rates", &new).await?)?;
             }
             Self::Remove { from, to } => {
                 out.done(&client.delete(&format!("/rates/{from}/{to}")).await?)?;
             }
-            Self::Fetch => out.done(&client.post("/rates/fetch", &json!({})).await?)?,
+            Self::Fetch => {
+                let fetched = client.post::<Fetched>("/rates/fetch", &Nothing {}).await?;
+                out.done(&fetched)?;
+            }
             Self::Held => out.table(&client.get("/rates/held").await?, HELD_COLUMNS)?,
             Self::Accept { from, to, rate } => {
                 let path = format!("/rates/held/{from}/{to}/accept");
-                out.done(&client.post(&path, &json!({ "rate": rate })).await?)?;
+                let accepted = client.post::<Rate>(&path, &RateDecision { rate }).await?;
+                out.done(&accepted)?;
             }
             Self::Reject { from, to, rate } => {
                 let path = format!("/rates/held/{from}/{to}/reject");
-                out.done(&client.post(&path, &json!({ "rate": rate })).await?)?;
+                let rejected = client
+                    .post::<HeldRate>(&path, &RateDecision { rate })
+                    .await?;
+                out.done(&rejected)?;
             }
             Self::Quote {
                 amount,
@@ -85,36 +99,35 @@ impl Rates {
                 to,
                 correction,
             } => {
-                let (from, to, amount) = (Some(from), Some(to), Some(amount));
-                let correction = Some(correction);
-                let asked = query(&[
-                    ("from", &from),
-                    ("to", &to),
-                    ("amount", &amount),
-                    ("correction", &correction),
-                ]);
-                out.fields(&client.get(&format!("/rates/quote?{asked}")).await?)?;
+                let asked = QuoteRequest {
+                    from,
+                    to,
+                    amount: Some(amount),
+                    correction: Some(correction),
+                };
+                let path = format!("/rates/quote?{}", query(&asked));
+                out.fields::<Quote>(&client.get(&path).await?)?;
             }
         }
         Ok(())
     }
 }
 
-const HELD_COLUMNS: &[Column] = &[
-    ("from", "from"),
-    ("to", "to"),
-    ("fetched rate", "rate"),
-    ("expected", "expected"),
-    ("reason", "reason"),
-    ("pegged to", "pegged_to"),
-    ("state", "state"),
-    ("fetched at", "fetched_at"),
+const HELD_COLUMNS: &[Column<HeldRate>] = &[
+    ("from", |one| cell(&one.from)),
+    ("to", |one| cell(&one.to)),
+    ("fetched rate", |one| cell(&one.rate)),
+    ("expected", |one| cell(&one.expected)),
+    ("reason", |one| cell(&one.reason)),
+    ("pegged to", |one| cell(&one.pegged_to)),
+    ("state", |one| cell(&one.state)),
+    ("fetched at", |one| cell(&one.fetched_at)),
 ];
-const COLUMNS: &[Column] = &[
-    ("from", "from"),
-    ("to", "to"),
-    ("rate", "rate"),
-    ("source", "source"),
-    ("as of", "at"),
-    ("valid until", "valid_until"),
+const COLUMNS: &[Column<Rate>] = &[
+    ("from", |one| cell(&one.from)),
+    ("to", |one| cell(&one.to)),
+    ("rate", |one| cell(&one.rate)),
+    ("source", |one| cell(&one.source)),
+    ("as of", |one| cell(&one.at)),
+    ("valid until", |one| cell(&one.valid_until)),
 ];

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use switchyard_engine::store::{self, Cell, QueryAnswer};
 
-use super::output::{aligned, print};
+use super::output::{cell, lines, print};
 use super::store::Installation;
 use crate::serve::store_settings;
 
@@ -87,16 +87,12 @@ fn shown(answer: &QueryAnswer, json: bool) -> String {
     if answer.rows.is_empty() {
         return "none\n".to_owned();
     }
-    // Columns may share a name, so the fields are named by position.
-    let places: Vec<String> = (0..answer.columns.len()).map(|at| at.to_string()).collect();
-    let rows = answer.rows.iter().map(|row| {
-        let cells = places.iter().cloned().zip(row.iter().map(value));
-        Value::Object(cells.collect())
-    });
-    let rows: Vec<Value> = rows.collect();
-    let headings = answer.columns.iter().map(String::as_str);
-    let columns: Vec<_> = headings.zip(places.iter().map(String::as_str)).collect();
-    let mut text = aligned(&rows, &columns);
+    let heading = answer.columns.iter().map(|name| name.to_uppercase());
+    let rows = answer.rows.iter();
+    let mut text = lines(
+        heading.collect(),
+        rows.map(|row| row.iter().map(|one| cell(&value(one))).collect()),
+    );
     if answer.is_cut {
         text.push_str(&format!(
             "and more: only {} rows are shown\n",

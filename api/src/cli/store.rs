@@ -10,7 +10,7 @@ use switchyard_engine::store::{
     self, BackupSource, CheckReport, Progress, RestoreTarget, Unit, Views,
 };
 
-use super::output::{Output, aligned, print, visible};
+use super::output::{Column, Output, aligned, print, visible};
 use super::shell::Shell;
 use crate::config::{self, Overrides, Settings};
 use crate::serve::{Source, folders, store_settings};
@@ -151,7 +151,7 @@ impl Backup {
             "master_key": false,
         });
         let output = Output { json };
-        output.fields(&json!({ "data": answer }))?;
+        output.local(&answer)?;
         output.note(
             "Verified. The master key is not in it: keep a copy of the key apart, a restored store \
              does not open without it.",
@@ -200,7 +200,7 @@ impl Restore {
             "settings_of_backup": beside.exists().then(|| beside.display().to_string()),
         });
         let output = Output { json };
-        output.fields(&json!({ "data": answer }))?;
+        output.local(&answer)?;
         output.note(match is_whole {
             true => "Restored: the backup has all that was stored.",
             false => {
@@ -236,14 +236,16 @@ fn as_json(report: &CheckReport) -> Value {
 
 fn as_text(report: &CheckReport) -> String {
     let all: u64 = report.rows.iter().map(|(_, rows)| rows).sum();
-    let rows: Vec<Value> = report
+    let rows = report
         .rows
         .iter()
-        .map(|(table, rows)| (table.name(), *rows))
-        .chain([("all", all)])
-        .map(|(table, rows)| json!({ "table": table, "rows": rows }))
-        .collect();
-    let mut text = aligned(&rows, &[("table", "table"), ("rows", "rows")]);
+        .map(|(table, rows)| (table.name(), *rows));
+    let rows: Vec<_> = rows.chain([("all", all)]).collect();
+    let columns: &[Column<(&str, u64)>] = &[
+        ("table", |row| row.0.to_owned()),
+        ("rows", |row| row.1.to_string()),
+    ];
+    let mut text = aligned(&rows, columns);
     text.push('\n');
     match report.end {
         Some(end) => text.push_str(&format!(

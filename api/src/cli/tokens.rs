@@ -1,10 +1,10 @@
 //! `switchyard tokens`.
 
 use clap::Subcommand;
-use serde_json::json;
 
 use super::client::Client;
-use super::output::Column;
+use super::output::{Column, cell};
+use crate::operator::contract::tokens::{NewToken, Revocation, Token};
 
 #[derive(Subcommand)]
 pub enum Tokens {
@@ -28,12 +28,13 @@ impl Tokens {
         match self {
             Self::List => out.table(&client.get("/tokens").await?, COLUMNS)?,
             Self::Create { name } => {
-                out.fields(&client.post("/tokens", &json!({ "name": name })).await?)?;
+                let made = client.post("/tokens", &NewToken { name }).await?;
+                out.fields::<Token>(&made)?;
                 out.note("The token is shown this once.");
             }
             Self::Revoke { made_by } => {
-                let body = json!({ "made_by": made_by });
-                out.table(&client.post("/tokens/revoke", &body).await?, COLUMNS)?;
+                let revocation = Revocation { made_by };
+                out.table(&client.post("/tokens/revoke", &revocation).await?, COLUMNS)?;
                 out.note("These tokens are deleted.");
             }
             Self::Delete { id } => out.done(&client.delete(&format!("/tokens/{id}")).await?)?,
@@ -42,11 +43,11 @@ impl Tokens {
     }
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("name", "name"),
-    ("token", "shown_as"),
-    ("made by", "made_by"),
-    ("maker exists", "maker_exists"),
-    ("created", "created_at"),
+const COLUMNS: &[Column<Token>] = &[
+    ("id", |one| cell(&one.id)),
+    ("name", |one| cell(&one.name)),
+    ("token", |one| cell(&one.shown_as)),
+    ("made by", |one| cell(&one.made_by)),
+    ("maker exists", |one| cell(&one.maker_exists)),
+    ("created", |one| cell(&one.created_at)),
 ];

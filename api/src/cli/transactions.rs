@@ -1,11 +1,17 @@
 //! `switchyard transactions`.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
 use switchyard_engine::environment::Environment;
+use switchyard_engine::ids::AttemptId;
 
-use super::client::{Client, query};
-use super::output::{Column, Output, aligned, listed, print};
+use super::client::{Answer, Client, query};
+use super::output::{Column, Output, aligned, cell, listed};
+use super::timeline::{ROW, rows};
+use crate::operator::contract::transactions::{
+    Cancel, Checked, Facts, Resolve as Resolution, ResolveOutcome, Transaction, TransactionFilter,
+    TransactionPage, TransactionSummary,
+};
+use crate::operator::contract::{Nothing, NumberOrText};
 
 #[derive(Subcommand)]
 pub enum Transactions {
@@ -35,7 +41,7 @@ pub struct Resolve {
     note: String,
     /// Attempt to resolve; refused if another one is open
     #[arg(long)]
-    attempt: Option<String>,
+    attempt: Option<AttemptId>,
     /// Received amount, if the provider has reported another one: 25.00
     #[arg(long)]
     amount: Option<String>,
@@ -70,9 +76,9 @@ pub struct List {
     #[arg(long)]
     to_date: Option<String>,
     #[arg(long, default_value_t = 20)]
-    limit: u32,
+    limit: usize,
     #[arg(long, default_value_t = 1)]
-    page: u32,
+    page: usize,
 }
 
 impl Transactions {
@@ -81,38 +87,34 @@ impl Transactions {
         match self {
             Self::List(list) => {
                 let app = client.app(list.app.as_deref())?;
-                let answer = client
-                    .get(&format!("/apps/{app}/transactions?{}", list.query()))
-                    .await?;
+                let path = format!("/apps/{app}/transactions?{}", query(&list.filter()));
+                let answer = client.get_page(&path).await?;
                 out.table(&answer, COLUMNS)?;
-                let meta = &answer["meta"];
-                out.note(&format!(
-                    "{}, page {} of {}, {} in all",
-                    meta["environment"].as_str().unwrap_or_default(),
-                    meta["current_page"],
-                    meta["last_page"],
-                    meta["total"]
-                ));
+                if let Some(TransactionPage { page, environment }) = answer.meta {
+                    out.note(&format!(
+                        "{environment}, page {} of {}, {} in all",
+                        page.current_page, page.last_page, page.total
+                    ));
+                }
             }
             Self::Show { transaction } => {
                 let answer = client.get(&format!("/transactions/{transaction}")).await?;
-                if out.json {
-                    out.fields(&answer)?;
-                } else {
-                    print(&story(&answer["data"]))?;
-                }
+                out.text(&answer, timeline_view)?;
             }
             Self::Check { transaction } => {
                 let path = format!("/transactions/{transaction}/check");
-                state(out, &client.post(&path, &json!({})).await?)?;
+                let answer = client.post::<Checked>(&path, &Nothing {}).await?;
+                state(out, &answer, &answer.data.transaction.known.facts)?;
             }
             Self::Resolve(resolve) => {
                 let path = format!("/transactions/{}/resolve", resolve.transaction);
-                state(out, &client.post(&path, &resolve.body()).await?)?;
+                let answer = client.post::<Transaction>(&path, &resolve.body()).await?;
+                state(out, &answer, &answer.data.known.facts)?;
             }
             Self::Cancel { transaction, note } => {
                 let path = format!("/transactions/{transaction}/cancel");
-                state(out, &client.post(&path, &json!({ "note": note })).await?)?;
+                let answer = client.post::<Transaction>(&path, &Cancel { note }).await?;
+                state(out, &answer, &answer.data.known.facts)?;
             }
         }
         Ok(())
@@ -120,239 +122,60 @@ impl Transactions {
 }
 
 /// Prints the message of a change, and the state of the transaction after it.
-fn state(out: Output, answer: &Value) -> std::io::Result<()> {
-    if out.json {
-        return out.fields(answer);
-    }
-    let text = |name: &str| answer["data"][name].as_str().unwrap_or("-").to_owned();
-    let said = answer["message"].as_str().unwrap_or("done");
-    print(&format!(
-        "{said}\n{}: {} ({})\n",
-        text("id"),
-        text("status"),
-        text("state")
-    ))
+fn state<T>(out: Output, answer: &Answer<T>, facts: &Facts) -> std::io::Result<()> {
+    out.text(answer, |_| {
+        let (id, status, state) = (facts.id, cell(&facts.status), &facts.state);
+        format!("{}\n{id}: {status} ({state})\n", answer.message)
+    })
 }
 
 impl Resolve {
-    fn body(&self) -> Value {
-        json!({
-            "outcome": self.outcome,
-            "note": self.note,
-            "attempt": self.attempt,
-            "amount": self.amount,
-            "provider_id": self.provider_id,
-            "another_charge": self.another_charge,
-            "message": self.message,
-        })
+    fn body(self) -> Resolution {
+        Resolution {
+            outcome: match self.outcome.as_str() {
+                "succeeded" => ResolveOutcome::Succeeded,
+                "failed" => ResolveOutcome::Failed,
+                _ => ResolveOutcome::NeverSent,
+            },
+            note: self.note,
+            attempt: self.attempt,
+            amount: self.amount.map(NumberOrText::Text),
+            provider_id: self.provider_id,
+            another_charge: self.another_charge,
+            message: self.message,
+        }
     }
 }
 
 impl List {
-    fn query(&self) -> String {
-        query(&[
-            (
-                "environment",
-                &self.environment.map(|chosen| chosen.to_string()),
-            ),
-            ("kind", &Some(self.kind.clone())),
-            ("limit", &Some(self.limit.to_string())),
-            ("page", &Some(self.page.to_string())),
-            ("status", &self.status),
-            ("from_date", &self.from_date),
-            ("to_date", &self.to_date),
-        ])
+    fn filter(&self) -> TransactionFilter {
+        TransactionFilter {
+            environment: self.environment,
+            kind: Some(self.kind.clone()),
+            status: self.status.clone(),
+            from_date: self.from_date.clone(),
+            to_date: self.to_date.clone(),
+            limit: Some(self.limit),
+            page: Some(self.page),
+        }
     }
 }
 
 /// Formats all fields, then the timeline as a table: time, event and details.
-pub fn story(data: &Value) -> String {
-    let mut rest = data.clone();
-    let timeline = rest
-        .as_object_mut()
-        .and_then(|fields| fields.remove("timeline"));
-    let events = timeline
-        .as_ref()
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let rows: Vec<Value> = events.iter().map(told).collect();
+pub fn timeline_view(transaction: &Transaction) -> String {
     format!(
         "{}\n{}",
-        listed(&rest),
-        aligned(&rows, &[("when", "at"), ("what", "what"), ("more", "more")])
+        listed(&transaction.known),
+        aligned(&rows(&transaction.timeline), ROW)
     )
 }
 
-fn told(recorded: &Value) -> Value {
-    if let Some(exchange) = recorded.get("exchange") {
-        let word = |name: &str| exchange[name].as_str().unwrap_or_default();
-        let end = match (exchange["status"].as_u64(), exchange["error"].as_str()) {
-            (Some(status), _) => status.to_string(),
-            (None, Some(error)) => error.to_owned(),
-            (None, None) => word("stage").to_owned(),
-        };
-        let meaning = match exchange["meaning"].as_str() {
-            Some(meaning) => format!("; {meaning}"),
-            None => String::new(),
-        };
-        let more = format!("{} {} → {end}{meaning}", word("method"), word("url"));
-        return serde_json::json!({ "at": recorded["at"], "what": format!("  {}", word("operation")), "more": more });
-    }
-    if let Some(callback) = recorded.get("callback") {
-        let word = |name: &str| callback[name].as_str().unwrap_or_default();
-        let more = format!("{}: {}", word("state"), word("note"));
-        return serde_json::json!({ "at": recorded["at"], "what": "  callback", "more": more });
-    }
-    let event = &recorded["event"];
-    let mut more = Vec::new();
-    for name in ["why", "provider_status", "provider_id", "by", "act", "note"] {
-        if let Some(text) = event[name].as_str() {
-            more.push(format!("{name}: {text}"));
-        }
-    }
-    for (name, path) in [
-        ("gateway", "/attempt/candidate/gateway"),
-        ("reference", "/attempt/reference"),
-        ("reason", "/decline/reason"),
-        ("said", "/decline/provider_message"),
-        ("message", "/failure/message"),
-        ("case", "/case/reason"),
-        ("operator", "/operator/name"),
-        ("operator", "/closed/by/name"),
-        ("note", "/closed/note"),
-    ] {
-        if let Some(text) = event.pointer(path).and_then(Value::as_str) {
-            more.push(format!("{name}: {text}"));
-        }
-    }
-    more.extend(decided(&event["attempt"]["decision"]));
-    more.extend(skipped(event));
-    serde_json::json!({ "at": recorded["at"], "what": event["type"], "more": more.join(", ") })
-}
-
-/// Formats the reason for the chosen connection, and the other candidates.
-fn decided(decision: &Value) -> Vec<String> {
-    let list = |name: &str| decision[name].as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut told = Vec::new();
-    if let Some(because) = decision["chosen_because"].as_str() {
-        told.push(format!("because: {because}"));
-    }
-    if let Some(version) = decision["rule"]["version"].as_u64() {
-        told.push(format!("rules: version {version}"));
-    }
-    if let Some(roll) = decision["roll"].as_u64() {
-        told.push(format!("drawn: {roll} of 10000"));
-    }
-    for one in list("considered").iter().skip(1) {
-        let sick = match one["health"]["open"].as_bool() {
-            Some(true) => ", breaker open",
-            _ => "",
-        };
-        told.push(format!(
-            "then: {} ({}{sick})",
-            text(&one["gateway"]),
-            text(&one["why"])
-        ));
-    }
-    told.extend(skipped(decision));
-    told
-}
-
-/// Formats the connections that were skipped, with the reasons.
-fn skipped(by: &Value) -> Vec<String> {
-    let list = by["skipped"].as_array().into_iter().flatten();
-    list.map(|one| {
-        let text = |name: &str| one[name].as_str().unwrap_or_default();
-        format!("not: {} ({})", text("connection"), text("because"))
-    })
-    .collect()
-}
-
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("status", "status"),
-    ("amount", "amount_formatted"),
-    ("method", "method"),
-    ("gateway", "gateway"),
-    ("customer", "customer"),
-    ("created", "created_at"),
+const COLUMNS: &[Column<TransactionSummary>] = &[
+    ("id", |one| cell(&one.facts.id)),
+    ("status", |one| cell(&one.facts.status)),
+    ("amount", |one| cell(&one.facts.amount_formatted)),
+    ("method", |one| cell(&one.facts.method)),
+    ("gateway", |one| cell(&one.facts.gateway)),
+    ("customer", |one| cell(&one.customer)),
+    ("created", |one| cell(&one.facts.created_at)),
 ];
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_timeline_tells_why_an_attempt_went_where_it_went() {
-        let considered = json!([
-            { "gateway": "a", "why": "drawn with weight 70 of 100" },
-            { "gateway": "b", "why": "drawn with weight 30 of 30", "health": { "open": true } },
-        ]);
-        let decision = json!({
-            "chosen_because": "rule 1, weighted: drawn with weight 70 of 100",
-            "rule": { "version": 4, "number": 1 },
-            "roll": 4711,
-            "considered": considered,
-            "skipped": [{ "connection": "con_x", "because": "the connection is switched off" }],
-        });
-        let event = json!({ "type": "attempt_started", "attempt": { "decision": decision } });
-        assert_eq!(
-            told(&json!({ "at": "T", "event": event }))["more"],
-            "because: rule 1, weighted: drawn with weight 70 of 100, rules: version 4, drawn: 4711 of 10000, \
-             then: b (drawn with weight 30 of 30, breaker open), not: con_x (the connection is switched off)"
-        );
-    }
-
-    #[test]
-    fn the_timeline_tells_whom_a_fail_over_stepped_over() {
-        let skipped = json!([{ "connection": "con_x", "because": "its gateway is not loaded" }]);
-        let event = json!({ "type": "stepped_over", "skipped": skipped });
-        assert_eq!(
-            told(&json!({ "at": "T", "event": event }))["more"],
-            "not: con_x (its gateway is not loaded)"
-        );
-    }
-
-    #[test]
-    fn the_timeline_tells_what_a_callback_and_a_not_found_meant() {
-        let note =
-            "Verified: declined for attempt 1; the attempt has ended, so it changes nothing.";
-        let callback = json!({ "state": "matched", "note": note });
-        let row = told(&json!({ "at": "T", "callback": callback }));
-        assert_eq!(row["what"], "  callback");
-        assert_eq!(row["more"], format!("matched: {note}"));
-        let exchange = json!({
-            "operation": "query", "method": "GET", "url": "https://p.example/x", "status": 404,
-            "meaning": "not found, and finally so: the attempt counts as not sent",
-        });
-        let row = told(&json!({ "at": "T", "exchange": exchange }));
-        assert_eq!(
-            row["more"],
-            "GET https://p.example/x → 404; not found, and finally so: the attempt counts as not \
-             sent"
-        );
-    }
-
-    #[test]
-    fn the_timeline_tells_when_what_and_what_it_said() {
-        let exchange = json!({ "operation": "collect", "method": "POST", "url": "https://p.example/x", "status": 200 });
-        let decline = json!({ "reason": "insufficient_funds", "provider_message": "no" });
-        let data = json!({
-            "id": "py_x",
-            "timeline": [
-                { "at": "T1", "event": { "type": "initiated" } },
-                { "at": "T1", "exchange": exchange },
-                { "at": "T2", "event": { "type": "attempt_declined", "decline": decline } },
-            ],
-        });
-        let head = "id  py_x\n\nWHEN  WHAT              MORE\nT1    initiated\n\
-                    T1      collect         POST https://p.example/x → 200\n";
-        let end = "T2    attempt_declined  reason: insufficient_funds, said: no\n";
-        let expected = format!("{head}{end}");
-        assert_eq!(story(&data), expected);
-    }
-}

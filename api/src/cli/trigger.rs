@@ -3,10 +3,10 @@
 use anyhow::ensure;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::json;
 
 use super::client::Client;
 use crate::operator::TRIGGERS;
+use crate::operator::contract::transactions::{Trigger as Event, Triggered};
 
 #[derive(Args)]
 pub struct Trigger {
@@ -21,11 +21,11 @@ pub struct Trigger {
 impl Trigger {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         let app = client.app(self.app.as_deref())?;
-        let body = json!({ "event": self.event });
-        let answer = client.post(&format!("/apps/{app}/trigger"), &body).await?;
+        let event = Event { event: self.event };
+        let path = format!("/apps/{app}/trigger");
+        let answer = client.post::<Triggered>(&path, &event).await?;
         client.output.fields(&answer)?;
-        let message = answer["message"].as_str().unwrap_or_default();
-        ensure!(answer["data"]["reached"] != false, "{message}");
+        ensure!(answer.data.reached != Some(false), "{}", answer.message);
         Ok(())
     }
 }

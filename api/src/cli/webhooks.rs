@@ -2,10 +2,16 @@
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::secret::Secret;
 
-use super::client::Client;
-use super::output::Column;
+use super::client::{Answer, Client, query};
+use super::output::{Column, cell, listed};
+use crate::operator::contract::Nothing;
+use crate::operator::contract::webhooks::{
+    AttemptFilter, Delivery, DeliveryAttempt, DeliveryFilter, MissingReplayed, NewWebhook,
+    ReplayFailed, ReplayMissing, Replayed, RetryProfile, Webhook, WebhookChange, WebhookSecret,
+};
 
 #[derive(Subcommand)]
 pub enum Webhooks {
@@ -96,7 +102,7 @@ pub struct Replay {
     missing_since: Option<String>,
     /// Cursor of the last response
     #[arg(long, requires = "missing_since", value_name = "TRANSACTION")]
-    after: Option<String>,
+    after: Option<TransactionId>,
 }
 
 /// Delivery options of a webhook. Omitted ones stay unchanged.
@@ -117,31 +123,28 @@ pub struct Options {
 }
 
 impl Options {
-    fn write(self, body: &mut Value) -> anyhow::Result<()> {
-        if let Some(events) = self.events {
-            body["events"] = json!(events);
-        }
-        if let Some(retry) = self.retry {
-            body["retry"] = match retry.as_str() {
-                profile @ ("spec" | "standard") => json!({ "profile": profile }),
-                pauses => {
-                    let delays: Result<Vec<u32>, _> =
-                        pauses.split(',').map(str::trim).map(str::parse).collect();
-                    let delays = delays.map_err(|_| {
-                        anyhow!("--retry is spec, standard or seconds such as 60,600, not {pauses}")
-                    })?;
-                    json!({ "profile": "custom", "delays": delays })
-                }
-            };
-        }
-        if let Some(most) = self.per_second {
-            body["per_second"] = json!(Some(most).filter(|most| *most > 0));
-        }
-        if let Some(most) = self.concurrency {
-            body["concurrency"] = json!(Some(most).filter(|most| *most > 0));
-        }
-        Ok(())
+    fn retry(&self) -> anyhow::Result<Option<RetryProfile>> {
+        let Some(retry) = &self.retry else {
+            return Ok(None);
+        };
+        Ok(Some(match retry.as_str() {
+            "spec" => RetryProfile::Spec,
+            "standard" => RetryProfile::Standard,
+            pauses => {
+                let delays: Result<Vec<u32>, _> =
+                    pauses.split(',').map(str::trim).map(str::parse).collect();
+                let delays = delays.map_err(|_| {
+                    anyhow!("--retry is spec, standard or seconds such as 60,600, not {pauses}")
+                })?;
+                RetryProfile::Custom { delays }
+            }
+        }))
     }
+}
+
+/// A limit, or none for 0.
+fn limit<N: Default + PartialOrd>(most: N) -> Option<N> {
+    Some(most).filter(|most| *most > N::default())
 }
 
 impl Webhooks {
@@ -156,7 +159,7 @@ impl Webhooks {
                 )?;
             }
             Self::Show { webhook } => {
-                out.fields(&client.get(&one(&webhook)).await?)?;
+                out.fields::<Webhook>(&client.get(&one(&webhook)).await?)?;
             }
             Self::Create {
                 app,
@@ -165,11 +168,18 @@ impl Webhooks {
                 options,
             } => {
                 let app = client.app(app.as_deref())?;
-                let mut body = json!({ "url": target, "secret": secret });
-                options.write(&mut body)?;
-                let made = client.post(&format!("/apps/{app}/webhooks"), &body).await?;
+                let new = NewWebhook {
+                    url: target,
+                    secret: secret.map(Secret::new),
+                    retry: options.retry()?.unwrap_or_default(),
+                    events: options.events,
+                    per_second: options.per_second.and_then(limit),
+                    concurrency: options.concurrency.and_then(limit),
+                };
+                let path = format!("/apps/{app}/webhooks");
+                let made = client.post::<Webhook>(&path, &new).await?;
                 out.fields(&made)?;
-                let id = made["data"]["id"].as_str().unwrap_or_default();
+                let id = made.data.id;
                 out.note(&format!(
                     "`switchyard webhooks secret {id}` shows the signing secret."
                 ));
@@ -181,21 +191,26 @@ impl Webhooks {
                 out.done(&client.delete(&one(&webhook)).await?)?;
             }
             Self::Secret { webhook } => {
-                out.fields(&client.get(&format!("/webhooks/{webhook}/secret")).await?)?
+                let path = format!("/webhooks/{webhook}/secret");
+                out.fields::<WebhookSecret>(&client.get(&path).await?)?;
             }
             Self::Deliveries { webhook, before } => {
-                let path = format!("/webhooks/{webhook}/deliveries{}", older(before.as_deref()));
+                let filter = DeliveryFilter {
+                    before,
+                    limit: None,
+                };
+                let path = format!("/webhooks/{webhook}/deliveries?{}", query(&filter));
                 out.table(&client.get(&path).await?, DELIVERIES)?;
             }
             Self::Delivery { webhook, delivery } => {
                 let path = format!("/webhooks/{webhook}/deliveries/{delivery}");
-                out.fields(&client.get(&path).await?)?;
+                out.fields::<Delivery>(&client.get(&path).await?)?;
             }
             Self::Attempts {
                 webhook,
                 full,
                 before,
-            } => attempts(client, &webhook, full, before.as_deref()).await?,
+            } => attempts(client, &webhook, full, before).await?,
             Self::Replay(replay) => replay.run(client).await?,
         }
         Ok(())
@@ -204,30 +219,46 @@ impl Webhooks {
 
 impl Update {
     async fn run(self, client: &Client) -> anyhow::Result<()> {
-        let mut body = json!({});
-        for (name, value) in [("url", self.to), ("secret", self.secret)] {
-            if let Some(value) = value {
-                body[name] = json!(value);
-            }
-        }
-        self.options.write(&mut body)?;
-        let changed = client.patch(&one(&self.webhook), &body).await?;
-        Ok(client.output.fields(&changed)?)
+        let options = self.options;
+        let change = WebhookChange {
+            url: self.to,
+            secret: self.secret.map(Secret::new),
+            is_enabled: None,
+            retry: options.retry()?,
+            events: options.events,
+            per_second: options.per_second.map(limit),
+            concurrency: options.concurrency.map(limit),
+        };
+        let changed = client.patch(&one(&self.webhook), &change).await?;
+        Ok(client.output.fields::<Webhook>(&changed)?)
     }
 }
 
 impl Replay {
     async fn run(self, client: &Client) -> anyhow::Result<()> {
-        let (path, body) = match (self.delivery, self.missing_since) {
-            (Some(delivery), _) => (format!("deliveries/{delivery}/replay"), json!({})),
-            (None, Some(since)) => (
-                "replay-missing".to_owned(),
-                json!({ "since": since, "after": self.after }),
-            ),
-            (None, None) => ("replay".to_owned(), json!({ "since": self.failed_since })),
-        };
-        let path = format!("{}/{path}", one(&self.webhook));
-        Ok(client.output.fields(&client.post(&path, &body).await?)?)
+        let (out, webhook) = (client.output, one(&self.webhook));
+        match (self.delivery, self.missing_since) {
+            (Some(delivery), _) => {
+                let path = format!("{webhook}/deliveries/{delivery}/replay");
+                out.fields::<Delivery>(&client.post(&path, &Nothing {}).await?)?;
+            }
+            (None, Some(since)) => {
+                let path = format!("{webhook}/replay-missing");
+                let missing = ReplayMissing {
+                    since,
+                    after: self.after,
+                };
+                out.fields::<MissingReplayed>(&client.post(&path, &missing).await?)?;
+            }
+            (None, None) => {
+                let path = format!("{webhook}/replay");
+                let failed = ReplayFailed {
+                    since: self.failed_since,
+                };
+                out.fields::<Replayed>(&client.post(&path, &failed).await?)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -239,68 +270,76 @@ async fn attempts(
     client: &Client,
     webhook: &str,
     full: bool,
-    before: Option<&str>,
+    before: Option<String>,
 ) -> anyhow::Result<()> {
-    let out = client.output;
-    let path = format!("/webhooks/{webhook}/attempts{}", older(before));
+    let filter = AttemptFilter {
+        before,
+        limit: None,
+    };
+    let path = format!("/webhooks/{webhook}/attempts?{}", query(&filter));
     let attempts = client.get(&path).await?;
-    match attempts["data"].as_array().filter(|_| full && !out.json) {
-        Some(attempts) => {
-            for attempt in attempts {
-                out.fields(&json!({ "data": attempt }))?;
-            }
-        }
-        None => out.table(&attempts, ATTEMPTS)?,
+    match full {
+        true => client
+            .output
+            .text(&attempts, |all: &Vec<DeliveryAttempt>| {
+                all.iter().map(listed).collect()
+            })?,
+        false => client.output.table(&attempts, ATTEMPTS)?,
     }
     Ok(())
 }
 
-fn older(before: Option<&str>) -> String {
-    let mut query = url::form_urlencoded::Serializer::new(String::from("?"));
-    query.extend_pairs(before.map(|before| ("before", before)));
-    query.finish()
+async fn switch(client: &Client, webhook: &str, on: bool) -> anyhow::Result<Answer<Webhook>> {
+    let change = WebhookChange {
+        is_enabled: Some(on),
+        ..WebhookChange::default()
+    };
+    client.patch(&one(webhook), &change).await
 }
 
-async fn switch(client: &Client, webhook: &str, on: bool) -> anyhow::Result<Value> {
-    client
-        .patch(
-            &format!("/webhooks/{webhook}"),
-            &json!({ "is_enabled": on }),
-        )
-        .await
+const fn profile(retry: &RetryProfile) -> &'static str {
+    match retry {
+        RetryProfile::Spec => "spec",
+        RetryProfile::Standard => "standard",
+        RetryProfile::Custom { .. } => "custom",
+    }
 }
 
-const COLUMNS: &[Column] = &[
-    ("id", "id"),
-    ("url", "url"),
-    ("enabled", "is_enabled"),
-    ("events", "events"),
-    ("retry", "retry.profile"),
-    ("why off", "disabled.why"),
-    ("created", "created_at"),
+const COLUMNS: &[Column<Webhook>] = &[
+    ("id", |one| cell(&one.id)),
+    ("url", |one| cell(&one.url)),
+    ("enabled", |one| cell(&one.is_enabled)),
+    ("events", |one| cell(&one.events)),
+    ("retry", |one| profile(&one.retry).to_owned()),
+    ("why off", |one| {
+        cell(&one.disabled.as_ref().map(|disabled| &disabled.why))
+    }),
+    ("created", |one| cell(&one.created_at)),
 ];
-const DELIVERIES: &[Column] = &[
-    ("id", "id"),
-    ("event", "name"),
-    ("transaction", "transaction"),
-    ("status", "status"),
-    ("attempts", "attempts"),
-    ("next", "next_attempt_at"),
-    ("ended", "ended_at"),
-    ("why", "why"),
+const DELIVERIES: &[Column<Delivery>] = &[
+    ("id", |one| cell(&one.id)),
+    ("event", |one| cell(&one.name)),
+    ("transaction", |one| cell(&one.transaction)),
+    ("status", |one| cell(&one.status)),
+    ("attempts", |one| cell(&one.attempts)),
+    ("next", |one| cell(&one.next_attempt_at)),
+    ("ended", |one| cell(&one.ended_at)),
+    ("why", |one| cell(&one.why)),
 ];
-const ATTEMPTS: &[Column] = &[
-    ("at", "at"),
-    ("delivery", "delivery"),
-    ("event", "name"),
-    ("no", "number"),
-    ("ok", "acknowledged"),
-    ("status", "response.status"),
-    ("dns us", "timing.dns"),
-    ("connect us", "timing.connect"),
-    ("tls us", "timing.tls"),
-    ("answer us", "timing.answer"),
-    ("address", "addresses"),
-    ("failure", "failure"),
-    ("detail", "detail"),
+const ATTEMPTS: &[Column<DeliveryAttempt>] = &[
+    ("at", |one| cell(&one.at)),
+    ("delivery", |one| cell(&one.delivery)),
+    ("event", |one| cell(&one.name)),
+    ("no", |one| cell(&one.number)),
+    ("ok", |one| cell(&one.acknowledged)),
+    ("status", |one| {
+        cell(&one.response.as_ref().map(|response| response.status))
+    }),
+    ("dns us", |one| cell(&one.timing.dns)),
+    ("connect us", |one| cell(&one.timing.connect)),
+    ("tls us", |one| cell(&one.timing.tls)),
+    ("answer us", |one| cell(&one.timing.answer)),
+    ("address", |one| cell(&one.addresses)),
+    ("failure", |one| cell(&one.failure)),
+    ("detail", |one| cell(&one.detail)),
 ];

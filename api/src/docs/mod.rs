@@ -1,4 +1,5 @@
-//! `/docs`: the OpenAPI document as a page to read; `/docs/errors`: all error codes, and `/docs/errors/<code>`: what each means.
+//! `/docs` and `/operator/docs`: the OpenAPI documents as pages to read; below them `/errors`: all
+//! error codes, and `/errors/<code>`: what each means.
 //!
 //! All of its assets are part of the program; it asks no other host for anything.
 
@@ -13,38 +14,70 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use crate::error::ErrorCode;
-use crate::frame;
 use crate::state::ApiState;
+use crate::{frame, openapi, operator};
 
+/// The page of the merchant API's document.
 pub fn routes() -> Router<ApiState> {
+    let (html, script) = placed("");
     Router::new()
-        .route("/docs", get(page))
+        .route("/docs", get(async move || page(html)))
         .route("/docs/page.css", get(style))
-        .route("/docs/page.js", get(script))
+        .route(
+            "/docs/page.js",
+            get(async move || asset(JAVASCRIPT, script)),
+        )
         .route("/docs/redoc.standalone.js", get(redoc))
         .route("/docs/redoc.standalone.js.LICENSE.txt", get(licences))
         .route("/docs/errors", get(error_list))
         .route("/docs/errors/{code}", get(error_page))
 }
 
-async fn page() -> Response {
+/// The operator API's document and its page. They take no token, like those of the merchant API:
+/// they contain no data of the installation, and a browser that opens a page sends no token. The
+/// assets are served here, too: the operators' listener of a production server has no `/docs`.
+pub fn operator_routes() -> Router<ApiState> {
+    let (html, script) = placed("/operator");
+    // The document is made once and kept for as long as the program runs.
+    let document: &'static str = operator::document().to_json().unwrap_or_default().leak();
+    Router::new()
+        .route(
+            "/operator/openapi.json",
+            get(async move || openapi::serve(document)),
+        )
+        .route("/operator/docs", get(async move || page(html)))
+        .route("/operator/docs/page.css", get(style))
+        .route(
+            "/operator/docs/page.js",
+            get(async move || asset(JAVASCRIPT, script)),
+        )
+        .route("/operator/docs/redoc.standalone.js", get(redoc))
+        .route(
+            "/operator/docs/redoc.standalone.js.LICENSE.txt",
+            get(licences),
+        )
+        .route("/operator/docs/errors", get(error_list))
+        .route("/operator/docs/errors/{code}", get(error_page))
+}
+
+/// The page and its script, with addresses below `path`. They are made once and kept
+/// for as long as the program runs.
+fn placed(path: &str) -> (&'static str, &'static str) {
+    let placed = |text: &str| -> &'static str { text.replace("{path}", path).leak() };
+    let script = placed(include_str!("page.js"));
+    (placed(include_str!("page.html")), script)
+}
+
+fn page(html: &'static str) -> Response {
     let headers = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
     ];
-    (
-        headers,
-        asset("text/html; charset=utf-8", include_str!("page.html")),
-    )
-        .into_response()
+    (headers, asset("text/html; charset=utf-8", html)).into_response()
 }
 
 async fn style() -> Response {
     asset("text/css; charset=utf-8", include_str!("page.css"))
-}
-
-async fn script() -> Response {
-    asset(JAVASCRIPT, include_str!("page.js"))
 }
 
 async fn redoc() -> Response {

@@ -1,6 +1,6 @@
 "use strict";
 Redoc.init(
-  "/openapi.json",
+  "{path}/openapi.json",
   {
     disableSearch: true,
     hideDownloadButton: false,

@@ -1,64 +1,46 @@
-//! Manual operations on a transaction: check, resolve, cancel. The timeline shows each with the token's
-//! name.
+//! Manual operations on a transaction: check, resolve, cancel. The timeline shows each with the
+//! token's name.
 
 use axum::Extension;
 use axum::extract::State;
-use axum::routing::post;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use switchyard_engine::access::Operator;
 use switchyard_engine::ids::{AttemptId, TransactionId};
 use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
 use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{self, Attempt, Resolution, Transaction, Verdict};
+use switchyard_engine::transaction::{self, Attempt, Resolution, Verdict};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::NumberOrText;
+use super::contract::transactions::{
+    Cancel, Checked, Resolve, ResolveOutcome as Outcome, Transaction,
+};
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, ok};
-use super::transactions::told;
+use super::transactions::full_view;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::openapi::Success;
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resolve {
-    outcome: Outcome,
-    note: String,
-    /// The attempt that was looked at. Without it: the one that is open.
-    attempt: Option<AttemptId>,
-    /// Received amount, in major units of the transaction's currency.
-    amount: Option<Value>,
-    provider_id: Option<String>,
-    /// Whether `provider_id` names a charge beside those that the provider reported.
-    #[serde(default)]
-    another_charge: bool,
-    /// Reason of the failure, for the merchant.
-    message: Option<String>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Succeeded,
-    Failed,
-    NeverSent,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cancel {
-    note: Option<String>,
-}
-
 /// Routes of manual operations.
-pub fn routes() -> axum::Router<ApiState> {
-    axum::Router::new()
-        .route("/transactions/{transaction}/check", post(check))
-        .route("/transactions/{transaction}/resolve", post(resolve))
-        .route("/transactions/{transaction}/cancel", post(cancel))
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(check))
+        .routes(routes!(resolve))
+        .routes(routes!(cancel))
 }
 
-/// `POST /transactions/{id}/check`: queries the provider now. `asked` and `answered` hold the outcome.
+/// Query the provider about the open attempt now
+///
+/// `asked` and `answered` beside the transaction hold the result.
+#[utoipa::path(
+    post,
+    path = "/transactions/{transaction}/check",
+    operation_id = "checkTransaction",
+    tag = "Transactions",
+    responses((status = 200, description = "The transaction.", body = Success<Checked>)),
+)]
 async fn check(
     State(state): State<ApiState>,
     Extension(operator): Extension<Operator>,
@@ -71,13 +53,28 @@ async fn check(
         (true, true) => "The provider was asked",
         (true, false) => "The provider was asked and has not answered yet",
     };
-    let mut view = told(&state, id).await?;
-    view["asked"] = json!(checked.asked);
-    view["answered"] = json!(checked.answered);
+    let view = Checked {
+        transaction: full_view(&state, id).await?,
+        asked: checked.asked,
+        answered: checked.answered,
+    };
     ok(message, &view)
 }
 
-/// `POST /transactions/{id}/resolve`: settles the open attempt by what the provider's books say.
+/// Resolve the open attempt by the provider's records
+///
+/// It is final and submits nothing again. A success needs the provider's id when none is known, and
+/// an amount that covers the requested one when the provider has reported another. A payment of
+/// which a part was received ends with `failed`: the payer gets no other attempt, and an open case
+/// asks to return the part.
+#[utoipa::path(
+    post,
+    path = "/transactions/{transaction}/resolve",
+    operation_id = "resolveTransaction",
+    tag = "Transactions",
+    request_body = Resolve,
+    responses((status = 200, description = "The transaction.", body = Success<Transaction>)),
+)]
 async fn resolve(
     State(state): State<ApiState>,
     Extension(operator): Extension<Operator>,
@@ -97,11 +94,11 @@ async fn resolve(
         .resolve(id, signature(operator), note, resolution)
         .await?;
     let is_held = !engine.may_start(&after);
-    ok(&resolved(&after, is_held), &told(&state, id).await?)
+    ok(&resolved(&after, is_held), &full_view(&state, id).await?)
 }
 
 /// Message about the resolution of an attempt, by the state of the transaction afterwards.
-fn resolved(after: &Transaction, is_held: bool) -> String {
+fn resolved(after: &transaction::Transaction, is_held: bool) -> String {
     if after.state.is_final() {
         let open = after.cases.iter().filter(|case| case.closed.is_none());
         return match open.count() {
@@ -118,7 +115,18 @@ fn resolved(after: &Transaction, is_held: bool) -> String {
     format!("Attempt settled successfully; the transaction is {status} ({state}){hold}")
 }
 
-/// `POST /transactions/{id}/cancel`: cancels a payment; one that a provider has is called off, which takes the provider's word.
+/// Cancel a transaction
+///
+/// A payout that was not sent yet fails instead. An attempt at a provider is cancelled there, where
+/// the gateway supports it, and ends with the response of the provider.
+#[utoipa::path(
+    post,
+    path = "/transactions/{transaction}/cancel",
+    operation_id = "cancelTransaction",
+    tag = "Transactions",
+    request_body = Cancel,
+    responses((status = 200, description = "The transaction.", body = Success<Transaction>)),
+)]
 async fn cancel(
     State(state): State<ApiState>,
     Extension(operator): Extension<Operator>,
@@ -131,11 +139,11 @@ async fn cancel(
         .engine
         .cancel_by_hand(id, signature(operator), note)
         .await?;
-    ok(cancelled(&after), &told(&state, id).await?)
+    ok(cancelled(&after), &full_view(&state, id).await?)
 }
 
 /// Message about the cancellation of a transaction, by its state afterwards.
-fn cancelled(after: &Transaction) -> &'static str {
+fn cancelled(after: &transaction::Transaction) -> &'static str {
     let can_cancel = |attempt: &Attempt| attempt.candidate.can_cancel;
     if after.state.is_final() {
         return "Transaction ended successfully";
@@ -169,7 +177,7 @@ pub fn note(text: String) -> Result<String, ApiError> {
     Ok(text.to_owned())
 }
 
-fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused> {
+fn verdict(asked: Resolve, transaction: &transaction::Transaction) -> Result<Verdict, Refused> {
     let foreign = |field: &'static str, belongs: &str| {
         Refused(invalid(
             field,
@@ -212,7 +220,7 @@ fn verdict(asked: Resolve, transaction: &Transaction) -> Result<Verdict, Refused
 }
 
 /// The attempt that a resolution settles: the one that it names, or the one that is open.
-fn settled(transaction: &Transaction, named: Option<AttemptId>) -> Option<&Attempt> {
+fn settled(transaction: &transaction::Transaction, named: Option<AttemptId>) -> Option<&Attempt> {
     let settled = match named {
         Some(id) => transaction.attempt(id),
         None => transaction.held_attempt(),
@@ -246,19 +254,15 @@ fn must_be_known(id: &str, attempt: Option<&Attempt>) -> Result<(), Refused> {
 
 /// A JSON number or text, in major units.
 fn money(
-    given: &Value,
-    transaction: &Transaction,
+    given: &NumberOrText,
+    transaction: &transaction::Transaction,
     named: Option<AttemptId>,
 ) -> Result<Amount, ApiError> {
-    let written = match given {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => return Err(invalid("amount", "amount is a number")),
-    };
     let currency = settled(transaction, named)
         .map_or(transaction.amount, |attempt| attempt.amount)
         .currency();
-    Amount::parse_major(&written, currency).map_err(|why| invalid("amount", why.to_string()))
+    Amount::parse_major(&given.to_string(), currency)
+        .map_err(|why| invalid("amount", why.to_string()))
 }
 
 fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, ApiError> {

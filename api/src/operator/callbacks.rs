@@ -1,42 +1,40 @@
 //! Callbacks of a connection: list, show, reprocess.
 
 use axum::extract::{Path, State};
-use axum::routing::{get, post};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
+use switchyard_engine::callback::{CallbackQuery, CallbackState};
 use switchyard_engine::ids::{CallbackId, ConnectionId};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::callbacks::{Callback, CallbackFilter, Callbacks};
 use super::error::{Answer, invalid, not_found};
 use super::input::{Asked, Id, ok};
-use super::view::{iso, shown};
 use crate::error::ApiError;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-pub fn routes() -> axum::Router<ApiState> {
-    axum::Router::new()
-        .route("/connections/{connection}/callbacks", get(list))
-        .route("/connections/{connection}/callbacks/{callback}", get(show))
-        .route(
-            "/connections/{connection}/callbacks/{callback}/retry",
-            post(retry),
-        )
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(retry))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    state: Option<String>,
-    /// Older ones than this: the `more` of the last page.
-    before: Option<String>,
-    limit: Option<usize>,
-}
-
-/// Newest first. `more` is where the next page begins: `?before=`.
-pub async fn list(
+/// List the callbacks of a provider
+///
+/// Newest first. `more` is the start of the next page: `?before=`.
+#[utoipa::path(
+    get,
+    path = "/connections/{connection}/callbacks",
+    operation_id = "listCallbacks",
+    tag = "Callbacks",
+    params(CallbackFilter),
+    responses((status = 200, description = "A page of callbacks.", body = Success<Callbacks>)),
+)]
+async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
-    Asked(filter): Asked<Filter>,
+    Asked(filter): Asked<CallbackFilter>,
 ) -> Answer {
     let wanted = filter.state.as_deref().map(|text| {
         CallbackState::parse(text).ok_or_else(|| {
@@ -56,57 +54,49 @@ pub async fn list(
     let callbacks = state.engine.list_callbacks(&query).await?;
     let is_full = callbacks.len() == query.limit;
     let more = callbacks.last().filter(|_| is_full).map(|last| last.id);
-    let callbacks: Vec<Value> = callbacks.iter().map(view).collect();
-    ok(
-        "Callbacks fetched successfully",
-        &json!({ "callbacks": callbacks, "more": more }),
-    )
+    let page = Callbacks {
+        callbacks: callbacks.iter().map(Callback::from).collect(),
+        more,
+    };
+    ok("Callbacks fetched successfully", &page)
 }
 
-pub async fn show(
+/// Retrieve a callback with its redacted request
+#[utoipa::path(
+    get,
+    path = "/connections/{connection}/callbacks/{callback}",
+    operation_id = "retrieveCallback",
+    tag = "Callbacks",
+    responses((status = 200, description = "The callback.", body = Success<Callback>)),
+)]
+async fn show(
     State(state): State<ApiState>,
     Path((connection, callback)): Path<(String, String)>,
 ) -> Answer {
     let (connection, callback) = ids(&connection, &callback)?;
     let found = state.engine.callback(connection, callback).await?;
     let found = found.ok_or_else(|| not_found("callback"))?;
-    ok("Callback fetched successfully", &view(&found))
+    ok("Callback fetched successfully", &Callback::from(&found))
 }
 
-pub async fn retry(
+/// Process a callback again
+///
+/// Each later version of a gateway automatically processes callbacks once that failed at all tries.
+#[utoipa::path(
+    post,
+    path = "/connections/{connection}/callbacks/{callback}/retry",
+    operation_id = "retryCallback",
+    tag = "Callbacks",
+    responses((status = 200, description = "The callback.", body = Success<Callback>)),
+)]
+async fn retry(
     State(state): State<ApiState>,
     Path((connection, callback)): Path<(String, String)>,
 ) -> Answer {
     let (connection, callback) = ids(&connection, &callback)?;
     let found = state.engine.retry_callback(connection, callback).await?;
     let found = found.ok_or_else(|| not_found("callback"))?;
-    ok("Callback is processed again", &view(&found))
-}
-
-/// Without what came: of that, only what the gateway's redactor left.
-pub fn view(callback: &Callback) -> Value {
-    json!({
-        "id": callback.id,
-        "connection": callback.connection,
-        "app": callback.app,
-        "environment": callback.environment,
-        "gateway": callback.gateway,
-        "state": callback.state,
-        "received_at": iso(callback.received_at),
-        "from": callback.from,
-        "bytes": callback.bytes,
-        "trusted": callback.trusted,
-        "reference": callback.reference,
-        "provider_id": callback.provider_id,
-        "transaction": callback.transaction,
-        "attempt": callback.attempt,
-        "note": callback.note,
-        "tries": callback.tries,
-        "next_try_at": callback.next_try_at.map(iso),
-        "dealt_with_at": callback.dealt_with_at.map(iso),
-        "awaits_its_transaction": callback.awaits,
-        "request": shown(&callback.request),
-    })
+    ok("Callback is processed again", &Callback::from(&found))
 }
 
 fn ids(connection: &str, callback: &str) -> Result<(ConnectionId, CallbackId), ApiError> {

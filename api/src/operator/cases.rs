@@ -2,54 +2,40 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::routing::{get, post};
-use serde::Deserialize;
-use serde_json::{Value, json};
 use switchyard_engine::access::Operator;
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, CaseId};
-use switchyard_engine::records::{CaseFound, CaseQuery};
-use switchyard_engine::transaction::CaseReason;
+use switchyard_engine::ids::CaseId;
+use switchyard_engine::records::CaseQuery;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::by_hand::{note, signature};
+use super::contract::cases::{CaseDetail, CaseFacts, CaseFilter, CaseView, Cases, CloseCase};
 use super::error::{Answer, invalid, not_found};
 use super::input::{Asked, Body, Id, end, ok};
-use super::transactions::{summary, told};
-use super::view::shown;
+use super::transactions::full_view;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// `open` or `closed`.
-    state: Option<String>,
-    app: Option<AppId>,
-    environment: Option<Environment>,
-    reason: Option<CaseReason>,
-    opened_before: Option<String>,
-    /// Older ones than this: the `more` of the last page.
-    before: Option<CaseId>,
-    limit: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Close {
-    note: String,
-}
-
 /// The routes of cases.
-pub fn routes() -> axum::Router<ApiState> {
-    axum::Router::new()
-        .route("/cases", get(list))
-        .route("/cases/{case}", get(show))
-        .route("/cases/{case}/close", post(close))
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(close))
 }
 
-/// Newest first. `more` is where the next page begins: `?before=`. `store_damage` is a sentence on
-/// damage of the store that was found since the start, or null.
-async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> Answer {
+/// List cases for manual review
+///
+/// Newest first. `more` is the start of the next page: `?before=`.
+#[utoipa::path(
+    get,
+    path = "/cases",
+    operation_id = "listCases",
+    tag = "Cases",
+    params(CaseFilter),
+    responses((status = 200, description = "A page of cases.", body = Success<Cases>)),
+)]
+async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -> Answer {
     let open = match filter.state.as_deref() {
         None | Some("open") => true,
         Some("closed") => false,
@@ -66,31 +52,49 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> An
     };
     let found = state.engine.cases(&query).await?;
     let now = state.engine.clock.now();
-    let cases: Vec<Value> = found.items.iter().map(|case| view(case, now)).collect();
-    ok(
-        "Cases fetched successfully",
-        &json!({
-            "cases": cases,
-            "more": found.more,
-            "store_damage": state.engine.store.damage(),
-        }),
-    )
+    let cases = found.items.iter().map(|case| CaseView::new(case, now));
+    let page = Cases {
+        cases: cases.collect(),
+        more: found.more,
+        store_damage: state.engine.store.damage().map(|damage| (*damage).clone()),
+    };
+    ok("Cases fetched successfully", &page)
 }
 
-/// Case with its transaction and timeline.
+/// Retrieve a case with its transaction and timeline
+#[utoipa::path(
+    get,
+    path = "/cases/{case}",
+    operation_id = "retrieveCase",
+    tag = "Cases",
+    responses((status = 200, description = "The case.", body = Success<CaseDetail>)),
+)]
 async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
     let found = state.engine.case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
-    let mut case = view(&found, state.engine.clock.now());
-    case["transaction"] = told(&state, found.transaction.id).await?;
+    let case = CaseDetail {
+        case: CaseFacts::new(&found, state.engine.clock.now()),
+        transaction: full_view(&state, found.transaction.id).await?,
+    };
     ok("Case fetched successfully", &case)
 }
 
+/// Close a case
+///
+/// A case about an open attempt closes when the attempt is resolved.
+#[utoipa::path(
+    post,
+    path = "/cases/{case}/close",
+    operation_id = "closeCase",
+    tag = "Cases",
+    request_body = CloseCase,
+    responses((status = 200, description = "The case.", body = Success<CaseView>)),
+)]
 async fn close(
     State(state): State<ApiState>,
     Extension(operator): Extension<Operator>,
     Id(id): Id<CaseId>,
-    Body(asked): Body<Close>,
+    Body(asked): Body<CloseCase>,
 ) -> Answer {
     let note = note(asked.note)?;
     state
@@ -104,23 +108,8 @@ async fn close(
         .await?;
     ok(
         "Case closed successfully",
-        &view(&closed, state.engine.clock.now()),
+        &CaseView::new(&closed, state.engine.clock.now()),
     )
-}
-
-fn view(found: &CaseFound, now: Timestamp) -> Value {
-    let mut case = shown(&found.case);
-    case["state"] = json!(match found.case.closed {
-        None => "open",
-        Some(_) => "closed",
-    });
-    // Of a closed one: how long it was open.
-    let until = found.case.closed.as_ref().map_or(now, |closed| closed.at);
-    case["age_seconds"] = json!(until.since(found.case.opened_at).as_secs());
-    let attempt = found.transaction.attempt_of(&found.case);
-    case["gateway"] = json!(attempt.map(|attempt| &attempt.candidate.gateway));
-    case["transaction"] = summary(&found.transaction);
-    case
 }
 
 const PER_PAGE: usize = 20;
@@ -129,7 +118,8 @@ const PER_PAGE: usize = 20;
 mod tests {
     use std::sync::Arc;
 
-    use switchyard_engine::transaction::{AttemptState, State as Stage};
+    use switchyard_engine::records::CaseFound;
+    use switchyard_engine::transaction::{AttemptState, CaseReason, State as Stage};
 
     use super::*;
     use crate::checkout::tests::samples::{NOW, twice_tried};
@@ -143,8 +133,10 @@ mod tests {
             case: transaction.cases[0].clone(),
             transaction: Arc::new(transaction),
         };
-        let view = view(&found, NOW);
-        assert_eq!(view["gateway"], "first", "it has the money to return");
-        assert_eq!(view["transaction"]["gateway"], "second");
+        let view = CaseView::new(&found, NOW);
+        let gateway = view.case.gateway.as_deref();
+        assert_eq!(gateway, Some("first"), "it has the money to return");
+        let counts = view.transaction.facts.gateway;
+        assert_eq!(counts.as_deref(), Some("second"));
     }
 }

@@ -3,56 +3,38 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::Value;
-use switchyard_engine::access::{ConnectionChange, ConnectionLimits, NewConnection};
+use serde_json::{Map, Value};
+use switchyard_engine::access;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Direction, Version, misfit};
 use switchyard_engine::ids::{AppId, ConnectionId};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::Nothing;
+use super::contract::connections::{Connection, ConnectionChange, NewConnection};
 use super::credentials;
 use super::error::{Answer, invalid, not_found};
-use super::input::{Body, Id, created, done, nullable, ok};
-use super::view::ConnectionView;
+use super::input::{Body, Id, created, done, ok};
 use crate::error::ApiError;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct New {
-    environment: Environment,
-    gateway: String,
-    account_name: String,
-    methods: Option<Vec<String>>,
-    #[serde(default = "nothing")]
-    config: Value,
-    #[serde(default)]
-    limits: ConnectionLimits,
-    /// Stores the credentials without asking the provider, which may be down.
-    #[serde(default)]
-    skip_check: bool,
-    /// Enables the connection although the provider could not be asked.
-    #[serde(default)]
-    enable_unchecked: bool,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show, update, remove))
 }
 
-/// Omitted fields are unchanged; `methods: null` means all of the gateway's.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    account_name: Option<String>,
-    #[serde(default, deserialize_with = "nullable")]
-    methods: Option<Option<Vec<String>>>,
-    config: Option<Value>,
-    limits: Option<ConnectionLimits>,
-    is_enabled: Option<bool>,
-    #[serde(default)]
-    skip_check: bool,
-    #[serde(default)]
-    enable_unchecked: bool,
-}
-
-pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
+/// List the connections of an app
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/connections",
+    operation_id = "listConnections",
+    tag = "Connections",
+    responses((status = 200, description = "Connections.", body = Success<Vec<Connection>>)),
+)]
+async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
     let environments = Environment::ALL.into_iter();
@@ -61,15 +43,28 @@ pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
         .collect();
     let views: Vec<_> = connections
         .iter()
-        .map(|connection| ConnectionView::new(connection, &state.engine.settings.public_url))
+        .map(|connection| Connection::new(connection, &state.engine.settings.public_url))
         .collect();
     ok("Connections fetched successfully", &views)
 }
 
-pub async fn create(
+/// Connect an app to a gateway
+///
+/// The credentials are checked against the schema of the gateway and, if the gateway can, by one
+/// harmless call to the provider: see `check`. Credentials that the provider refuses are not
+/// stored. If the provider cannot be asked, the connection is stored disabled.
+#[utoipa::path(
+    post,
+    path = "/apps/{app}/connections",
+    operation_id = "createConnection",
+    tag = "Connections",
+    request_body = NewConnection,
+    responses((status = 201, description = "The connection.", body = Success<Connection>)),
+)]
+async fn create(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Body(new): Body<New>,
+    Body(new): Body<NewConnection>,
 ) -> Answer {
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
@@ -82,7 +77,8 @@ pub async fn create(
         return Err(invalid("environment", message).into());
     }
     check_methods(&state, &version, new.methods.as_deref())?;
-    let config = credentials::fitted(&version.manifest.config, &new.config)?;
+    let config = new.config.unwrap_or_else(|| Value::Object(Map::new()));
+    let config = credentials::fitted(&version.manifest.config, &config)?;
     let check = credentials::Check {
         gateways: &state.engine.gateways,
         version: &version,
@@ -91,8 +87,8 @@ pub async fn create(
         enable_unchecked: new.enable_unchecked,
     };
     let (check, is_enabled) = check.of(&config).await?;
-    let limits = new.limits;
-    let new = NewConnection {
+    let limits = new.limits.into();
+    let new = access::NewConnection {
         app,
         environment: new.environment,
         gateway: new.gateway,
@@ -107,13 +103,22 @@ pub async fn create(
         true => "Connection created successfully",
         false => "Connection created disabled: its credentials could not be checked",
     };
-    created(
-        message,
-        &ConnectionView::new(&connection, &state.engine.settings.public_url).with_check(check),
-    )
+    let view = Connection {
+        check: Some(check),
+        ..Connection::new(&connection, &state.engine.settings.public_url)
+    };
+    created(message, &view)
 }
 
-pub async fn show(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
+/// Retrieve a connection
+#[utoipa::path(
+    get,
+    path = "/connections/{connection}",
+    operation_id = "retrieveConnection",
+    tag = "Connections",
+    responses((status = 200, description = "The connection.", body = Success<Connection>)),
+)]
+async fn show(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
     let connection = state
         .engine
         .access
@@ -121,14 +126,26 @@ pub async fn show(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> An
         .ok_or_else(|| not_found("connection"))?;
     ok(
         "Connection fetched successfully",
-        &ConnectionView::new(&connection, &state.engine.settings.public_url),
+        &Connection::new(&connection, &state.engine.settings.public_url),
     )
 }
 
-pub async fn update(
+/// Change a connection
+///
+/// Credentials are checked as for a new connection. A connection in use keeps its credentials if
+/// the provider cannot be asked, unless `enable_unchecked` is set.
+#[utoipa::path(
+    patch,
+    path = "/connections/{connection}",
+    operation_id = "updateConnection",
+    tag = "Connections",
+    request_body = ConnectionChange,
+    responses((status = 200, description = "The connection.", body = Success<Connection>)),
+)]
+async fn update(
     State(state): State<ApiState>,
     Id(id): Id<ConnectionId>,
-    Body(change): Body<Change>,
+    Body(change): Body<ConnectionChange>,
 ) -> Answer {
     let access = &state.engine.access;
     let connection = access
@@ -163,28 +180,34 @@ pub async fn update(
             }
         }
     }
-    let change = ConnectionChange {
+    let change = access::ConnectionChange {
         account_name: change.account_name,
         methods: change.methods,
         config,
-        limits: change.limits,
+        limits: change.limits.map(Into::into),
         is_enabled,
     };
     let connection = access.update_connection(id, change).await?;
-    let view = ConnectionView::new(&connection, &state.engine.settings.public_url);
-    match check {
-        Some(check) => ok("Connection changed successfully", &view.with_check(check)),
-        None => ok("Connection changed successfully", &view),
-    }
+    let view = Connection {
+        check,
+        ..Connection::new(&connection, &state.engine.settings.public_url)
+    };
+    ok("Connection changed successfully", &view)
 }
 
-pub async fn remove(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
+/// Delete a connection and its credentials
+///
+/// A connection with open attempts is not deleted.
+#[utoipa::path(
+    delete,
+    path = "/connections/{connection}",
+    operation_id = "deleteConnection",
+    tag = "Connections",
+    responses((status = 200, description = "The connection is deleted.", body = Success<Nothing>)),
+)]
+async fn remove(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
     state.engine.delete_connection(id).await?;
     done("Connection deleted successfully")
-}
-
-fn nothing() -> Value {
-    serde_json::json!({})
 }
 
 /// The version of a gateway that is in use now.

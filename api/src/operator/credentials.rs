@@ -1,18 +1,20 @@
-//! Whether a connection's configuration is what its gateway asks for: first by the manifest's schema, then, when the gateway can tell,
-//! by one harmless call to the provider.
+//! Whether a connection's configuration is what its gateway asks for: first by the manifest's
+//! schema, then, when the gateway can tell, by one harmless call to the provider.
 //!
 //! Nothing that is said here repeats a value: most of them are secrets.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{ConfigCheck, Gateways, Operation, Version};
+use switchyard_engine::gateway::{self, Gateways, Operation, Version};
 
+use super::contract::connections::ConfigCheck;
 use super::shape;
 use crate::error::{ApiError, ErrorCode, Problem};
 
-/// The configuration with its defaults filled in, if it fits the schema. All that does not fit is named.
+/// The configuration with its defaults filled in, if it fits the schema. All that does not fit is
+/// named.
 pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
     let mut problems = Vec::new();
     let mut fitted = config.as_object().cloned().unwrap_or_default();
@@ -74,40 +76,38 @@ impl Check<'_> {
     /// Queries the provider whether the credentials work. Returns its answer and whether the
     /// connection may be enabled; an error when the provider refuses them. Credentials that cannot
     /// be checked are stored.
-    pub async fn of(&self, config: &Value) -> Result<(Value, bool), ApiError> {
-        let not_checked = |why: &str| json!({ "result": "not_checked", "why": why });
+    pub async fn of(&self, config: &Value) -> Result<(ConfigCheck, bool), ApiError> {
+        let not_checked = |why: &str, message: Option<&str>| ConfigCheck::NotChecked {
+            why: why.to_owned(),
+            message: message.map(str::to_owned),
+        };
         if self.skip {
-            return Ok((not_checked("as asked for"), true));
+            return Ok((not_checked("as asked for", None), true));
         }
         if !self.version.has(Operation::CheckConfig) {
-            let mut check = not_checked("the gateway cannot tell without moving money");
-            check["message"] = UNTESTED.into();
-            return Ok((check, true));
+            let why = "the gateway cannot tell without moving money";
+            return Ok((not_checked(why, Some(UNTESTED)), true));
         }
         let asked = self
             .gateways
             .check_config(self.version, self.environment, config);
         match asked.await {
-            Ok(ConfigCheck::Works { account }) => {
+            Ok(gateway::ConfigCheck::Works { account }) => {
                 let message = match &account {
                     Some(account) => format!("These keys work: account {account}."),
                     None => "These keys work.".to_owned(),
                 };
-                let works = json!({ "result": "works", "account": account, "message": message });
-                Ok((works, true))
+                Ok((ConfigCheck::Works { account, message }, true))
             }
-            Ok(ConfigCheck::Refused { message, field }) => {
+            Ok(gateway::ConfigCheck::Refused { message, field }) => {
                 let field =
                     field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
                 let message = format!("The provider refuses these credentials: {message}");
                 Err(problem(&field, &message).into())
             }
             Err(why) => {
-                let mut check = not_checked(&why);
-                if !self.enable_unchecked {
-                    check["message"] = DISABLED.into();
-                }
-                Ok((check, self.enable_unchecked))
+                let message = (!self.enable_unchecked).then_some(DISABLED);
+                Ok((not_checked(&why, message), self.enable_unchecked))
             }
         }
     }
@@ -115,10 +115,11 @@ impl Check<'_> {
 
 /// Refusal of credentials that could not be checked, for a connection in use: it keeps its present
 /// ones.
-pub fn unchecked(check: Option<&Value>) -> ApiError {
-    let why = check
-        .and_then(|check| check["why"].as_str())
-        .unwrap_or("no reason is known");
+pub fn unchecked(check: Option<&ConfigCheck>) -> ApiError {
+    let why = match check {
+        Some(ConfigCheck::NotChecked { why, .. }) => why.as_str(),
+        _ => "no reason is known",
+    };
     let message = format!(
         "The credentials could not be checked, so the connection keeps those that it has: {why}. Try \
          again, or set `enable_unchecked` to store them unchecked."
@@ -164,6 +165,8 @@ fn problem(field: &str, message: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn schema() -> Value {

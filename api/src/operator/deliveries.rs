@@ -1,54 +1,49 @@
 //! Deliveries of a webhook, their attempts, and replays.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use axum::extract::{Path, State};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use switchyard_engine::ids::{DeliveryId, TransactionId, WebhookId};
+use switchyard_engine::ids::{DeliveryId, WebhookId};
 use switchyard_engine::webhook::{LogError, ReplayError};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::webhooks::{
+    AttemptFilter, Delivery, DeliveryAttempt, DeliveryFilter, MissingReplayed, ReplayFailed,
+    ReplayMissing, Replayed,
+};
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Asked, Body, Id, moment, ok};
-use super::view::shown;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
-    /// Older ones than this: a delivery's id, or an attempt's time.
-    before: Option<String>,
-    limit: Option<usize>,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(attempts))
+        .routes(routes!(replay))
+        .routes(routes!(replay_failed))
+        .routes(routes!(replay_missing))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Since {
-    /// Failures since this time. Default: all.
-    since: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Missing {
-    /// Events since this time.
-    since: String,
-    /// Cursor of the last response.
-    after: Option<TransactionId>,
-}
-
-impl Page {
-    fn limit(&self) -> usize {
-        self.limit.unwrap_or(PER_PAGE).clamp(1, 100)
-    }
-}
-
-/// Tried and failed deliveries, newest first.
-pub async fn list(
+/// List delivered and failed events
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/webhooks/{webhook}/deliveries",
+    operation_id = "listDeliveries",
+    tag = "Webhooks",
+    params(DeliveryFilter),
+    responses((status = 200, description = "Deliveries.", body = Success<Vec<Delivery>>)),
+)]
+async fn list(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<Page>,
+    Asked(page): Asked<DeliveryFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = page
@@ -60,43 +55,59 @@ pub async fn list(
     let deliveries = state
         .engine
         .webhooks
-        .deliveries(webhook, before, page.limit())
+        .deliveries(webhook, before, limit(page.limit))
         .await?;
-    let views: Vec<Value> = deliveries.iter().map(shown).collect();
+    let views: Vec<_> = deliveries.into_iter().map(Delivery::from).collect();
     ok("Deliveries fetched successfully", &views)
 }
 
-/// Every request that was sent or could not be, newest first.
-pub async fn attempts(
+/// List requests with their responses
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/webhooks/{webhook}/attempts",
+    operation_id = "listDeliveryAttempts",
+    tag = "Webhooks",
+    params(AttemptFilter),
+    responses((status = 200, description = "Requests.", body = Success<Vec<DeliveryAttempt>>)),
+)]
+async fn attempts(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<Page>,
+    Asked(page): Asked<AttemptFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = moment("before", page.before.as_deref())?;
     let attempts = state
         .engine
         .webhooks
-        .attempts(webhook, before, page.limit())
+        .attempts(webhook, before, limit(page.limit))
         .await?;
     let mut bodies = BTreeMap::new();
     let mut views = Vec::with_capacity(attempts.len());
-    for attempt in &attempts {
+    for attempt in attempts {
         let id = attempt.delivery;
-        if let std::collections::btree_map::Entry::Vacant(unknown) = bodies.entry(id) {
+        // The log keeps the body once, with the delivery.
+        if let Entry::Vacant(unknown) = bodies.entry(id) {
             let delivery = state.engine.webhooks.delivery(webhook, id).await?;
             unknown.insert(delivery.map(|delivery| delivery.body));
         }
-        let mut view = shown(attempt);
-        // The same on every attempt, so the log keeps it once, with the delivery.
-        view["request_body"] = json!(bodies[&id]);
-        views.push(view);
+        let body = bodies.get(&id).cloned().flatten();
+        views.push(DeliveryAttempt::new(attempt, body));
     }
     ok("Attempts fetched successfully", &views)
 }
 
-/// One delivery, with its body.
-pub async fn show(
+/// Retrieve a delivery with its body
+#[utoipa::path(
+    get,
+    path = "/webhooks/{webhook}/deliveries/{delivery}",
+    operation_id = "retrieveDelivery",
+    tag = "Webhooks",
+    responses((status = 200, description = "The delivery.", body = Success<Delivery>)),
+)]
+async fn show(
     State(state): State<ApiState>,
     Path((webhook, delivery)): Path<(String, String)>,
 ) -> Answer {
@@ -104,50 +115,88 @@ pub async fn show(
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
     let found = state.engine.webhooks.delivery(webhook, delivery).await?;
     let found = found.ok_or_else(|| not_found("delivery"))?;
-    ok("Delivery fetched successfully", &shown(&found))
+    ok("Delivery fetched successfully", &Delivery::from(found))
 }
 
-/// Sends a delivery again, in any state.
-pub async fn replay(
+/// Send a delivery again, in any state
+#[utoipa::path(
+    post,
+    path = "/webhooks/{webhook}/deliveries/{delivery}/replay",
+    operation_id = "replayDelivery",
+    tag = "Webhooks",
+    responses((status = 200, description = "The delivery.", body = Success<Delivery>)),
+)]
+async fn replay(
     State(state): State<ApiState>,
     Path((webhook, delivery)): Path<(String, String)>,
 ) -> Answer {
     let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
     let delivery = state.engine.webhooks.replay(webhook, delivery).await?;
-    ok("Delivery is sent again", &shown(&delivery))
+    ok("Delivery is sent again", &Delivery::from(delivery))
 }
 
-/// Sends all failed deliveries again.
-pub async fn replay_failed(
+/// Send all failed events again
+///
+/// At most 30 replays of one webhook per minute.
+#[utoipa::path(
+    post,
+    path = "/webhooks/{webhook}/replay",
+    operation_id = "replayFailed",
+    tag = "Webhooks",
+    request_body = ReplayFailed,
+    responses((status = 200, description = "Number of replayed events.", body = Success<Replayed>)),
+)]
+async fn replay_failed(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Body(asked): Body<Since>,
+    Body(asked): Body<ReplayFailed>,
 ) -> Answer {
     known(&state, webhook)?;
     let since = moment("since", asked.since.as_deref())?.unwrap_or_default();
     let done = state.engine.webhooks.replay_failed(webhook, since).await?;
-    let view = json!({ "replayed": done.replayed, "has_more": done.has_more });
+    let view = Replayed {
+        replayed: done.replayed,
+        has_more: done.has_more,
+    };
     ok("Failed deliveries are sent again", &view)
 }
 
-/// Sends what happened since a time and was never acknowledged, deliveries that there never were among it.
-pub async fn replay_missing(
+/// Send all events that the receiver has not acknowledged
+///
+/// Also events from before the webhook was created and while it was disabled.
+#[utoipa::path(
+    post,
+    path = "/webhooks/{webhook}/replay-missing",
+    operation_id = "replayMissing",
+    tag = "Webhooks",
+    request_body = ReplayMissing,
+    responses((
+        status = 200,
+        description = "Number of replayed events, and the cursor of the next request.",
+        body = Success<MissingReplayed>,
+    )),
+)]
+async fn replay_missing(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Body(asked): Body<Missing>,
+    Body(asked): Body<ReplayMissing>,
 ) -> Answer {
     known(&state, webhook)?;
     let since = moment("since", Some(&asked.since))?.unwrap_or_default();
     let webhooks = &state.engine.webhooks;
     let done = webhooks.replay_missing(webhook, since, asked.after).await?;
-    let view = json!({
-        "replayed": done.replayed,
-        "examined": done.examined,
-        "has_more": done.after.is_some(),
-        "after": done.after,
-    });
+    let view = MissingReplayed {
+        replayed: done.replayed,
+        examined: done.examined,
+        has_more: done.after.is_some(),
+        after: done.after,
+    };
     ok("Missing deliveries are sent", &view)
+}
+
+fn limit(given: Option<usize>) -> usize {
+    given.unwrap_or(PER_PAGE).clamp(1, 100)
 }
 
 fn known(state: &ApiState, webhook: WebhookId) -> Result<(), ApiError> {

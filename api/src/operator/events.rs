@@ -1,8 +1,9 @@
-//! An app's events as they happen, for `switchyard listen`: server-sent events, one for each announcement.
+//! An app's events as they happen, for `switchyard listen`: server-sent events, one for each
+//! announcement.
 //!
-//! Each carries what a webhook would: the id that a receiver deduplicates by, the name, and the exact body. It is a view on what
-//! happens now: what happened while nobody listened is not repeated here, but in the webhooks' own log. Whose token is deleted hears
-//! nothing more.
+//! Each carries what a webhook would: the id that a receiver deduplicates by, the name, and the
+//! exact body. It is a view on what happens now: what happened while nobody listened is not
+//! repeated here, but in the webhooks' own log. Whose token is deleted hears nothing more.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,34 +14,47 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
-use serde::Deserialize;
-use serde_json::json;
 use switchyard_engine::access::Operator;
 use switchyard_engine::engine::{Announcement, Engine};
-use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::AppId;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::transactions::{EventFilter, StreamEvent};
 use super::error::{Refused, not_found};
 use super::input::{Asked, Id};
-use super::view::iso;
 use crate::operations::Draining;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// Without it: both.
-    environment: Option<Environment>,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(stream))
 }
 
-pub async fn stream(
+/// Stream the events of an app
+///
+/// Server-sent events: `announcement` with the event, `missed` with the number of events that came
+/// too fast for this client. Earlier events are not repeated.
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/events",
+    operation_id = "streamEvents",
+    tag = "Transactions",
+    params(EventFilter),
+    responses((
+        status = 200,
+        description = "The stream. The data of each `announcement` is such an object.",
+        content_type = "text/event-stream",
+        body = StreamEvent,
+    )),
+)]
+async fn stream(
     State(state): State<ApiState>,
     Extension(draining): Extension<Draining>,
     Extension(operator): Extension<Operator>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<Filter>,
+    Asked(filter): Asked<EventFilter>,
 ) -> Result<Response, Refused> {
     state
         .engine
@@ -118,15 +132,14 @@ fn shown(announcement: &Announcement) -> Event {
         announcement.event,
     );
     let body = String::from_utf8_lossy(&body);
-    let data = json!({
-        "id": announcement.event,
-        "event": announcement.name,
-        "environment": announcement.environment,
-        "at": iso(announcement.at),
-        "transaction": announcement.transaction.id,
-        "body": body,
-    });
-    Event::default()
-        .event("announcement")
-        .data(data.to_string())
+    let event = StreamEvent {
+        id: announcement.event.to_string(),
+        event: announcement.name,
+        environment: announcement.environment,
+        at: announcement.at.into(),
+        transaction: announcement.transaction.id,
+        body: body.into_owned(),
+    };
+    let data = serde_json::to_string(&event).expect("an event can be serialised");
+    Event::default().event("announcement").data(data)
 }

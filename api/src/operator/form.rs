@@ -1,61 +1,68 @@
-//! `GET /operator/v1/gateways/{gateway}/form`: fields for connecting an app to a gateway.
+//! Fields for the credentials of a gateway.
 
 use axum::extract::State;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use switchyard_engine::gateway::Operation;
 
+use super::contract::connections::{ConfigForm, FormField};
 use super::error::{Answer, not_found};
 use super::gateways::Name;
 use super::input::ok;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-/// Required fields first, each group in the order of their names.
+/// Retrieve the form for the credentials of a gateway
+///
+/// The fields of `config` of a connection.
+#[utoipa::path(
+    get,
+    path = "/gateways/{gateway}/form",
+    operation_id = "retrieveConfigForm",
+    tag = "Gateways",
+    responses((status = 200, description = "The form.", body = Success<ConfigForm>)),
+)]
 pub async fn show(State(state): State<ApiState>, Name(name): Name) -> Answer {
     let version = state.engine.gateways.current(&name);
     let version = version.ok_or_else(|| not_found("gateway"))?;
     let manifest = &version.manifest;
-    let view = json!({
-        "gateway": manifest.name,
-        "title": manifest.title,
-        "fields": fields(&manifest.config),
-        "can_be_checked": version.has(Operation::CheckConfig),
-        "methods": manifest.methods,
-    });
-    ok("Form fetched successfully", &view)
+    let form = ConfigForm {
+        gateway: manifest.name.clone(),
+        title: manifest.title.clone(),
+        fields: fields(&manifest.config),
+        can_be_checked: version.has(Operation::CheckConfig),
+        methods: manifest.methods.clone(),
+    };
+    ok("Form fetched successfully", &form)
 }
 
-fn fields(schema: &Value) -> Vec<Value> {
+fn fields(schema: &Value) -> Vec<FormField> {
     let nothing = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required =
         |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
-    let mut fields: Vec<(bool, Value)> = properties
-        .unwrap_or(&nothing)
-        .iter()
-        .map(|(name, property)| {
-            let is_required = is_required(name);
-            (!is_required, field(name, property, is_required))
-        })
+    let properties = properties.unwrap_or(&nothing).iter();
+    let mut fields: Vec<_> = properties
+        .map(|(name, property)| field(name, property, is_required(name)))
         .collect();
-    fields.sort_by_key(|(is_optional, _)| *is_optional);
-    fields.into_iter().map(|(_, field)| field).collect()
+    fields.sort_by_key(|field| !field.is_required);
+    fields
 }
 
-fn field(name: &str, property: &Value, is_required: bool) -> Value {
-    let mut field = json!({
-        "name": name,
-        "title": property.get("title").and_then(Value::as_str).unwrap_or(name),
-        "type": property["type"],
-        "is_required": is_required,
-        "is_secret": property["writeOnly"] == true,
+fn field(name: &str, property: &Value, is_required: bool) -> FormField {
+    let text = |keyword: &str| property.get(keyword).and_then(Value::as_str);
+    let keywords = KEYWORDS.into_iter().filter_map(|keyword| {
+        let value = property.get(keyword)?.clone();
+        Some((keyword.to_owned(), value))
     });
-    for keyword in KEYWORDS {
-        if let Some(value) = property.get(keyword) {
-            field[keyword] = value.clone();
-        }
+    FormField {
+        name: name.to_owned(),
+        title: text("title").unwrap_or(name).to_owned(),
+        r#type: text("type").map(str::to_owned),
+        is_required,
+        is_secret: property.get("writeOnly") == Some(&Value::Bool(true)),
+        keywords: keywords.collect(),
     }
-    field
 }
 
 /// Further keywords of a property that a form uses.
@@ -73,6 +80,8 @@ const KEYWORDS: [&str; 9] = [
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -85,15 +94,18 @@ mod tests {
             },
         }));
         assert_eq!(
-            form,
-            [
-                json!({ "name": "token", "title": "API token", "type": "string", "is_required": true, "is_secret": true }),
-                json!({
-                    "name": "region", "title": "region", "type": "string", "is_required": false, "is_secret": false,
-                    "enum": ["eu", "us"], "default": "eu",
-                }),
-            ]
+            serde_json::to_value(form).unwrap(),
+            json!([
+                {
+                    "name": "token", "title": "API token", "type": "string", "is_required": true,
+                    "is_secret": true,
+                },
+                {
+                    "name": "region", "title": "region", "type": "string", "is_required": false,
+                    "is_secret": false, "enum": ["eu", "us"], "default": "eu",
+                },
+            ])
         );
-        assert_eq!(fields(&Value::Null), Vec::<Value>::new());
+        assert_eq!(fields(&Value::Null), []);
     }
 }

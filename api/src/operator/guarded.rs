@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
 use switchyard_engine::ids::Ids;
 
-use super::documented;
 use super::tests::World;
 
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/// Every path with something in the place of its parameters: what exists where `known` names it, else what never was.
+/// Every path with something in the place of its parameters: what exists where `known` names it,
+/// else what never was.
 fn paths(known: &[(&str, String)]) -> Vec<String> {
-    let fill = |path: &String| {
-        let known = known.iter().fold(path.clone(), |path, (name, id)| {
+    let fill = |path: &str| {
+        let known = known.iter().fold(path.to_owned(), |path, (name, id)| {
             path.replace(&format!("{{{name}}}"), id)
         });
         let steps = known.split('/').map(|step| match step.starts_with('{') {
@@ -23,7 +23,10 @@ fn paths(known: &[(&str, String)]) -> Vec<String> {
         });
         steps.collect::<Vec<_>>().join("/")
     };
-    documented::routes().iter().map(fill).collect()
+    let document = super::document();
+    let paths = document.paths.paths.keys();
+    let below = paths.filter_map(|path| path.strip_prefix(super::PREFIX));
+    below.map(fill).collect()
 }
 
 /// Tokens that open nothing here, each with what is wrong with it.

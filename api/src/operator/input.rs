@@ -1,4 +1,5 @@
-//! Reading what an operator sends: ids in paths, JSON bodies, query strings, each with the envelope's errors.
+//! Reading what an operator sends: ids in paths, JSON bodies, query strings, each with the
+//! envelope's errors.
 
 use std::str::FromStr;
 
@@ -7,11 +8,12 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
 use switchyard_engine::clock::Timestamp;
 
 use super::audit::{Created, Fields};
+use super::contract::Nothing;
 use super::error::{Answer, Refused, invalid, not_found};
 use crate::envelope;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -90,13 +92,6 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Asked<T
     }
 }
 
-/// In a change: left out is `None`, `null` is `Some(None)`.
-pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(deserializer).map(Some)
-}
-
 /// Reads a moment of a query string.
 pub fn moment(field: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, ApiError> {
     read(field, text, Timestamp::parse)
@@ -145,7 +140,7 @@ fn named_response(status: StatusCode, message: &str, data: &impl Serialize) -> R
     let data = serde_json::to_value(data).unwrap_or_default();
     let named = ["id", "name", "sha256"]
         .iter()
-        .find_map(|name| data[*name].as_str());
+        .find_map(|name| data.get(*name)?.as_str());
     if let Some(named) = named {
         response.extensions_mut().insert(Created(named.to_owned()));
     }
@@ -154,9 +149,5 @@ fn named_response(status: StatusCode, message: &str, data: &impl Serialize) -> R
 
 /// 200 with `{}`.
 pub fn done(message: &str) -> Result<Response, Refused> {
-    Ok(envelope::success(
-        StatusCode::OK,
-        message,
-        &serde_json::json!({}),
-    ))
+    Ok(envelope::success(StatusCode::OK, message, &Nothing {}))
 }

@@ -1,44 +1,57 @@
-//! API keys of an app. A key is shown once: in the answer to the request that made it.
+//! API keys of an app. The response to the request that creates a key is the only one that shows
+//! it.
 
 use std::time::Duration;
 
 use axum::extract::State;
-use serde::Deserialize;
-use switchyard_engine::access::{KeyKind, ListedKey, NewKey};
-use switchyard_engine::environment::Environment;
+use switchyard_engine::access::{self, ListedKey};
 use switchyard_engine::ids::{AppId, KeyId};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::Nothing;
+use super::contract::keys::{Key, KeyRoll, NewKey};
 use super::error::Answer;
 use super::input::{Body, Id, created, done, ok};
-use super::view::KeyView;
-use crate::config::DurationSetting;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct New {
-    environment: Environment,
-    kind: KeyKind,
-    name: Option<String>,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(remove))
+        .routes(routes!(roll))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Roll {
-    /// How long the old key stays valid: `1h`; `0s`: not at all. Without it: 24 h.
-    grace: Option<DurationSetting>,
-}
-
-pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
+/// List the API keys of an app
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/keys",
+    operation_id = "listKeys",
+    tag = "Keys",
+    responses((status = 200, description = "Keys.", body = Success<Vec<Key>>)),
+)]
+async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
     let keys = state.engine.access.keys(app)?;
-    let views: Vec<_> = keys.iter().map(KeyView::listed).collect();
+    let views: Vec<_> = keys.iter().map(Key::from).collect();
     ok("Keys fetched successfully", &views)
 }
 
-pub async fn create(
+/// Create an API key
+///
+/// This response is the only one that shows the key.
+#[utoipa::path(
+    post,
+    path = "/apps/{app}/keys",
+    operation_id = "createKey",
+    tag = "Keys",
+    request_body = NewKey,
+    responses((status = 201, description = "The key.", body = Success<Key>)),
+)]
+async fn create(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Body(new): Body<New>,
+    Body(new): Body<NewKey>,
 ) -> Answer {
     let made = state
         .engine
@@ -48,31 +61,51 @@ pub async fn create(
     answer("Key created successfully", made)
 }
 
-pub async fn roll(
+/// Roll an API key
+///
+/// Creates a key of the same kind. The old key expires after the time in `grace`.
+#[utoipa::path(
+    post,
+    path = "/keys/{key}/roll",
+    operation_id = "rollKey",
+    tag = "Keys",
+    request_body = KeyRoll,
+    responses((status = 201, description = "The new key.", body = Success<Key>)),
+)]
+async fn roll(
     State(state): State<ApiState>,
     Id(id): Id<KeyId>,
-    Body(roll): Body<Roll>,
+    Body(roll): Body<KeyRoll>,
 ) -> Answer {
     let grace = roll.grace.map_or(DEFAULT_GRACE, |grace| grace.0);
     let made = state.engine.access.roll_key(id, grace).await?;
     answer("Key rolled successfully", made)
 }
 
-pub async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer {
+/// Revoke an API key
+#[utoipa::path(
+    delete,
+    path = "/keys/{key}",
+    operation_id = "deleteKey",
+    tag = "Keys",
+    responses((status = 200, description = "The key is revoked.", body = Success<Nothing>)),
+)]
+async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer {
     state.engine.access.delete_key(id).await?;
     done("Key deleted successfully")
 }
 
-/// Time to deploy the new key: a roll without further thought interrupts no merchant.
+/// Time to deploy the new key: a roll with the defaults interrupts no merchant.
 const DEFAULT_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn answer(message: &str, made: NewKey) -> Answer {
+fn answer(message: &str, made: access::NewKey) -> Answer {
     let listed = ListedKey {
         key: made.key,
         last_used_at: None,
     };
-    created(
-        message,
-        &KeyView::listed(&listed).with_key(made.secret.expose()),
-    )
+    let view = Key {
+        key: Some(made.secret.expose().clone()),
+        ..Key::from(&listed)
+    };
+    created(message, &view)
 }

@@ -1,35 +1,39 @@
-//! What a provider calls the attempts of a connection. Of a gateway that takes coins these are the addresses, which their owner empties
-//! from time to time.
+//! Ids of a provider for the attempts of a connection. At a gateway for coins these are the
+//! addresses, which their owner empties from time to time.
 
 use axum::extract::State;
-use axum::routing::get;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use switchyard_engine::ids::{AttemptId, ConnectionId};
+use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::Transaction;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::connections::{ProviderId, ProviderIdFilter, ProviderIds};
 use super::error::{Answer, not_found};
 use super::input::{Asked, Id, ok};
-use super::view::iso;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-pub fn routes() -> axum::Router<ApiState> {
-    axum::Router::new().route("/connections/{connection}/provider-ids", get(list))
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// Those behind this id: the `more` of the last page.
-    after: Option<String>,
-    limit: Option<usize>,
-}
-
-/// In the order of the ids. `more` is where the next page begins: `?after=`.
-pub async fn list(
+/// List the provider's ids of attempts
+///
+/// With their transactions, in the order of the ids. At a gateway for coins: each address that was
+/// shown.
+#[utoipa::path(
+    get,
+    path = "/connections/{connection}/provider-ids",
+    operation_id = "listProviderIds",
+    tag = "Connections",
+    params(ProviderIdFilter),
+    responses((status = 200, description = "A page of ids.", body = Success<ProviderIds>)),
+)]
+async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
-    Asked(filter): Asked<Filter>,
+    Asked(filter): Asked<ProviderIdFilter>,
 ) -> Answer {
     let known = state.engine.access.connection(connection);
     known.ok_or_else(|| not_found("connection"))?;
@@ -38,31 +42,33 @@ pub async fn list(
         .engine
         .provider_ids(connection, filter.after.as_deref(), limit)
         .await?;
-    let views: Vec<Value> = found
+    let views = found
         .list
         .iter()
-        .map(|(id, transaction, attempt)| view(id, transaction, *attempt))
-        .collect();
-    ok(
-        "Provider ids fetched successfully",
-        &json!({ "provider_ids": views, "more": found.more }),
-    )
+        .map(|(id, transaction, attempt)| view(id, transaction, *attempt));
+    let page = ProviderIds {
+        provider_ids: views.collect(),
+        more: found.more,
+    };
+    ok("Provider ids fetched successfully", &page)
 }
 
-fn view(id: &str, transaction: &Transaction, attempt: AttemptId) -> Value {
+fn view(id: &str, transaction: &Transaction, attempt: AttemptId) -> ProviderId {
     let attempt = transaction.attempt(attempt);
-    json!({
-        "provider_id": id,
-        // From which the gateway derived it, if it says so: the address of this number.
-        "index": attempt.and_then(|attempt| attempt.gateway_state["index"].as_u64()),
-        "transaction": transaction.id,
-        "status": transaction.status(),
-        "attempt": attempt.map(|attempt| attempt.id),
-        "attempt_state": attempt.map(|attempt| attempt.state),
-        "amount": attempt.map(|attempt| attempt.amount.format()),
-        "captured": attempt.and_then(|attempt| attempt.captured).map(|captured| captured.format()),
-        "started_at": attempt.map(|attempt| iso(attempt.started_at)),
-    })
+    // The number from which a gateway derived an address, if its state has one.
+    let index = attempt.and_then(|attempt| attempt.gateway_state.get("index")?.as_u64());
+    let captured = attempt.and_then(|attempt| attempt.captured);
+    ProviderId {
+        provider_id: id.to_owned(),
+        index,
+        transaction: transaction.id,
+        status: transaction.status(),
+        attempt: attempt.map(|attempt| attempt.id),
+        attempt_state: attempt.map(|attempt| attempt.state),
+        amount: attempt.map(|attempt| attempt.amount.format()),
+        captured: captured.map(Amount::format),
+        started_at: attempt.map(|attempt| attempt.started_at.into()),
+    }
 }
 
 const PER_PAGE: usize = 100;

@@ -1,64 +1,96 @@
-//! Operator tokens. One is shown once: in the answer to the request that made it.
-
-use std::sync::Arc;
+//! Operator tokens. The response to the request that creates a token is the only one that shows it.
 
 use axum::Extension;
 use axum::extract::State;
-use serde::Deserialize;
-use switchyard_engine::access::{Access, Operator, OperatorToken};
+use switchyard_engine::access::Operator;
 use switchyard_engine::ids::OperatorTokenId;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::Nothing;
+use super::contract::tokens::{NewToken, Revocation, Token};
 use super::error::Answer;
 use super::input::{Body, Id, created, done, ok};
-use super::view::TokenView;
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct New {
-    name: String,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(revoke))
+        .routes(routes!(remove))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Revocation {
-    made_by: String,
-}
-
-pub async fn list(State(state): State<ApiState>) -> Answer {
+/// List the operator tokens of the store
+///
+/// The list does not contain the tokens of the settings file.
+#[utoipa::path(
+    get,
+    path = "/tokens",
+    operation_id = "listTokens",
+    tag = "Tokens",
+    responses((status = 200, description = "Tokens.", body = Success<Vec<Token>>)),
+)]
+async fn list(State(state): State<ApiState>) -> Answer {
     let access = &state.engine.access;
     let tokens = access.operator_tokens();
-    ok(
-        "Operator tokens fetched successfully",
-        &views(access, &tokens),
-    )
+    let views: Vec<_> = tokens
+        .iter()
+        .map(|token| Token::new(access, token))
+        .collect();
+    ok("Operator tokens fetched successfully", &views)
 }
 
-fn views<'a>(access: &Access, tokens: &'a [Arc<OperatorToken>]) -> Vec<TokenView<'a>> {
-    let view = |token: &'a Arc<OperatorToken>| TokenView::new(access, token, None);
-    tokens.iter().map(view).collect()
-}
-
-pub async fn create(
+/// Create an operator token
+///
+/// This response is the only one that shows the token.
+#[utoipa::path(
+    post,
+    path = "/tokens",
+    operation_id = "createToken",
+    tag = "Tokens",
+    request_body = NewToken,
+    responses((status = 201, description = "The token.", body = Success<Token>)),
+)]
+async fn create(
     State(state): State<ApiState>,
     Extension(by): Extension<Operator>,
-    Body(new): Body<New>,
+    Body(new): Body<NewToken>,
 ) -> Answer {
     let access = &state.engine.access;
     let made = access.create_operator_token(&new.name, Some(&by)).await?;
-    created(
-        "Operator token created successfully",
-        &TokenView::new(access, &made.token, Some(made.secret.expose())),
-    )
+    let view = Token {
+        token: Some(made.secret.expose().clone()),
+        ..Token::new(access, &made.token)
+    };
+    created("Operator token created successfully", &view)
 }
 
-pub async fn remove(State(state): State<ApiState>, Id(id): Id<OperatorTokenId>) -> Answer {
+/// Revoke an operator token
+#[utoipa::path(
+    delete,
+    path = "/tokens/{token}",
+    operation_id = "deleteToken",
+    tag = "Tokens",
+    responses((status = 200, description = "The token is revoked.", body = Success<Nothing>)),
+)]
+async fn remove(State(state): State<ApiState>, Id(id): Id<OperatorTokenId>) -> Answer {
     state.engine.access.delete_operator_token(id).await?;
     done("Operator token deleted successfully")
 }
 
-/// Deletes all tokens that the token of a name created, and those that these created.
-pub async fn revoke(
+/// Revoke all tokens that a token created
+///
+/// Deletes the tokens that the token of a name created, directly or through others.
+#[utoipa::path(
+    post,
+    path = "/tokens/revoke",
+    operation_id = "revokeTokens",
+    tag = "Tokens",
+    request_body = Revocation,
+    responses((status = 200, description = "The deleted tokens.", body = Success<Vec<Token>>)),
+)]
+async fn revoke(
     State(state): State<ApiState>,
     Extension(by): Extension<Operator>,
     Body(revocation): Body<Revocation>,
@@ -67,8 +99,9 @@ pub async fn revoke(
     let revoked = access.revoke_tokens_made_by(&revocation.made_by).await?;
     let names: Vec<_> = revoked.iter().map(|token| token.name.as_str()).collect();
     tracing::info!(operator.name = by.name, tokens.revoked = ?names, "operator tokens revoked");
-    ok(
-        "Operator tokens revoked successfully",
-        &views(access, &revoked),
-    )
+    let views: Vec<_> = revoked
+        .iter()
+        .map(|token| Token::new(access, token))
+        .collect();
+    ok("Operator tokens revoked successfully", &views)
 }

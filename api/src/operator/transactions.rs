@@ -1,44 +1,49 @@
-//! Transactions: an app's list, and one with all that happened to it.
+//! Transactions: an app's list, and one with everything that is known of it.
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
-use switchyard_engine::money::Amount;
 use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{Case, CaseReason, Status, Transaction};
+use switchyard_engine::transaction::Status;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::callbacks;
+use super::contract::callbacks::Callback;
+use super::contract::timeline::TimelineEntry;
+use super::contract::transactions::{
+    Transaction, TransactionFilter, TransactionPage, TransactionSummary,
+};
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Asked, Id, end, moment, ok};
-use super::view::{iso, shown};
+use super::openapi::SuccessTransactions;
 use crate::envelope::{self, Page};
-use crate::merchant::render::attempt::Failure;
+use crate::openapi::Success;
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    /// Without it: live for an app with live transactions, otherwise sandbox.
-    environment: Option<Environment>,
-    /// `payment` or `payout`.
-    kind: Option<String>,
-    status: Option<String>,
-    from_date: Option<String>,
-    to_date: Option<String>,
-    limit: Option<usize>,
-    page: Option<usize>,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
 }
 
-pub async fn list(
+/// List the transactions of an app
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/transactions",
+    operation_id = "listTransactions",
+    tag = "Transactions",
+    params(TransactionFilter),
+    responses((status = 200, description = "A page of transactions.", body = SuccessTransactions)),
+)]
+async fn list(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<Filter>,
+    Asked(filter): Asked<TransactionFilter>,
 ) -> Answer {
     state
         .engine
@@ -73,10 +78,10 @@ pub async fn list(
         page: filter.page.unwrap_or(1).max(1),
     };
     let listing = state.engine.list(&query).await?;
-    let views: Vec<Value> = listing
+    let views: Vec<_> = listing
         .items
         .iter()
-        .map(|transaction| summary(transaction))
+        .map(|transaction| TransactionSummary::from(&**transaction))
         .collect();
     let page = Page::new(
         listing.total,
@@ -84,20 +89,12 @@ pub async fn list(
         query.page as u64,
         views.len() as u64,
     );
-    let page = PageOf { page, environment };
+    let page = TransactionPage { page, environment };
     Ok(envelope::page(
         "Transactions fetched successfully",
         &views,
         page,
     ))
-}
-
-/// A page of a list that tells its environment.
-#[derive(Serialize)]
-struct PageOf {
-    #[serde(flatten)]
-    page: Page,
-    environment: Environment,
 }
 
 /// The environment that an app works in: live once it has a live payment or payout, before that
@@ -121,112 +118,54 @@ async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
     Ok(Environment::Sandbox)
 }
 
-pub async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answer {
+/// Retrieve a transaction
+///
+/// With its attempts, cases and timeline. The timeline has the calls to providers; `note` of a
+/// callback and `meaning` of a call explain the consequence for the attempt.
+#[utoipa::path(
+    get,
+    path = "/transactions/{transaction}",
+    operation_id = "retrieveTransaction",
+    tag = "Transactions",
+    responses((status = 200, description = "The transaction.", body = Success<Transaction>)),
+)]
+async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answer {
     note_transaction(id);
-    ok("Transaction fetched successfully", &told(&state, id).await?)
+    ok(
+        "Transaction fetched successfully",
+        &full_view(&state, id).await?,
+    )
 }
 
-/// A transaction with all that happened to it.
-pub async fn told(state: &ApiState, id: TransactionId) -> Result<Value, Refused> {
+/// Returns a transaction with its timeline.
+pub async fn full_view(state: &ApiState, id: TransactionId) -> Result<Transaction, Refused> {
     let transaction = state
         .engine
         .transaction(id)
         .await?
         .ok_or_else(|| not_found("transaction"))?;
-    let mut steps: Vec<Value> = state.engine.timeline(id).await?.iter().map(shown).collect();
+    let recorded = state.engine.timeline(id).await?.into_iter();
+    let mut entries: Vec<_> = recorded.map(TimelineEntry::from).collect();
     for attempt in &transaction.attempts {
-        let exchanges = exchanges(&state.engine.store, id, attempt.id)
+        let calls = exchanges(&state.engine.store, id, attempt.id)
             .await
             .map_err(EngineError::from)?;
-        steps.extend(exchanges.iter().map(|exchange| {
-            let mut step = json!({ "attempt": attempt.id, "exchange": shown(exchange) });
-            step["at"] = step["exchange"]["at"].take();
-            step
-        }));
+        let calls = calls.into_iter();
+        entries.extend(calls.map(|call| TimelineEntry::exchange(attempt.id, call)));
     }
     for callback in state.engine.callbacks_about(id).await? {
-        let mut step =
-            json!({ "attempt": callback.attempt, "callback": callbacks::view(&callback) });
-        step["at"] = step["callback"]["received_at"].clone();
-        steps.push(step);
+        entries.push(TimelineEntry::callback(Callback::from(&callback)));
     }
-    // Times are texts of one length, so they sort as texts; what happened at one moment keeps its order.
-    steps.sort_by(|one, other| one["at"].as_str().cmp(&other["at"].as_str()));
-    Ok(whole(&transaction, steps))
-}
-
-/// 201 with a transaction that was just made.
-pub fn made(message: &str, transaction: &Transaction) -> Answer {
-    Ok(envelope::success(
-        StatusCode::CREATED,
-        message,
-        &summary(transaction),
-    ))
-}
-
-pub fn summary(transaction: &Transaction) -> Value {
-    let (attempt, received) = (transaction.telling_attempt(), transaction.received());
-    let failure = Failure::of_transaction(transaction);
-    json!({
-        "id": transaction.id,
-        "kind": if transaction.is_payment() { "payment" } else { "payout" },
-        "app": transaction.app,
-        "environment": transaction.environment,
-        "status": transaction.status(),
-        "state": transaction.state.name(),
-        "amount": transaction.amount.to_json_number(),
-        "currency": transaction.amount.currency().code(),
-        "amount_formatted": transaction.amount.format(),
-        "description": transaction.description,
-        "customer": transaction.customer.email,
-        "method": transaction.method(),
-        "gateway": attempt.map(|attempt| &attempt.candidate.gateway),
-        "failure_reason": failure.code,
-        "failure_message": failure.message,
-        "open_cases": open_cases(transaction),
-        "attention": transaction.attention().map(CaseReason::as_str),
-        "received": received.as_ref().map(|received| received.first().to_json_number()),
-        "received_formatted": received.map(|received| received.text(Amount::format)),
-        "created_at": iso(transaction.created_at),
-        "updated_at": iso(transaction.updated_at),
-    })
-}
-
-fn open_cases(transaction: &Transaction) -> usize {
-    let open = |case: &&Case| case.closed.is_none();
-    transaction.cases.iter().filter(open).count()
-}
-
-/// All that is known, for the person who has to find out what happened. The timeline has what happened and what was exchanged with
-/// providers, in the order of time.
-fn whole(transaction: &Transaction, timeline: Vec<Value>) -> Value {
-    let mut view = summary(transaction);
-    let more = json!({
-        "customer": shown(&transaction.customer),
-        "metadata": transaction.metadata,
-        "details": shown(&transaction.details),
-        "context": transaction.context,
-        "attempts": shown(&transaction.attempts),
-        "cases": shown(&transaction.cases),
-        "pending_at": transaction.pending_at.map(iso),
-        "success_at": transaction.success_at.map(iso),
-        "failed_at": transaction.failed_at.map(iso),
-        "cancelled_at": transaction.cancelled_at.map(iso),
-        "processed_at": transaction.processed_at.map(iso),
-        "next_action_at": transaction.wake_at().map(iso),
-        "timeline": timeline,
-    });
-    if let (Value::Object(view), Value::Object(more)) = (&mut view, more) {
-        view.extend(more);
-    }
-    view
+    // The sort is stable: entries of one time keep their order.
+    entries.sort_by_key(TimelineEntry::at);
+    Ok(Transaction::new(&transaction, entries))
 }
 
 const PER_PAGE: usize = 20;
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::{AttemptState, State as Stage};
+    use switchyard_engine::transaction::{self, AttemptState, CaseReason, State as Stage};
 
     use super::*;
     use crate::checkout::tests::samples::twice_tried;
@@ -239,11 +178,31 @@ mod tests {
         let mut paid = twice_tried(AttemptState::Succeeded, CaseReason::LateSuccess);
         paid.state = Stage::Succeeded;
         for transaction in [held, paid] {
-            let view = summary(&transaction);
-            assert_eq!(
-                (&view["gateway"], &view["method"]),
-                (&json!("first"), &json!("moov_bj"))
-            );
+            let facts = TransactionSummary::from(&transaction).facts;
+            let named = (facts.gateway.as_deref(), facts.method.as_deref());
+            assert_eq!(named, (Some("first"), Some("moov_bj")));
         }
+    }
+
+    #[test]
+    fn a_transaction_shows_nothing_of_the_state_that_its_gateway_keeps() {
+        let mut transaction = twice_tried(AttemptState::Declined, CaseReason::LateSuccess);
+        transaction.attempts[0].gateway_state = serde_json::json!({ "token": "hunter2" });
+        let attempt = Box::new(transaction.attempts[0].clone());
+        let started = transaction::Event::AttemptStarted { attempt };
+        let entry = TimelineEntry::from(transaction::Recorded {
+            version: 2,
+            at: transaction.created_at,
+            event: started,
+        });
+        let view = Transaction::new(&transaction, vec![entry]);
+        let text = serde_json::to_string(&view).unwrap();
+        assert!(text.contains("attempt_started"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("gateway_state"),
+            "{text}"
+        );
+        let read: Transaction = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 }

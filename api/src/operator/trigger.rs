@@ -1,14 +1,14 @@
-//! Makes an event happen: a real sandbox payment or payout, driven to its end through the test gateway.
+//! Makes an event happen: a real sandbox payment or payout, driven to its end through the test
+//! gateway.
 //!
-//! Everything that a real one brings comes with it: webhooks, mails, the timeline. So a merchant can try a receiver without a browser.
+//! Everything that a real one brings comes with it: webhooks, mails, the timeline. So a merchant
+//! can try a receiver without a browser.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::json;
 use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::{AppId, TransactionId};
@@ -17,23 +17,36 @@ use switchyard_engine::records::NewCustomer;
 use switchyard_engine::transaction::{
     ClientContext, EventName, State as TransactionState, Status, Transaction,
 };
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::transactions::{TransactionSummary, Trigger, Triggered};
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, created};
-use super::transactions::{made, summary};
+use crate::openapi::Success;
 use crate::operations::note_transaction;
 use crate::state::ApiState;
 
 /// The events that can be made.
 pub const TRIGGERS: [EventName; 7] = EventName::ALL;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trigger {
-    event: String,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(trigger))
 }
 
-pub async fn trigger(
+/// Create a sandbox transaction that ends with an event
+///
+/// `reached` is `false` if the transaction has not come to that end within 10 seconds; `message`
+/// has the reason.
+#[utoipa::path(
+    post,
+    path = "/apps/{app}/trigger",
+    operation_id = "triggerEvent",
+    tag = "Transactions",
+    request_body = Trigger,
+    responses((status = 201, description = "The transaction.", body = Success<Triggered>)),
+)]
+async fn trigger(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
     Body(wanted): Body<Trigger>,
@@ -61,13 +74,13 @@ pub async fn trigger(
     note_transaction(transaction.id);
     let transaction = drive(engine, transaction, event).await?;
     let is_held = engine.hold.state().is_some_and(|held| held.is_held(app));
-    let Some(missed) = missed(event, &transaction, is_held) else {
-        let message = format!("{} triggered successfully", event.as_str());
-        return made(&message, &transaction);
+    let missed = missed(event, &transaction, is_held);
+    let view = Triggered {
+        transaction: TransactionSummary::from(&*transaction),
+        reached: missed.is_some().then_some(false),
     };
-    let mut view = summary(&transaction);
-    view["reached"] = json!(false);
-    created(&missed, &view)
+    let message = missed.unwrap_or_else(|| format!("{} triggered successfully", event.as_str()));
+    created(&message, &view)
 }
 
 /// The reason why the transaction did not come to the end that the event names; `None` when it did.

@@ -1,135 +1,157 @@
-//! Webhooks of an app: where its events go.
+//! Webhooks of an app.
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::json;
-use switchyard_engine::access::{
-    EventFilter, NewWebhook, RetryProfile, WebhookChange, WebhookOptions,
-};
+use switchyard_engine::access::{self, EventFilter, WebhookOptions};
 use switchyard_engine::egress::read_url;
 use switchyard_engine::ids::{AppId, WebhookId};
-use switchyard_engine::secret::Secret;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
+use super::contract::Nothing;
+use super::contract::webhooks::{NewWebhook, Webhook, WebhookChange, WebhookSecret};
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Body, Id, created, done, nullable, ok};
-use super::view::WebhookView;
+use super::input::{Body, Id, created, done, ok};
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct New {
-    url: String,
-    /// Without it, one is made.
-    secret: Option<Secret<String>>,
-    /// Without it, all.
-    events: Option<Vec<String>>,
-    #[serde(default)]
-    retry: RetryProfile,
-    per_second: Option<u32>,
-    concurrency: Option<u16>,
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show, update, remove))
+        .routes(routes!(secret))
 }
 
-/// What is left out stays.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    url: Option<String>,
-    secret: Option<Secret<String>>,
-    is_enabled: Option<bool>,
-    events: Option<Vec<String>>,
-    retry: Option<RetryProfile>,
-    #[serde(default, deserialize_with = "nullable")]
-    per_second: Option<Option<u32>>,
-    #[serde(default, deserialize_with = "nullable")]
-    concurrency: Option<Option<u16>>,
-}
-
-pub async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
+/// List the webhooks of an app
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/webhooks",
+    operation_id = "listWebhooks",
+    tag = "Webhooks",
+    responses((status = 200, description = "Webhooks.", body = Success<Vec<Webhook>>)),
+)]
+async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
     let webhooks = state.engine.access.webhooks(app)?;
     let views: Vec<_> = webhooks
         .iter()
-        .map(|webhook| WebhookView::from(&**webhook))
+        .map(|webhook| Webhook::from(&**webhook))
         .collect();
     ok("Webhooks fetched successfully", &views)
 }
 
-pub async fn create(
+/// Create a webhook
+///
+/// A URL that cannot be called is refused at once; a name is checked at each attempt.
+#[utoipa::path(
+    post,
+    path = "/apps/{app}/webhooks",
+    operation_id = "createWebhook",
+    tag = "Webhooks",
+    request_body = NewWebhook,
+    responses((status = 201, description = "The webhook.", body = Success<Webhook>)),
+)]
+async fn create(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Body(new): Body<New>,
+    Body(new): Body<NewWebhook>,
 ) -> Answer {
     check_target(&state, &new.url)?;
-    let new = NewWebhook {
+    let new = access::NewWebhook {
         app,
         url: new.url,
         secret: new.secret,
         options: WebhookOptions {
             events: filter(new.events)?.unwrap_or_default(),
-            retry: new.retry,
+            retry: new.retry.into(),
             per_second: new.per_second,
             concurrency: new.concurrency,
         },
     };
     let webhook = state.engine.access.create_webhook(new).await?;
-    created(
-        "Webhook created successfully",
-        &WebhookView::from(&*webhook),
-    )
+    created("Webhook created successfully", &Webhook::from(&*webhook))
 }
 
-pub async fn show(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+/// Retrieve a webhook
+#[utoipa::path(
+    get,
+    path = "/webhooks/{webhook}",
+    operation_id = "retrieveWebhook",
+    tag = "Webhooks",
+    responses((status = 200, description = "The webhook.", body = Success<Webhook>)),
+)]
+async fn show(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
     let webhook = state
         .engine
         .access
         .webhook(id)
         .ok_or_else(|| not_found("webhook"))?;
-    ok(
-        "Webhook fetched successfully",
-        &WebhookView::from(&*webhook),
-    )
+    ok("Webhook fetched successfully", &Webhook::from(&*webhook))
 }
 
-pub async fn update(
+/// Change a webhook
+#[utoipa::path(
+    patch,
+    path = "/webhooks/{webhook}",
+    operation_id = "updateWebhook",
+    tag = "Webhooks",
+    request_body = WebhookChange,
+    responses((status = 200, description = "The webhook.", body = Success<Webhook>)),
+)]
+async fn update(
     State(state): State<ApiState>,
     Id(id): Id<WebhookId>,
-    Body(change): Body<Change>,
+    Body(change): Body<WebhookChange>,
 ) -> Answer {
     if let Some(url) = &change.url {
         check_target(&state, url)?;
     }
-    let change = WebhookChange {
+    let change = access::WebhookChange {
         url: change.url,
         secret: change.secret,
         is_enabled: change.is_enabled,
         events: filter(change.events)?,
-        retry: change.retry,
+        retry: change.retry.map(Into::into),
         per_second: change.per_second,
         concurrency: change.concurrency,
     };
     let webhook = state.engine.access.update_webhook(id, change).await?;
-    ok(
-        "Webhook changed successfully",
-        &WebhookView::from(&*webhook),
-    )
+    ok("Webhook changed successfully", &Webhook::from(&*webhook))
 }
 
-pub async fn remove(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+/// Delete a webhook
+#[utoipa::path(
+    delete,
+    path = "/webhooks/{webhook}",
+    operation_id = "deleteWebhook",
+    tag = "Webhooks",
+    responses((status = 200, description = "The webhook is deleted.", body = Success<Nothing>)),
+)]
+async fn remove(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
     state.engine.access.delete_webhook(id).await?;
     done("Webhook deleted successfully")
 }
 
-/// The signing secret, on request only (decisions 6).
-pub async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
+/// Retrieve the signing secret of a webhook
+///
+/// The audit log has a line for each reading.
+#[utoipa::path(
+    get,
+    path = "/webhooks/{webhook}/secret",
+    operation_id = "retrieveWebhookSecret",
+    tag = "Webhooks",
+    responses((status = 200, description = "The secret.", body = Success<WebhookSecret>)),
+)]
+async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
     let access = &state.engine.access;
     let webhook = access.webhook(id).ok_or_else(|| not_found("webhook"))?;
     let secret = access.webhook_secret(&webhook)?;
-    ok(
-        "Webhook secret fetched successfully",
-        &json!({ "id": id, "secret": secret.expose() }),
-    )
+    let view = WebhookSecret {
+        id,
+        secret: secret.expose().clone(),
+    };
+    ok("Webhook secret fetched successfully", &view)
 }
 
-/// What would never be sent to is refused at once, as far as it can be told without its name being resolved.
+/// Refuses a URL that cannot be called, as far as this is known without a name resolution.
 fn check_target(state: &ApiState, url: &str) -> Result<(), Refused> {
     let policy = state.engine.settings.webhook.egress();
     let allowed = read_url(url).and_then(|url| policy.check_url(&url));

@@ -14,7 +14,7 @@ use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{callbacks, checkout, operator, routes, without_key};
+use crate::{callbacks, checkout, docs, operator, routes, without_key};
 
 /// State that the routes share.
 pub struct Parts {
@@ -51,7 +51,8 @@ impl Parts {
     fn admin_routes(&self) -> Router<ApiState> {
         let operators = operator::routes(self.state.clone(), self.draining.clone());
         Router::new()
-            .nest("/operator/v1", operators)
+            .nest(operator::PREFIX, operators)
+            .merge(docs::operator_routes())
             .merge(self.operations.router())
     }
 
@@ -150,7 +151,7 @@ mod tests {
         request.extensions_mut().insert(ConnectInfo(proxy));
         let response = router.clone().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();
-        let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+        let body = axum::body::to_bytes(body, 1 << 21).await.unwrap();
         let text = String::from_utf8_lossy(&body).into_owned();
         (head.status, head.headers, text)
     }
@@ -199,6 +200,32 @@ mod tests {
         ] {
             let (status, _, text) = get(&router, address, path, headers).await;
             assert_eq!(status, expected, "{path}: {text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_reference_finds_its_assets_and_its_document() {
+        let (_bench, router) = server().await;
+        for (path, title) in [
+            ("/docs", "Switchyard merchant API"),
+            ("/operator/docs", "Switchyard operator API"),
+        ] {
+            let (status, _, page) = get(&router, "192.0.2.1", path, &[]).await;
+            assert_eq!(status, StatusCode::OK, "{page}");
+            let named = page.split(['"', '\'']).filter(|text| text.starts_with('/'));
+            let assets: Vec<_> = named.collect();
+            assert_eq!(assets.len(), 4, "{assets:?}");
+            for asset in &assets {
+                let (status, _, text) = get(&router, "192.0.2.1", asset, &[]).await;
+                assert_eq!(status, StatusCode::OK, "{asset}: {text}");
+            }
+            let (above, _) = path.rsplit_once('/').unwrap();
+            let document = format!("{above}/openapi.json");
+            let (_, _, text) = get(&router, "192.0.2.1", &document, &[]).await;
+            assert!(text.contains(title), "{document}");
+            let script = format!("{path}/page.js");
+            let (_, _, text) = get(&router, "192.0.2.1", &script, &[]).await;
+            assert!(text.contains(&format!("\"{document}\"")), "{text}");
         }
     }
 

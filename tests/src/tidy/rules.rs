@@ -19,6 +19,7 @@ pub const RULES: &[(&str, Rule)] = &[
     ("secrets are not compared with ==", secrets_compared),
     ("banned words and calls", banned),
     ("no bare unwrap outside tests", bare_unwrap),
+    ("operators' JSON has types", string_subscripts),
     ("no floating point near money", floats_near_money),
     ("every unsafe has its proof", unsafe_without_proof),
     ("one title a Markdown file", markdown_title),
@@ -169,6 +170,17 @@ const CLOCK: &str =
     "take a `Clock` (engine/src/clock.rs); for durations in metrics `tokio::time::Instant`";
 const IDS: &str = "take `Ids` (engine/src/ids.rs): one seed, one history";
 const DO_IT: &str = "do it now, or open an issue and say what is missing in the docs";
+const CONTRACT: &str = "use a struct of api/src/operator/contract: the other side uses it, too";
+/// The configuration of a gateway, which its JSON schema describes, and the reading of any body.
+const FREE_FORM: &[&str] = &[
+    "api/src/operator/audit.rs",
+    "api/src/operator/connections.rs",
+    "api/src/operator/contract/connections.rs",
+    "api/src/operator/contract/gateways.rs",
+    "api/src/operator/credentials.rs",
+    "api/src/operator/form.rs",
+    "api/src/operator/shape.rs",
+];
 const IDS_HOME: &[&str] = &["engine/src/ids.rs", "examples/shop/"];
 
 pub const BANS: &[Ban] = &[
@@ -209,6 +221,19 @@ pub const BANS: &[Ban] = &[
     Ban {
         only_under: "engine/src/",
         ..ban("println!", Within::CodeOutsideTests, "use `tracing`")
+    },
+    Ban {
+        only_under: "api/src/operator/",
+        ..ban("json!", Within::CodeOutsideTests, CONTRACT)
+    },
+    Ban {
+        only_under: "api/src/operator/",
+        except: FREE_FORM,
+        ..ban("Value", Within::CodeOutsideTests, CONTRACT)
+    },
+    Ban {
+        only_under: "api/src/cli/",
+        ..ban("pointer(", Within::CodeOutsideTests, CONTRACT)
     },
 ];
 
@@ -281,6 +306,28 @@ fn bare_unwrap(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
+/// Operators' JSON is read through the structs of the contract. A field that is read by its name in
+/// a text compiles although the other side has renamed it.
+fn string_subscripts(source: &Source) -> Vec<Finding> {
+    let sides = ["api/src/cli/", "api/src/operator/"];
+    if !sides.iter().any(|side| source.path.starts_with(side)) || !source.has_extension(&["rs"]) {
+        return Vec::new();
+    }
+    let is_subscript = |line: &str| {
+        let mut places = line.match_indices("[\"");
+        places.any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ']' | ')' | '?'))
+        })
+    };
+    let lines = source.code.lines().enumerate();
+    lines
+        .take(source.tests_begin() - 1)
+        .filter(|(_, line)| is_subscript(line))
+        .map(|(at, _)| finding(source, at + 1, format!("a string subscript: {CONTRACT}")))
+        .collect()
+}
+
 fn floats_near_money(source: &Source) -> Vec<Finding> {
     let rooms = ["engine/src/money", "engine/src/transaction"];
     if !rooms.iter().any(|room| source.path.starts_with(room)) || !source.has_extension(&["rs"]) {
@@ -303,8 +350,9 @@ fn floats_near_money(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// `==` on texts ends at the first byte that differs, and its time tells which that was. `Secret` has no `==` for that reason; taking
-/// the value out to compare it takes the protection away. What is looked up by its hash is safe: nobody can choose a hash byte by byte.
+/// `==` on texts ends at the first byte that differs, and its time tells which that was. `Secret`
+/// has no `==` for that reason; taking the value out to compare it takes the protection away. What
+/// is looked up by its hash is safe: nobody can choose a hash byte by byte.
 fn secrets_compared(source: &Source) -> Vec<Finding> {
     if !source.has_extension(&["rs"]) {
         return Vec::new();
@@ -346,7 +394,8 @@ const COMPARED_IN_THE_OPEN: &[(&str, &str, &str)] = &[(
     "a gateway's text is masked on its way to the log; whoever wrote it has the secret, and gets no answer",
 )];
 
-/// Whether what is left or right of the sign has such a name: `given.token`, `*token`, `reset_token`.
+/// Whether what is left or right of the sign has such a name: `given.token`, `*token`,
+/// `reset_token`.
 fn compares_secret(line: &str, sign: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     line.match_indices(sign).any(|(at, _)| {

@@ -93,6 +93,20 @@ fn each_ban_is_found_where_it_counts_and_nowhere_else() {
 }
 
 #[test]
+fn a_field_of_an_operators_response_is_not_read_by_a_text() {
+    let subscript = |path: &str, text: &str| lines(string_subscripts, path, text);
+    for bad in ["a[\"b\"]", "a[0][\"b\"]", "f()[\"b\"]", "f()?[\"b\"]"] {
+        assert_eq!(subscript("api/src/cli/a.rs", bad), [1], "{bad}");
+        assert!(subscript("api/src/checkout/a.rs", bad).is_empty());
+        let tests = format!("#[cfg(test)]\nmod tests {{ {bad} }}");
+        assert!(subscript("api/src/cli/a.rs", &tests).is_empty());
+    }
+    for good in ["f([\"b\"])", "vec![\"b\"]", "let a = [\"b\"];", "a[0]"] {
+        assert!(subscript("api/src/cli/a.rs", good).is_empty(), "{good}");
+    }
+}
+
+#[test]
 fn an_unwrap_outside_tests_needs_its_proof() {
     assert_eq!(
         lines(bare_unwrap, "engine/src/a.rs", "\na.unwrap();\n"),

@@ -1,28 +1,28 @@
 //! Findings about gateways: files that wait for consent, upgrades that wait for approval,
 //! quarantine.
 
-use serde_json::Value;
-
 use super::Finding;
 use super::server::Server;
+use crate::operator::contract::gateways::{CandidateFile, CandidateStatus, GatewayState};
 
 pub fn check(server: &Server) -> Vec<Finding> {
     let check = "gateways";
     let (gateways, files) = match (&server.gateways, &server.candidates) {
-        (Ok(gateways), Ok(files)) => (items(gateways), items(files)),
+        (Ok(gateways), Ok(files)) => (gateways, files),
         (Err(why), _) | (_, Err(why)) => return vec![Server::unseen(check, why)],
     };
     let mut findings = Vec::new();
     for gateway in gateways {
-        let name = gateway["name"].as_str().unwrap_or_default();
-        if let Some(reason) = gateway["quarantine"]["reason"].as_str() {
+        let name = &gateway.name;
+        if let Some(quarantine) = &gateway.quarantine {
+            let reason = quarantine.reason.trim_end_matches('.');
             findings.push(Finding::problem(
                 check,
-                format!("{name} is in quarantine: {}.", reason.trim_end_matches('.')),
+                format!("{name} is in quarantine: {reason}."),
                 format!("Find the cause, then `switchyard gateway restore {name}`."),
             ));
         }
-        if gateway["awaiting_approval"].is_object() {
+        if gateway.awaiting_approval.is_some() {
             findings.push(Finding::warning(
                 check,
                 format!("An upgrade of {name} waits for a second operator."),
@@ -30,7 +30,7 @@ pub fn check(server: &Server) -> Vec<Finding> {
             ));
         }
     }
-    let waiting = of_status(files, "awaiting_consent");
+    let waiting = of_status(files, CandidateStatus::AwaitingConsent);
     if !waiting.is_empty() {
         findings.push(Finding::warning(
             check,
@@ -42,7 +42,7 @@ pub fn check(server: &Server) -> Vec<Finding> {
             "Read `switchyard gateway list`, then approve one: `switchyard gateway add <SHA256>`.",
         ));
     }
-    for file in of_status(files, "refused") {
+    for file in of_status(files, CandidateStatus::Refused) {
         findings.push(Finding::warning(
             check,
             format!("The file {file} is refused."),
@@ -51,7 +51,7 @@ pub fn check(server: &Server) -> Vec<Finding> {
     }
     let serving = gateways
         .iter()
-        .filter(|gateway| gateway["state"] == "active")
+        .filter(|gateway| gateway.state == GatewayState::Serving)
         .count();
     match (findings.is_empty(), gateways.is_empty()) {
         (true, true) => findings.push(Finding::warning(
@@ -62,7 +62,7 @@ pub fn check(server: &Server) -> Vec<Finding> {
         (true, false) => findings.push(Finding::ok(
             check,
             format!(
-                "{serving} of {} are active, none waits for consent.",
+                "{serving} of {} serve, none waits for consent.",
                 gateways.len()
             ),
         )),
@@ -72,9 +72,9 @@ pub fn check(server: &Server) -> Vec<Finding> {
 }
 
 /// Names of the files with a status.
-fn of_status<'a>(files: &'a [Value], status: &str) -> Vec<&'a str> {
-    let files = files.iter().filter(|file| file["status"] == status);
-    files.filter_map(|file| file["file"].as_str()).collect()
+fn of_status(files: &[CandidateFile], status: CandidateStatus) -> Vec<&str> {
+    let files = files.iter().filter(|file| file.status == status);
+    files.map(|file| file.file.as_str()).collect()
 }
 
 fn wait(files: usize) -> String {
@@ -86,20 +86,10 @@ fn wait(files: usize) -> String {
 
 /// Hosts to which gateways talk. A host that stands for several ones is left out.
 pub fn hosts(server: &Server) -> Vec<String> {
-    let gateways = server.gateways.as_ref().map(items).unwrap_or_default();
-    let hosts = gateways.iter().flat_map(|gateway| {
-        let live = items(&gateway["hosts"]["live"]).iter();
-        live.chain(items(&gateway["hosts"]["sandbox"]))
-    });
-    let hosts = hosts.filter_map(Value::as_str);
-    let mut hosts: Vec<String> = hosts
-        .filter(|host| !host.contains('*'))
-        .map(str::to_owned)
-        .collect();
+    let gateways = server.gateways.as_deref().unwrap_or_default();
+    let hosts = gateways.iter().flat_map(|gateway| &gateway.hosts);
+    let hosts = hosts.flat_map(|hosts| hosts.live.iter().chain(&hosts.sandbox));
+    let mut hosts: Vec<String> = hosts.filter(|host| !host.contains('*')).cloned().collect();
     hosts.dedup();
     hosts
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map(Vec::as_slice).unwrap_or_default()
 }

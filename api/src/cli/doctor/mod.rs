@@ -20,7 +20,7 @@ use switchyard_engine::secret::Secret;
 use url::Url;
 
 use self::server::Server;
-use super::client::Target;
+use super::client::{Development, Target};
 use super::init::reachable;
 use super::output::{print, visible};
 use super::report::{Level, ReportLine, Style, rows, sum};
@@ -169,8 +169,8 @@ fn admin_url(settings: &Settings, target: &Target) -> String {
 fn token(settings: &Settings, target: &Target) -> Option<Secret<String>> {
     let of_development = || {
         let text = std::fs::read(settings.data.dir.join("dev.json")).ok()?;
-        let known: serde_json::Value = serde_json::from_slice(&text).ok()?;
-        Some(Secret::new(known["operator_token"].as_str()?.to_owned()))
+        let known: Development = serde_json::from_slice(&text).ok()?;
+        Some(known.operator_token)
     };
     match settings.development {
         true => target.token().or_else(of_development),

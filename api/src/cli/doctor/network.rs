@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use serde_json::Value;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::{egress, mail};
 use url::Url;
@@ -182,11 +181,15 @@ async fn is_open(url: &str) -> Result<bool, String> {
         .text()
         .await
         .map_err(|error| server::reason(&error))?;
-    let envelope: Value = serde_json::from_str(&body).unwrap_or_default();
+    // A refusal of this server has a list of errors.
+    #[derive(serde::Deserialize)]
+    struct Refusal {
+        #[serde(rename = "errors")]
+        _errors: Vec<serde::de::IgnoredAny>,
+    }
+    let is_refusal = serde_json::from_str::<Refusal>(&body).is_ok();
     Ok(match status {
-        StatusCode::UNAUTHORIZED => {
-            envelope["errors"].is_array() || body.contains("metrics.tokens")
-        }
+        StatusCode::UNAUTHORIZED => is_refusal || body.contains("metrics.tokens"),
         StatusCode::OK => body.contains("switchyard_build_info"),
         _ => false,
     })

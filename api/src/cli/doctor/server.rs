@@ -1,23 +1,36 @@
 //! Findings from a running server: its readiness, its metrics, its operator API.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use switchyard_engine::secret::Secret;
 
 use super::Finding;
 use super::metrics::Metrics;
 use crate::cli::client::Client;
 use crate::cli::report::Level;
+use crate::operator::contract::gateways::{CandidateFile, GatewaySummary};
 
 /// Responses of the server, each with the reason when there is none.
 pub struct Server {
     url: String,
-    ready: Result<Value, String>,
+    ready: Result<Readiness, String>,
     metrics: Result<Metrics, String>,
-    pub gateways: Result<Value, String>,
+    pub gateways: Result<Vec<GatewaySummary>, String>,
     /// Files in the folder of gateways.
-    pub candidates: Result<Value, String>,
+    pub candidates: Result<Vec<CandidateFile>, String>,
+}
+
+/// Response of `/readyz`.
+#[derive(Deserialize)]
+struct Readiness {
+    status: String,
+    #[serde(default)]
+    held: bool,
+    /// Results of the checks: `ok` or the reason.
+    checks: BTreeMap<String, String>,
 }
 
 impl Server {
@@ -102,8 +115,8 @@ impl Server {
             format!("It answers at {}.", self.url),
         )];
         for (check, advice) in CHECKS {
-            let result = ready["checks"][check].as_str().unwrap_or("no result");
-            let level = match ready["status"] == "ready" {
+            let result = ready.checks.get(*check).map_or("no result", String::as_str);
+            let level = match ready.status == "ready" {
                 true => Level::Warning,
                 false => Level::Problem,
             };
@@ -177,8 +190,8 @@ impl Server {
     }
 
     pub fn hold(&self) -> Finding {
-        match self.ready.as_ref().map(|ready| ready["held"].as_bool()) {
-            Ok(Some(true)) => Finding::problem(
+        match self.ready.as_ref().map(|ready| ready.held) {
+            Ok(true) => Finding::problem(
                 "hold",
                 "The store is held: no payout is sent and no payment attempt starts.",
                 "Read `switchyard release --report`, then run `switchyard release`.",
@@ -227,14 +240,12 @@ pub fn http() -> Result<reqwest::Client, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-async fn ready(http: &reqwest::Client, url: &str) -> Result<Value, String> {
+async fn ready(http: &reqwest::Client, url: &str) -> Result<Readiness, String> {
     let answer = http.get(format!("{url}/readyz")).send().await;
     let answer = answer.map_err(|error| reason(&error))?;
-    let ready: Value = answer.json().await.map_err(|error| reason(&error))?;
-    match ready["status"].is_string() && ready["checks"].is_object() {
-        true => Ok(ready),
-        false => Err("it does not answer as Switchyard does".to_owned()),
-    }
+    let text = answer.text().await.map_err(|error| reason(&error))?;
+    let ready = serde_json::from_str(&text);
+    ready.map_err(|_| "it does not answer as Switchyard does".to_owned())
 }
 
 async fn metrics(
@@ -256,9 +267,9 @@ async fn metrics(
     }
 }
 
-async fn listed(client: &Client, path: &str) -> Result<Value, String> {
+async fn listed<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, String> {
     match tokio::time::timeout(TIMEOUT, client.get(path)).await {
-        Ok(Ok(mut answer)) => Ok(answer["data"].take()),
+        Ok(Ok(answer)) => Ok(answer.data),
         Ok(Err(error)) => Err(format!(
             "the operator API refuses the token or fails: {error:#}"
         )),

@@ -5,7 +5,8 @@ use switchyard_engine::access::App;
 use switchyard_engine::ids::AppId;
 use utoipa::ToSchema;
 
-use super::{Moment, RenderContext};
+use super::RenderContext;
+use crate::iso_timestamp::IsoTimestamp;
 
 /// The verify form.
 #[derive(Serialize, ToSchema)]
@@ -17,9 +18,9 @@ pub struct AppVerified<'a> {
     /// Empty when the app has none.
     website_url: &'a str,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
+    created_at: IsoTimestamp,
     #[schema(value_type = String, format = DateTime)]
-    updated_at: Moment,
+    updated_at: IsoTimestamp,
     is_enabled: bool,
 }
 
@@ -40,8 +41,8 @@ impl<'a> AppVerified<'a> {
             name: &app.name,
             icon_url: icon_url(context, app),
             website_url: app.website_url.as_deref().unwrap_or_default(),
-            created_at: Moment(app.created_at),
-            updated_at: Moment(app.updated_at),
+            created_at: IsoTimestamp(app.created_at),
+            updated_at: IsoTimestamp(app.updated_at),
             is_enabled: app.is_enabled,
         }
     }

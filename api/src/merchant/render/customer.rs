@@ -7,7 +7,8 @@ use switchyard_engine::ids::CustomerId;
 use switchyard_engine::transaction::Customer;
 use utoipa::ToSchema;
 
-use super::{Moment, RenderContext};
+use super::RenderContext;
+use crate::iso_timestamp::IsoTimestamp;
 
 /// Fields of both forms.
 #[derive(Serialize, ToSchema)]
@@ -28,9 +29,9 @@ pub struct CustomerFields<'a> {
     country: Option<&'static str>,
     zip_code: Option<&'a str>,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
+    created_at: IsoTimestamp,
     #[schema(value_type = String, format = DateTime)]
-    updated_at: Moment,
+    updated_at: IsoTimestamp,
 }
 
 /// The verify form.
@@ -69,8 +70,8 @@ impl<'a> CustomerFields<'a> {
                 .and_then(country)
                 .map(|country| country.name),
             zip_code: customer.zip_code.as_deref(),
-            created_at: Moment(customer.created_at),
-            updated_at: Moment(customer.updated_at),
+            created_at: IsoTimestamp(customer.created_at),
+            updated_at: IsoTimestamp(customer.updated_at),
         }
     }
 }

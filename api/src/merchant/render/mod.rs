@@ -13,10 +13,8 @@ pub mod payment;
 pub mod payout;
 mod sides;
 
-use serde::{Serialize, Serializer};
 use serde_json::Number;
 use switchyard_engine::access::App;
-use switchyard_engine::clock::Timestamp;
 use switchyard_engine::directory::Directory;
 use switchyard_engine::money::Amount;
 use switchyard_engine::transaction::{Received, Transaction};
@@ -56,15 +54,5 @@ impl Moved {
             formatted: formatted.or(unreadable),
             currency: first.map(|amount| amount.currency().code()),
         }
-    }
-}
-
-/// A moment as answers show it: ISO 8601 in UTC, with microseconds and `Z`.
-#[derive(Clone, Copy)]
-pub struct Moment(pub Timestamp);
-
-impl Serialize for Moment {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
     }
 }

@@ -16,7 +16,8 @@ use super::context::ContextRetrieved;
 use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Moved, RenderContext};
+use super::{Moved, RenderContext};
+use crate::iso_timestamp::IsoTimestamp;
 use crate::return_url;
 
 /// `sandbox` or `live`.
@@ -47,7 +48,7 @@ pub struct PaymentVerified<'a> {
     status: Status,
     is_processed: bool,
     #[schema(value_type = Option<String>, format = DateTime)]
-    processed_at: Option<Moment>,
+    processed_at: Option<IsoTimestamp>,
     #[schema(value_type = f64)]
     amount: Number,
     #[schema(example = "XOF 200")]
@@ -63,9 +64,9 @@ pub struct PaymentVerified<'a> {
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
-    initiated_at: Moment,
+    initiated_at: IsoTimestamp,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
+    created_at: IsoTimestamp,
     app: AppVerified<'a>,
     customer: CustomerVerified<'a>,
     metadata: &'a BTreeMap<String, String>,
@@ -88,7 +89,7 @@ pub struct PaymentRetrieved<'a> {
     status: Status,
     is_processed: bool,
     #[schema(value_type = Option<String>, format = DateTime)]
-    processed_at: Option<Moment>,
+    processed_at: Option<IsoTimestamp>,
     #[schema(value_type = f64)]
     amount: Number,
     #[schema(example = "XOF 200")]
@@ -105,18 +106,18 @@ pub struct PaymentRetrieved<'a> {
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
-    initiated_at: Moment,
+    initiated_at: IsoTimestamp,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
+    created_at: IsoTimestamp,
     /// When it came into the status of that name; stays set after it has left it.
     #[schema(value_type = Option<String>, format = DateTime)]
-    pending_at: Option<Moment>,
+    pending_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    success_at: Option<Moment>,
+    success_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    failed_at: Option<Moment>,
+    failed_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    cancelled_at: Option<Moment>,
+    cancelled_at: Option<IsoTimestamp>,
     /// Why it failed; null unless it did.
     failure_message: Option<&'a str>,
     failure_error_code: Option<&'static str>,
@@ -143,7 +144,7 @@ impl<'a> PaymentVerified<'a> {
             id: tx.id,
             status: tx.status(),
             is_processed: tx.processed_at.is_some(),
-            processed_at: tx.processed_at.map(Moment),
+            processed_at: tx.processed_at.map(IsoTimestamp),
             amount: tx.amount.to_json_number(),
             amount_formatted: tx.amount.format(),
             currency: CurrencyObject::new(context, tx.amount.currency()),
@@ -151,8 +152,8 @@ impl<'a> PaymentVerified<'a> {
             attention: tx.attention(),
             return_url: shown_return_url(tx),
             environment: tx.environment,
-            initiated_at: Moment(tx.created_at),
-            created_at: Moment(tx.created_at),
+            initiated_at: IsoTimestamp(tx.created_at),
+            created_at: IsoTimestamp(tx.created_at),
             app: AppVerified::new(context),
             customer: CustomerVerified::new(context, &tx.customer),
             metadata: &tx.metadata,
@@ -172,7 +173,7 @@ impl<'a> PaymentRetrieved<'a> {
             id: tx.id,
             status: tx.status(),
             is_processed: tx.processed_at.is_some(),
-            processed_at: tx.processed_at.map(Moment),
+            processed_at: tx.processed_at.map(IsoTimestamp),
             amount: tx.amount.to_json_number(),
             amount_formatted: tx.amount.format(),
             currency: tx.amount.currency().code(),
@@ -180,12 +181,12 @@ impl<'a> PaymentRetrieved<'a> {
             attention: tx.attention(),
             return_url: shown_return_url(tx),
             environment: tx.environment,
-            initiated_at: Moment(tx.created_at),
-            created_at: Moment(tx.created_at),
-            pending_at: tx.pending_at.map(Moment),
-            success_at: tx.success_at.map(Moment),
-            failed_at: tx.failed_at.map(Moment),
-            cancelled_at: tx.cancelled_at.map(Moment),
+            initiated_at: IsoTimestamp(tx.created_at),
+            created_at: IsoTimestamp(tx.created_at),
+            pending_at: tx.pending_at.map(IsoTimestamp),
+            success_at: tx.success_at.map(IsoTimestamp),
+            failed_at: tx.failed_at.map(IsoTimestamp),
+            cancelled_at: tx.cancelled_at.map(IsoTimestamp),
             failure_message: failure.message,
             failure_error_code: failure.code,
             failure_error_type: failure.kind,

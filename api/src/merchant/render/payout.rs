@@ -17,7 +17,8 @@ use super::currency::CurrencyObject;
 use super::customer::{CustomerRetrieved, CustomerVerified};
 use super::payment::EnvironmentWord;
 use super::sides::{GatewayRetrieved, MethodRetrieved};
-use super::{Moment, Moved, RenderContext};
+use super::{Moved, RenderContext};
+use crate::iso_timestamp::IsoTimestamp;
 
 /// The status of a payout.
 #[derive(ToSchema)]
@@ -62,11 +63,11 @@ pub struct PayoutVerified<'a> {
     /// Null until it is sent.
     disburse: Option<Disburse<'a>>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    failed_at: Option<Moment>,
+    failed_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    pending_at: Option<Moment>,
+    pending_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    success_at: Option<Moment>,
+    success_at: Option<IsoTimestamp>,
 }
 
 /// A payout as retrieve and the list answer it.
@@ -78,7 +79,7 @@ pub struct PayoutRetrieved<'a> {
     status: Status,
     is_processed: bool,
     #[schema(value_type = Option<String>, format = DateTime)]
-    processed_at: Option<Moment>,
+    processed_at: Option<IsoTimestamp>,
     #[schema(value_type = f64)]
     amount: Number,
     #[schema(example = "XOF 200")]
@@ -101,16 +102,16 @@ pub struct PayoutRetrieved<'a> {
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
     #[schema(value_type = String, format = DateTime)]
-    initiated_at: Moment,
+    initiated_at: IsoTimestamp,
     #[schema(value_type = String, format = DateTime)]
-    created_at: Moment,
+    created_at: IsoTimestamp,
     /// When it came into the status of that name; stays set after it has left it.
     #[schema(value_type = Option<String>, format = DateTime)]
-    pending_at: Option<Moment>,
+    pending_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    success_at: Option<Moment>,
+    success_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
-    failed_at: Option<Moment>,
+    failed_at: Option<IsoTimestamp>,
     /// Why it failed; null unless it did.
     failure_message: Option<&'a str>,
     failure_error_code: Option<&'static str>,
@@ -147,9 +148,9 @@ impl<'a> PayoutVerified<'a> {
             app: AppVerified::new(context),
             customer: CustomerVerified::new(context, &tx.customer),
             disburse: Disburse::new(context, tx),
-            failed_at: tx.failed_at.map(Moment),
-            pending_at: tx.pending_at.map(Moment),
-            success_at: tx.success_at.map(Moment),
+            failed_at: tx.failed_at.map(IsoTimestamp),
+            pending_at: tx.pending_at.map(IsoTimestamp),
+            success_at: tx.success_at.map(IsoTimestamp),
         }
     }
 }
@@ -170,7 +171,7 @@ impl<'a> PayoutRetrieved<'a> {
             id: tx.id,
             status: tx.status(),
             is_processed: tx.processed_at.is_some(),
-            processed_at: tx.processed_at.map(Moment),
+            processed_at: tx.processed_at.map(IsoTimestamp),
             amount: tx.amount.to_json_number(),
             amount_formatted: tx.amount.format(),
             currency: tx.amount.currency().code(),
@@ -180,11 +181,11 @@ impl<'a> PayoutRetrieved<'a> {
             amount_sent_formatted: sent.formatted,
             currency_sent: sent.currency,
             environment,
-            initiated_at: Moment(tx.created_at),
-            created_at: Moment(tx.created_at),
-            pending_at: tx.pending_at.map(Moment),
-            success_at: tx.success_at.map(Moment),
-            failed_at: tx.failed_at.map(Moment),
+            initiated_at: IsoTimestamp(tx.created_at),
+            created_at: IsoTimestamp(tx.created_at),
+            pending_at: tx.pending_at.map(IsoTimestamp),
+            success_at: tx.success_at.map(IsoTimestamp),
+            failed_at: tx.failed_at.map(IsoTimestamp),
             failure_message: failure.message,
             failure_error_code: failure.code,
             failure_error_type: failure.kind,

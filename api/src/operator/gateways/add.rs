@@ -1,28 +1,38 @@
-//! Takes a file on: the first version of a gateway, or the next one of a gateway that is there.
+//! Installation of a file: the first version of a gateway, or an upgrade.
 
 use axum::body::Body;
 use axum::extract::State;
-use serde::Deserialize;
 use switchyard_engine::gateway::Consent;
 use switchyard_engine::gateway::manifest::Hosts;
 
+use super::super::contract::gateways::{Gateway, InstallOptions};
 use super::super::error::Answer;
 use super::super::input::Asked;
 use super::{Asking, by, taken, upload};
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct InstallOptions {
-    /// SHA-256 that the operator approves. Without it the hash must be pinned, or the server in
-    /// development mode.
-    consent: Option<String>,
-    /// The only hosts that it may talk to, separated by commas. Without either: all that its manifest lists.
-    sandbox_hosts: Option<String>,
-    live_hosts: Option<String>,
-    why: Option<String>,
-}
-
+/// Install or upgrade a gateway
+///
+/// The body is the file, at most 256 MiB. An upgrade that widens the hosts or comes from another
+/// source is stored and waits in `awaiting_approval` for a second operator (202); the current
+/// version stays active, and no code of the new file runs.
+#[utoipa::path(
+    post,
+    path = "/gateways",
+    operation_id = "addGateway",
+    tag = "Gateways",
+    params(InstallOptions),
+    request_body(content = [u8], content_type = "application/octet-stream"),
+    responses(
+        (status = 201, description = "The gateway.", body = Success<Gateway>),
+        (
+            status = 202,
+            description = "The gateway, with the upgrade that awaits approval.",
+            body = Success<Gateway>,
+        ),
+    ),
+)]
 pub async fn add(
     State(state): State<ApiState>,
     asking: Asking,
@@ -32,7 +42,7 @@ pub async fn add(
     let gateways = &state.engine.gateways;
     let mut file = upload::received(gateways, body).await?;
     let path = file.whole().await?;
-    let hosts = terms.hosts();
+    let hosts = hosts(&terms);
     let consent = match terms.consent {
         Some(sha256) => Consent::Given { sha256, hosts },
         None => Consent::Standing,
@@ -42,17 +52,16 @@ pub async fn add(
     taken(&state, added).await
 }
 
-impl InstallOptions {
-    fn hosts(&self) -> Option<Hosts> {
-        let listed = |hosts: &Option<String>| {
-            let hosts = hosts.as_deref().unwrap_or_default().split(',');
-            let named = hosts.map(str::trim).filter(|host| !host.is_empty());
-            named.map(str::to_owned).collect()
-        };
-        let is_narrowed = self.sandbox_hosts.is_some() || self.live_hosts.is_some();
-        is_narrowed.then(|| Hosts {
-            sandbox: listed(&self.sandbox_hosts),
-            live: listed(&self.live_hosts),
-        })
-    }
+/// Returns the only hosts that the gateway may contact; `None`: those of its manifest.
+fn hosts(options: &InstallOptions) -> Option<Hosts> {
+    let listed = |hosts: &Option<String>| {
+        let hosts = hosts.as_deref().unwrap_or_default().split(',');
+        let named = hosts.map(str::trim).filter(|host| !host.is_empty());
+        named.map(str::to_owned).collect()
+    };
+    let is_narrowed = options.sandbox_hosts.is_some() || options.live_hosts.is_some();
+    is_narrowed.then(|| Hosts {
+        sandbox: listed(&options.sandbox_hosts),
+        live: listed(&options.live_hosts),
+    })
 }

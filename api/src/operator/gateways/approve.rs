@@ -1,26 +1,30 @@
-//! The second operator's word about an upgrade that waits for it.
+//! Decision of a second operator about an upgrade.
 
 use axum::extract::State;
-use serde::Deserialize;
 
+use super::super::contract::gateways::{Approval, Gateway};
 use super::super::error::Answer;
 use super::super::input::{Body, ok};
 use super::{Asking, Name, by, view};
+use crate::openapi::Success;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Named {
-    /// The whole hash of the file.
-    sha256: String,
-    why: Option<String>,
-}
-
+/// Approve an upgrade as the second operator
+///
+/// Refused for a token of the same origin as one that uploaded the file or consented to it.
+#[utoipa::path(
+    post,
+    path = "/gateways/{gateway}/approve",
+    operation_id = "approveGateway",
+    tag = "Gateways",
+    request_body = Approval,
+    responses((status = 200, description = "The gateway.", body = Success<Gateway>)),
+)]
 pub async fn approve(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(named): Body<Named>,
+    Body(named): Body<Approval>,
 ) -> Answer {
     let by = by(&asking, named.why.as_deref());
     let gateways = &state.engine.gateways;
@@ -28,11 +32,20 @@ pub async fn approve(
     ok("Gateway approved successfully", &view::shown(&overview))
 }
 
+/// Reject an upgrade that awaits approval
+#[utoipa::path(
+    post,
+    path = "/gateways/{gateway}/reject",
+    operation_id = "rejectGateway",
+    tag = "Gateways",
+    request_body = Approval,
+    responses((status = 200, description = "The gateway.", body = Success<Gateway>)),
+)]
 pub async fn reject(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(named): Body<Named>,
+    Body(named): Body<Approval>,
 ) -> Answer {
     let by = by(&asking, named.why.as_deref());
     let gateways = &state.engine.gateways;

@@ -2,16 +2,29 @@
 
 use axum::extract::State;
 
+use super::super::contract::gateways::{ChangeReason, Gateway};
 use super::super::error::Answer;
 use super::super::input::{Body, ok};
-use super::{Asking, Name, Said, by, view};
+use super::{Asking, Name, by, view};
+use crate::openapi::Success;
 use crate::state::ApiState;
 
+/// Start no new attempts at a gateway
+///
+/// `running_calls` and `open_attempts` count the remaining work.
+#[utoipa::path(
+    post,
+    path = "/gateways/{gateway}/drain",
+    operation_id = "drainGateway",
+    tag = "Gateways",
+    request_body = ChangeReason,
+    responses((status = 200, description = "The gateway.", body = Success<Gateway>)),
+)]
 pub async fn drain(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(said): Body<Said>,
+    Body(said): Body<ChangeReason>,
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
     let overview = state.engine.gateways.drain(&name, &by).await?;

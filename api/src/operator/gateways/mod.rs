@@ -1,4 +1,4 @@
-//! Gateways: what there is, and all that an operator does with one. One file an endpoint; the engine's own functions behind each.
+//! Gateways: one file per operation, each a call of the engine's function for it.
 
 mod add;
 mod approve;
@@ -20,36 +20,33 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::routing::{delete, get, post};
-use serde::Deserialize;
 use switchyard_engine::access::Operator;
 use switchyard_engine::gateway::{By, LifeError, Version};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::error::{Answer, Refused, internal, not_found};
 use super::input::{accepted, created};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
 
-/// Below `/operator/v1`.
-pub fn routes() -> axum::Router<ApiState> {
-    axum::Router::new()
-        .route("/gateways", get(list::list).post(add::add))
-        .route("/gateways/{gateway}", get(show::show))
-        .route("/gateways/{gateway}/approve", post(approve::approve))
-        .route("/gateways/{gateway}/reject", post(approve::reject))
-        .route("/gateways/{gateway}/rollback", post(rollback::roll_back))
-        .route("/gateways/{gateway}/drain", post(drain::drain))
-        .route("/gateways/{gateway}/remove", post(remove::remove))
-        .route(
-            "/gateways/{gateway}/quarantine",
-            post(quarantine::quarantine),
-        )
-        .route("/gateways/{gateway}/restore", post(restore::restore))
-        .route("/gateway-inspections", post(inspect::inspect))
-        .route("/gateway-candidates", get(candidates::list))
-        .route("/gateway-candidates/{sha256}", post(candidates::accept))
-        .route("/gateway-pins", get(pins::list).post(pins::create))
-        .route("/gateway-pins/{sha256}", delete(pins::remove))
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list, add::add))
+        .routes(routes!(show::show))
+        .routes(routes!(approve::approve))
+        .routes(routes!(approve::reject))
+        .routes(routes!(rollback::roll_back))
+        .routes(routes!(drain::drain))
+        .routes(routes!(remove::remove))
+        .routes(routes!(quarantine::quarantine))
+        .routes(routes!(restore::restore))
+        .routes(routes!(inspect::inspect))
+        .routes(routes!(candidates::list))
+        .routes(routes!(candidates::accept))
+        .routes(routes!(pins::list, pins::create))
+        .routes(routes!(pins::remove))
+        .routes(routes!(super::form::show))
 }
 
 /// The only text in a path: a gateway's name, or a hash.
@@ -92,21 +89,6 @@ async fn taken(state: &ApiState, added: Result<Arc<Version>, LifeError>) -> Answ
         }
         Err(error) => Err(upload::without_path(error)),
     }
-}
-
-/// Reason of a change.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Said {
-    why: Option<String>,
-}
-
-/// The same, about one version: the beginning of its hash.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SaidOfVersion {
-    why: Option<String>,
-    version: Option<String>,
 }
 
 impl From<LifeError> for Refused {

@@ -1,26 +1,28 @@
-//! `GET /routing/health`: what this process lately heard of each connection and method.
+//! Recent health of each connection and method, as this process has seen it.
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::AppId;
 
-use super::{named, numbers, with};
+use super::named;
+use crate::openapi::Success;
+use crate::operator::contract::routing::{ConnectionHealth, HealthFilter};
 use crate::operator::error::Answer;
 use crate::operator::input::{Asked, ok};
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Filter {
-    app: Option<AppId>,
-    environment: Option<Environment>,
-}
-
-pub async fn health(State(state): State<ApiState>, Asked(filter): Asked<Filter>) -> Answer {
+/// Retrieve the recent health of each connection and method
+#[utoipa::path(
+    get,
+    path = "/routing/health",
+    operation_id = "listHealth",
+    tag = "Routing",
+    params(HealthFilter),
+    responses((status = 200, description = "Health.", body = Success<Vec<ConnectionHealth>>)),
+)]
+pub async fn health(State(state): State<ApiState>, Asked(filter): Asked<HealthFilter>) -> Answer {
     let access = &state.engine.access;
-    let mut views: Vec<Value> = Vec::new();
+    let mut views = Vec::new();
     for (key, heard) in state.engine.health() {
         let connection = access.connection(key.connection);
         let owner = connection
@@ -36,9 +38,13 @@ pub async fn health(State(state): State<ApiState>, Asked(filter): Asked<Filter>)
         {
             continue;
         }
-        let what = json!({ "environment": environment, "kind": key.kind, "method": key.method });
-        let more = with(what, numbers(&heard.numbers));
-        views.push(with(named(&state, key.connection), more));
+        views.push(ConnectionHealth {
+            connection: named(&state, key.connection),
+            environment,
+            kind: key.kind,
+            method: key.method,
+            health: (&heard.numbers).into(),
+        });
     }
     ok("Health fetched successfully", &views)
 }

@@ -1,74 +1,72 @@
-//! `GET` and `PUT /apps/{app}/routing`: the rules in force, version by version. New rules replace the old ones as a whole.
+//! Rules of an app, version by version. New rules replace the earlier ones as a whole.
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use switchyard_engine::access::RoutingRules;
+use switchyard_engine::access;
 use switchyard_engine::directory::country;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::AppId;
-use switchyard_engine::routing::{FeeRow, MethodPattern, Rule, RuleSet};
+use switchyard_engine::routing::{MethodPattern, RuleSet};
 
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::openapi::Success;
+use crate::operator::contract::routing::{NewRules, RoutingRules, RulesQuery, RulesVersion};
 use crate::operator::error::{Answer, not_found};
 use crate::operator::input::{Asked, Body, Id, ok};
-use crate::operator::view::iso;
 use crate::state::ApiState;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Which {
-    environment: Option<Environment>,
-    /// An earlier one that is kept.
-    version: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct New {
-    environment: Environment,
-    rules: Vec<Rule>,
-    #[serde(default)]
-    fees: Vec<FeeRow>,
-    /// The version that the caller has seen, 0 for none: refused when it is no longer in force.
-    replaces: Option<u64>,
-}
-
+/// Retrieve the routing rules of an app
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/routing",
+    operation_id = "retrieveRules",
+    tag = "Routing",
+    params(RulesQuery),
+    responses((status = 200, description = "The rules.", body = Success<RoutingRules>)),
+)]
 pub async fn show(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(which): Asked<Which>,
+    Asked(which): Asked<RulesQuery>,
 ) -> Answer {
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
     let environment = which.environment.unwrap_or(Environment::Sandbox);
     let versions = access.routing_versions(app, environment);
-    let wanted = |rules: &&std::sync::Arc<RoutingRules>| {
+    let wanted = |rules: &&std::sync::Arc<access::RoutingRules>| {
         which.version.is_none_or(|version| version == rules.version)
     };
     let found = versions.iter().find(wanted);
     if found.is_none() && which.version.is_some() {
         return Err(not_found("version of the rules").into());
     }
-    let kept: Vec<Value> = versions
-        .iter()
-        .map(|rules| json!({ "version": rules.version, "made_at": iso(rules.made_at) }))
-        .collect();
-    let mut view = match found {
-        Some(rules) => shown(rules),
-        // What holds for an app that never had rules.
-        None => {
-            json!({ "app": app, "environment": environment, "version": 0, "rules": [], "fees": [] })
-        }
+    let kept = versions.iter().map(|rules| RulesVersion {
+        version: rules.version,
+        made_at: rules.made_at.into(),
+    });
+    let rules = match found {
+        Some(rules) => RoutingRules::from(&**rules),
+        None => never(app, environment),
     };
-    view["versions"] = kept.into();
+    let view = RoutingRules {
+        versions: Some(kept.collect()),
+        ..rules
+    };
     ok("Routing rules fetched successfully", &view)
 }
 
+/// Replace the routing rules of an app
+#[utoipa::path(
+    put,
+    path = "/apps/{app}/routing",
+    operation_id = "replaceRules",
+    tag = "Routing",
+    request_body = NewRules,
+    responses((status = 200, description = "The rules.", body = Success<RoutingRules>)),
+)]
 pub async fn replace(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Body(new): Body<New>,
+    Body(new): Body<NewRules>,
 ) -> Answer {
     let access = &state.engine.access;
     access.app(app).ok_or_else(|| not_found("app"))?;
@@ -80,7 +78,10 @@ pub async fn replace(
     let rules = access
         .set_routing(app, new.environment, set, new.replaces)
         .await?;
-    ok("Routing rules changed successfully", &shown(&rules))
+    ok(
+        "Routing rules changed successfully",
+        &RoutingRules::from(&*rules),
+    )
 }
 
 /// Refuses names of methods and countries that do not exist: such a rule would wait for ever.
@@ -128,13 +129,15 @@ fn refused(message: String, path: String) -> ApiError {
         .into()
 }
 
-fn shown(rules: &RoutingRules) -> Value {
-    json!({
-        "app": rules.app,
-        "environment": rules.environment,
-        "version": rules.version,
-        "made_at": iso(rules.made_at),
-        "rules": rules.set.rules,
-        "fees": rules.set.fees,
-    })
+/// Rules of an app that never had any.
+const fn never(app: AppId, environment: Environment) -> RoutingRules {
+    RoutingRules {
+        app,
+        environment,
+        version: 0,
+        made_at: None,
+        rules: Vec::new(),
+        fees: Vec::new(),
+        versions: None,
+    }
 }

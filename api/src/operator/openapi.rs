@@ -1,0 +1,327 @@
+//! The OpenAPI document of the operator API, generated from the handlers and the contract.
+//!
+//! The handlers describe what is their own; parameters of the path, errors, headers and the token
+//! are the same for all of them and are added here.
+
+use std::collections::BTreeMap;
+
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::response::Response;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
+use utoipa::{OpenApi as _, ToSchema};
+
+use super::contract::transactions::{TransactionPage, TransactionSummary};
+use crate::error::{ErrorCode, ErrorType};
+use crate::openapi::{Failure, FailureError, name_headers, null, refusals};
+
+/// Page of transactions.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "described in the OpenAPI document, never filled")]
+pub struct SuccessTransactions {
+    #[schema(min_length = 1)]
+    message: String,
+    data: Vec<TransactionSummary>,
+    #[schema(schema_with = null)]
+    errors: (),
+    /// Always true.
+    success: bool,
+    meta: TransactionPage,
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Switchyard operator API",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(Failure, FailureError, ErrorType)),
+    tags(
+        (name = "Accounts", description = "Organisations of merchants."),
+        (name = "Apps", description = "Integrations of merchants, with their settings."),
+        (name = "Keys", description = "API keys of apps."),
+        (name = "Connections", description = "Gateways with the credentials of an app."),
+        (name = "Callbacks", description = "Callbacks of providers."),
+        (name = "Gateways", description = "Gateways, their versions and files."),
+        (name = "Routing", description = "Rules, simulations and health."),
+        (name = "Rates", description = "Exchange rates."),
+        (name = "Transactions", description = "Payments and payouts."),
+        (name = "Cases", description = "Manual review."),
+        (name = "Webhooks", description = "Webhooks, their deliveries and replays."),
+        (name = "Tokens", description = "Operator tokens."),
+        (name = "Hold", description = "The hold after a restore."),
+    ),
+)]
+struct Head;
+
+/// The document's head, before any route is in it.
+pub fn head() -> OpenApi {
+    let mut head = Head::openapi();
+    head.info.version = "1".to_owned();
+    head.info.description = Some(INTRODUCTION.to_owned());
+    let mut scheme = Http::new(HttpAuthScheme::Bearer);
+    scheme.description = Some(TOKEN.to_owned());
+    let components = head.components.get_or_insert_default();
+    components.add_security_scheme(SCHEME, SecurityScheme::Http(scheme));
+    head
+}
+
+/// Adds the common parts to each operation.
+pub fn completed(mut document: OpenApi) -> OpenApi {
+    let mut shared = BTreeMap::new();
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations(item) {
+            complete(path, operation);
+            add_refusals(codes(path, method, operation), operation, &mut shared);
+        }
+    }
+    let components = document.components.get_or_insert_default();
+    components.responses.extend(shared);
+    document
+}
+
+/// The operations of a path, with their methods.
+pub fn operations(item: &mut PathItem) -> Vec<(&'static str, &mut Operation)> {
+    let all = [
+        ("GET", &mut item.get),
+        ("PUT", &mut item.put),
+        ("POST", &mut item.post),
+        ("DELETE", &mut item.delete),
+        ("PATCH", &mut item.patch),
+    ];
+    let present = all
+        .into_iter()
+        .filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)));
+    present.collect()
+}
+
+/// Adds the parameters of the path, the token and the headers.
+fn complete(path: &str, operation: &mut Operation) {
+    let names = path.split(['{', '}']).skip(1).step_by(2);
+    let in_path: Vec<_> = names.map(|name| RefOr::T(parameter(name))).collect();
+    let parameters = operation.parameters.get_or_insert_default();
+    parameters.splice(0..0, in_path);
+    operation.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(
+        SCHEME,
+        [],
+    )]);
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            name_headers(response, false, false);
+        }
+    }
+}
+
+/// Codes of the errors of an operation.
+fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
+    let mut codes = vec![
+        ErrorCode::OperatorTokenInvalid,
+        ErrorCode::RateLimitExceeded,
+        ErrorCode::InternalError,
+        ErrorCode::ServiceUnavailable,
+    ];
+    // A quote needs rates that connect the two currencies.
+    if path.contains('{') || path.ends_with("/rates/quote") {
+        codes.push(ErrorCode::ResourceNotFound);
+    }
+    let parameters = operation.parameters.iter().flatten();
+    let is_query = |parameter: &RefOr<Parameter>| match parameter {
+        RefOr::T(parameter) => parameter.parameter_in == ParameterIn::Query,
+        RefOr::Ref(_) => false,
+    };
+    if parameters.into_iter().any(is_query) {
+        codes.extend([ErrorCode::ParameterInvalid, ErrorCode::FieldInvalid]);
+    }
+    if operation.request_body.is_some() {
+        let of_body = [
+            ErrorCode::MalformedJson,
+            ErrorCode::BodyTooLarge,
+            ErrorCode::FieldInvalid,
+        ];
+        codes.extend(of_body);
+    }
+    if method != "GET" {
+        codes.extend(of_changes(operation));
+    }
+    codes.sort_by_key(|code| code.as_str());
+    codes.dedup();
+    codes
+}
+
+/// Adds an error response for each status. A response with one code is shared by all operations.
+fn add_refusals(
+    codes: Vec<ErrorCode>,
+    operation: &mut Operation,
+    shared: &mut BTreeMap<String, RefOr<Response>>,
+) {
+    let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+    for code in codes {
+        by_status
+            .entry(code.status().as_u16())
+            .or_default()
+            .push(code);
+    }
+    for codes in by_status.into_values() {
+        for (status, mut response) in refusals(&codes) {
+            if let RefOr::T(response) = &mut response {
+                name_headers(response, false, false);
+            }
+            let response = match codes.as_slice() {
+                [one] => {
+                    shared.insert(one.as_str().to_owned(), response);
+                    RefOr::Ref(Ref::from_response_name(one.as_str()))
+                }
+                _ => response,
+            };
+            operation.responses.responses.insert(status, response);
+        }
+    }
+}
+
+/// Codes of a subject for its changes.
+fn of_changes(operation: &Operation) -> Vec<ErrorCode> {
+    let tag = operation.tags.as_ref().and_then(|tags| tags.first());
+    match tag.map_or("", String::as_str) {
+        "Keys" => vec![ErrorCode::ResourceChanged, ErrorCode::LimitReached],
+        "Webhooks" => vec![ErrorCode::ResourceChanged, ErrorCode::LimitReached],
+        "Connections" => vec![
+            ErrorCode::ResourceChanged,
+            ErrorCode::LimitReached,
+            ErrorCode::ConnectionInUse,
+        ],
+        "Rates" => vec![
+            ErrorCode::ResourceNotFound,
+            ErrorCode::ResourceChanged,
+            ErrorCode::LimitReached,
+        ],
+        "Gateways" => vec![
+            ErrorCode::GatewayRefused,
+            ErrorCode::GatewayNeedsConsent,
+            ErrorCode::GatewayNeedsApproval,
+            ErrorCode::GatewayApprovalRefused,
+            ErrorCode::GatewayStateConflict,
+            ErrorCode::BodyIncomplete,
+        ],
+        "Transactions" | "Cases" | "Hold" => vec![ErrorCode::TransitionRefused],
+        "Routing" | "Tokens" => {
+            vec![ErrorCode::ResourceNotFound, ErrorCode::ResourceChanged]
+        }
+        _ => vec![ErrorCode::ResourceChanged],
+    }
+}
+
+fn parameter(name: &str) -> Parameter {
+    let description = match name {
+        "from" | "to" => "Code of a currency.".to_owned(),
+        "gateway" => "Name of the gateway.".to_owned(),
+        "sha256" => "SHA-256 of the file.".to_owned(),
+        name => format!("Id of the {name}."),
+    };
+    let text = ObjectBuilder::new().schema_type(SchemaType::Type(Type::String));
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some(description))
+        .schema(Some(text))
+        .build()
+}
+
+const SCHEME: &str = "operator_token";
+const TOKEN: &str = "An operator token: `Authorization: Bearer switchyard_op_…`.";
+
+/// Rules of all operations, in Markdown.
+const INTRODUCTION: &str = "\
+HTTP API of the operators of an installation. The command line uses it: `switchyard <command> \
+--json` prints the responses unchanged.
+
+A production server serves it on the operators' listener only (`server.admin_listen`, by default \
+http://127.0.0.1:8081). A development server has one listener for everything.
+
+```sh
+curl -s \"$SWITCHYARD_URL/operator/v1/apps\" -H \"Authorization: Bearer $SWITCHYARD_TOKEN\"
+```
+
+## Tokens
+Send `Authorization: Bearer <operator token>`. Create a token with `switchyard operator-token \
+--name ada` (put name and hash into the settings) or, on a running server, with `switchyard \
+tokens create`. Names are unique. The response that creates a key or a token is the only one \
+that shows it. Credentials of connections are never shown, and a webhook's secret only on \
+request.
+
+## Responses
+Each response is `{message, data, errors}`, with `success: true` if the request succeeded. \
+Otherwise `errors` lists all problems, each with a `type`, a stable `code`, a `message`, and \
+often a `field` and a `hint`. [All codes](/operator/docs/errors). The header `X-Request-Id` \
+identifies the request.
+
+## Changes
+A `PATCH` leaves omitted fields unchanged; `null` removes a value. Unknown fields and unknown \
+query parameters are refused.
+
+Each change, and each reading of a webhook's secret, has an audit line in the log: `operator \
+change` or `operator read a secret` with `operator.name`, `client.address`, `audit.object` (the \
+path), `audit.fields` (names of the given fields, never values), `audit.created` (id of the \
+created object), `http.method`, `http.status` and the time.
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::World;
+
+    /// Each operation is probed with a token; the handlers refuse the requests for other reasons.
+    #[tokio::test]
+    async fn the_router_has_each_operation_of_the_document_and_no_other_method() {
+        let world = World::new().await;
+        let token = world.keys.operator_token.expose().clone();
+        let mut document = crate::operator::document();
+        let mut probed = 0;
+        for (path, item) in &mut document.paths.paths {
+            let described: Vec<_> = super::operations(item)
+                .into_iter()
+                .map(|(method, _)| method)
+                .collect();
+            let path = path.strip_prefix(crate::operator::PREFIX).unwrap();
+            let names = path.split(['{', '}']).enumerate();
+            let filled = names.map(|(at, part)| if at % 2 == 1 { "nothing" } else { part });
+            let filled: String = filled.collect();
+            for method in ["GET", "PUT", "POST", "DELETE", "PATCH"] {
+                let answer = world.ask(method, &filled, &token, None).await;
+                let is_routed = answer.status() != 405;
+                assert_eq!(is_routed, described.contains(&method), "{method} {path}");
+                if answer.status() == 404 {
+                    // An unknown path has no body here: the fallback is outside of this router.
+                    let body = axum::body::to_bytes(answer.into_body(), 1 << 16).await;
+                    assert!(!body.unwrap().is_empty(), "{method} {path} has no route");
+                }
+                probed += usize::from(is_routed);
+            }
+        }
+        assert!(probed > 60, "{probed}");
+    }
+
+    #[test]
+    fn every_route_is_described() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/operator");
+        let mut folders = vec![folder];
+        let mut described = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("\nmod tests {").next().unwrap_or_default();
+                described += code.matches("#[utoipa::path(").count();
+                assert!(!code.contains(".route("), "{}", path.display());
+            }
+        }
+        let mut document = crate::operator::document();
+        let paths = document.paths.paths.values_mut();
+        let operations: usize = paths.map(|item| super::operations(item).len()).sum();
+        assert_eq!(operations, described);
+    }
+}
