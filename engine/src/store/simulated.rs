@@ -1,9 +1,10 @@
 //! Store without a thread: its writer runs on the runtime after each commit, with the delay of the
 //! simulated disk's flush. All other parts are those of the real store.
 
+use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::error::OpenError;
