@@ -102,16 +102,6 @@ impl ProviderLists {
 }
 
 impl ListStatus {
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Incomplete(_) => "incomplete",
-            Self::InProgress => "in_progress",
-            Self::Failed(_) => "failed",
-            Self::CannotList => "cannot_list",
-        }
-    }
-
     /// Reason of an incomplete list or of a failure.
     pub fn reason(&self) -> Option<&str> {
         match self {

@@ -2,7 +2,7 @@
 //! store does not know, by connection.
 
 use crate::cli::output::{Column, aligned, cell, visible};
-use crate::operator::contract::hold::{ProviderList, UnknownSum, UnknownTransaction};
+use crate::operator::contract::hold::{ListStatus, ProviderList, UnknownSum, UnknownTransaction};
 
 /// All tables; nothing when the report has no lists.
 pub(super) fn tables(lists: &[ProviderList]) -> String {
@@ -11,7 +11,10 @@ pub(super) fn tables(lists: &[ProviderList]) -> String {
     }
     let mut text = "\nTransactions at the providers in the lost span\n".to_owned();
     text.push_str(&aligned(lists, CONNECTIONS));
-    if lists.iter().any(|list| list.status == "in_progress") {
+    if lists
+        .iter()
+        .any(|list| list.status == ListStatus::InProgress)
+    {
         text.push_str("Some lists are being fetched. Read the report again in a minute.\n");
     }
     for list in lists {

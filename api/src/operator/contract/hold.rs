@@ -142,8 +142,7 @@ pub struct ProviderList {
     #[schema(value_type = schemas::Environment)]
     pub environment: Environment,
     pub gateway: String,
-    /// `complete`, `incomplete`, `in_progress`, `failed` or `cannot_list`.
-    pub status: String,
+    pub status: ListStatus,
     /// Why the list is incomplete or failed.
     pub reason: Option<String>,
     pub fetched_at: Option<IsoTimestamp>,
@@ -155,6 +154,18 @@ pub struct ProviderList {
     pub transactions: Vec<UnknownTransaction>,
     /// Number of unknown transactions that are not in `transactions`.
     pub left_out: u64,
+}
+
+/// State of a list. `incomplete`: some transactions are missing. `failed`: the numbers are those of
+/// an earlier fetch. `cannot_list`: the gateway has no list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ListStatus {
+    Complete,
+    Incomplete,
+    InProgress,
+    Failed,
+    CannotList,
 }
 
 /// Unknown transactions of one kind, state and currency.

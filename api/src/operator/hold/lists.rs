@@ -5,7 +5,7 @@ use switchyard_engine::gateway::{Direction, Listed};
 use switchyard_engine::transaction::Kind;
 
 use super::total;
-use crate::operator::contract::hold::{ProviderList, UnknownSum, UnknownTransaction};
+use crate::operator::contract::hold::{ListStatus, ProviderList, UnknownSum, UnknownTransaction};
 
 pub(super) fn list(list: &engine::ProviderList) -> ProviderList {
     let (connection, unknown) = (&list.connection, &list.unknown);
@@ -15,7 +15,7 @@ pub(super) fn list(list: &engine::ProviderList) -> ProviderList {
         app: connection.app,
         environment: connection.environment,
         gateway: connection.gateway.clone(),
-        status: list.status.as_str().to_owned(),
+        status: status(&list.status),
         reason: list.status.reason().map(str::to_owned),
         fetched_at: list.fetched_at.map(Into::into),
         listed: list.listed,
@@ -23,6 +23,16 @@ pub(super) fn list(list: &engine::ProviderList) -> ProviderList {
         sums: unknown.sums.iter().map(sum).collect(),
         transactions: unknown.first.iter().map(transaction).collect(),
         left_out: unknown.count.saturating_sub(unknown.first.len() as u64),
+    }
+}
+
+const fn status(status: &engine::ListStatus) -> ListStatus {
+    match status {
+        engine::ListStatus::Complete => ListStatus::Complete,
+        engine::ListStatus::Incomplete(_) => ListStatus::Incomplete,
+        engine::ListStatus::InProgress => ListStatus::InProgress,
+        engine::ListStatus::Failed(_) => ListStatus::Failed,
+        engine::ListStatus::CannotList => ListStatus::CannotList,
     }
 }
 
