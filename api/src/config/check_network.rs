@@ -302,7 +302,9 @@ pub(super) fn observation(settings: &Settings, refusals: &mut Faults) {
 /// Whether a part of `log.level` is a level, or a module with one. The filter takes a bare word for
 /// the name of a module, and would log nothing else.
 fn is_log_directive(part: &str) -> bool {
-    part.contains('=') || part.trim().parse::<LevelFilter>().is_ok()
+    let word = part.trim();
+    let is_level = !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    is_level || word.contains('=')
 }
 
 /// Whether a URL leads to this machine only. In a URL that is not http a host is always a name, even when it is an address.

@@ -284,6 +284,10 @@ fn describe_outbox() {
         "Webhooks switched off because their receiver is gone"
     );
     describe_counter!("switchyard_mail_attempts_total", "Sent mails by outcome");
+    describe_counter!(
+        "switchyard_mails_left_out_total",
+        "Mails about payments without an attempt that were left out"
+    );
     describe_gauge!("switchyard_cases_open", "Open cases for a person");
     describe_counter!(
         "switchyard_cases_opened_total",

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,9 @@ pub fn backup(
     let gateways = added?;
     if let Some(settings) = source.settings {
         let path = draft.0.join(SETTINGS);
-        fs::write(&path, settings).map_err(MaintenanceError::file("write", &path))?;
+        private_file(&path)
+            .and_then(|mut file| file.write_all(settings.as_bytes()))
+            .map_err(MaintenanceError::file("write", &path))?;
     }
     let folder = draft.0.join(STORE).join(source.store.backend.name());
     let (checked, end) = check_copy(source.store, &folder, report);
@@ -289,6 +291,13 @@ fn copy_folder(
     Ok(())
 }
 
+/// Opens a new file that only its owner can read: settings may hold passwords.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.open(path)
+}
+
 /// Copies a file and its permissions.
 fn copy_file(from: &Path, to: &Path, copied: &mut dyn FnMut(u64)) -> io::Result<()> {
     let (mut source, mut target) = (File::open(from)?, File::create(to)?);
@@ -395,7 +404,7 @@ impl Manifest {
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
-        serde_json::to_writer_pretty(File::create(path)?, self)?;
+        serde_json::to_writer_pretty(private_file(path)?, self)?;
         Ok(())
     }
 }
