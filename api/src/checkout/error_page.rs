@@ -50,6 +50,10 @@ impl ErrorPage {
         }
     }
 
+    fn title(self) -> String {
+        format!("{}-title", self.word())
+    }
+
     const fn status(self) -> StatusCode {
         match self {
             Self::Missing | Self::Nowhere => StatusCode::NOT_FOUND,
@@ -89,10 +93,29 @@ pub fn paused(context: &PageContext, knows_all_attempts: bool) -> Response {
 /// Seconds after which a paused payment is tried again.
 const PAUSED_RETRY_S: u64 = 60;
 
-/// `home`: where it can be tried again.
+/// A page about no payment, or about one that could not be read. `home`: where it can be tried
+/// again.
 pub fn page(visitor: &Visitor, error_page: ErrorPage, home: Option<String>) -> Response {
+    let frame = visitor.frame(&error_page.title());
+    framed(visitor, frame, error_page, home)
+}
+
+/// A page about a payment, with its merchant and amount. It can be tried again from its start.
+pub fn about(context: &PageContext, error_page: ErrorPage) -> Response {
+    let mut frame = context.frame(&error_page.title());
+    // A payment that waits for a release shows no time that runs.
+    frame.time_left = frame.time_left.filter(|_| error_page != ErrorPage::Paused);
+    let home = Some(context.link("", &[]));
+    framed(&context.visitor, frame, error_page, home)
+}
+
+fn framed(
+    visitor: &Visitor,
+    frame: Frame,
+    error_page: ErrorPage,
+    home: Option<String>,
+) -> Response {
     let word = error_page.word();
-    let title = format!("{word}-title");
     let advice = format!("{word}-advice");
     let advice = match error_page {
         ErrorPage::TooMany(seconds) => {
@@ -102,8 +125,8 @@ pub fn page(visitor: &Visitor, error_page: ErrorPage, home: Option<String>) -> R
         _ => visitor.say(&advice),
     };
     let page = Page {
-        frame: visitor.frame(&title),
-        title: visitor.say(&title),
+        frame,
+        title: visitor.say(&error_page.title()),
         text: visitor.say(&format!("{word}-text")),
         advice,
         retry: home,

@@ -74,7 +74,11 @@ async fn load(
     let id = id.ok_or_else(missing)?;
     let tx = match engine.transaction(id).await {
         Ok(found) => found.ok_or_else(missing)?,
-        Err(error) => return Err(answer(&visitor(None), id, &error)),
+        Err(error) => {
+            let visitor = visitor(None);
+            let home = Some(visitor.link(id, "", &[]));
+            return Err(error_page::page(&visitor, error_page_for(id, &error), home));
+        }
     };
     let app = engine.access.app(tx.app).ok_or_else(missing)?;
     let context = PageContext {
@@ -129,22 +133,24 @@ pub(super) fn visitor(
 }
 
 /// The page for what the engine could not do.
-fn answer(visitor: &Visitor, id: TransactionId, error: &EngineError) -> Response {
-    let home = || Some(visitor.link(id, "", &[]));
+fn error_page_for(id: TransactionId, error: &EngineError) -> ErrorPage {
     match error {
-        EngineError::NotFound => return error_page::page(visitor, ErrorPage::Missing, None),
-        EngineError::Refused(Refusal::Paused) => {
-            return error_page::page(visitor, ErrorPage::Paused, home());
-        }
-        EngineError::AppDisabled => return error_page::page(visitor, ErrorPage::Closed, home()),
+        EngineError::NotFound => ErrorPage::Missing,
+        EngineError::Refused(Refusal::Paused) => ErrorPage::Paused,
+        EngineError::AppDisabled => ErrorPage::Closed,
         EngineError::TooManyPrompts(limit) => {
             let wait = limit.retry_after.map_or(60, |wait| wait.as_secs().max(1));
-            return error_page::page(visitor, ErrorPage::TooMany(wait), home());
+            ErrorPage::TooMany(wait)
         }
-        _ => {}
+        _ => {
+            tracing::warn!(
+                transaction.id = %id,
+                error = %error,
+                "failed to render a checkout page"
+            );
+            ErrorPage::Unavailable
+        }
     }
-    tracing::warn!(transaction.id = %id, error = %error, "failed to render a checkout page");
-    error_page::page(visitor, ErrorPage::Unavailable, home())
 }
 
 impl CheckoutRequest {
@@ -292,11 +298,13 @@ impl CheckoutRequest {
     }
 
     pub fn error_page(&self, error: &EngineError) -> Response {
-        answer(&self.context.visitor, self.context.tx.id, error)
+        match error_page_for(self.context.tx.id, error) {
+            ErrorPage::Missing => error_page::page(&self.context.visitor, ErrorPage::Missing, None),
+            error_page => error_page::about(&self.context, error_page),
+        }
     }
 
     pub fn unavailable(&self) -> Response {
-        let home = self.context.link("", &[]);
-        error_page::page(&self.context.visitor, ErrorPage::Unavailable, Some(home))
+        error_page::about(&self.context, ErrorPage::Unavailable)
     }
 }

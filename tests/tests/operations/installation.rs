@@ -294,7 +294,7 @@ async fn by_the_letter_of_the_docs_it_starts_three_times_with_a_kill_between() -
 async fn a_new_installation_is_private_and_is_not_written_twice() -> anyhow::Result<()> {
     let mut installation = Installation::follow()?;
     let commands = blocks("sh").nth(2).context("the check of the settings")?;
-    let commands = commands.replace("sudo -u switchyard ", "");
+    let commands = commands.replace("runuser -u switchyard -- ", "");
     let checked = installation.shell(&installation.moved(&commands).replace(
         "switchyard config",
         &format!("{} config", installation.program()),

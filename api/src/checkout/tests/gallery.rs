@@ -263,6 +263,14 @@ fn ending(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response
             error_page::page(&failed.visitor, error_page, home),
         ));
     }
+    let open = context(samples::declined_once());
+    for (name, error_page) in [
+        ("trouble-limit", ErrorPage::TooMany(300)),
+        ("trouble-closed", ErrorPage::Closed),
+        ("trouble-paused", ErrorPage::Paused),
+    ] {
+        pages.push((name.to_owned(), error_page::about(&open, error_page)));
+    }
     pages
 }
 

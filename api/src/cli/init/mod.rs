@@ -83,7 +83,7 @@ pub const EXAMPLE: &str = "\
 Without --yes, a terminal is asked for what the options leave open.
 
 Example:
-  sudo -u switchyard switchyard init --yes --public-url https://pay.example.com --operator ada
+  runuser -u switchyard -- switchyard init --yes --public-url https://pay.example.com --operator ada
 
 It writes switchyard.toml and master.key, readable for their owner only, and prints the operator's
 token once. It changes no existing file. If it fails, it leaves nothing behind.";
