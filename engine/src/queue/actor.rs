@@ -10,7 +10,7 @@ use actix::prelude::*;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 
-use super::alarm::wake_at;
+use super::deadline::scan_at;
 use crate::clock::{Clock, Timestamp};
 use crate::runtime::Snapshot;
 
@@ -69,19 +69,24 @@ pub(crate) fn start_queue<W: QueueWork>(
     setting: QueueContext<'_>,
     make: impl FnOnce(QueueHandle<W>) -> W + Send + 'static,
 ) -> QueueHandle<W> {
-    let (alarm, rings) = watch::channel(None);
+    let (next_scan, deadlines) = watch::channel(None);
     let address = QueueActor::start_in_arbiter(setting.arbiter, move |context| {
         context.set_mailbox_capacity(W::MAILBOX);
         QueueActor {
             work: Some(make(QueueHandle(context.address()))),
-            alarm,
+            next_scan,
         }
     });
     let handle = QueueHandle(address);
-    let handle_of_alarm = handle.clone();
-    tokio::spawn(wake_at(setting.clock, rings, setting.stopping, move || {
-        handle_of_alarm.request_scan();
-    }));
+    let scanned = handle.clone();
+    tokio::spawn(scan_at(
+        setting.clock,
+        deadlines,
+        setting.stopping,
+        move || {
+            scanned.request_scan();
+        },
+    ));
     handle
 }
 
@@ -95,7 +100,7 @@ pub(crate) struct QueueActor<W: QueueWork> {
     /// `None` while a message is handled; further messages wait.
     work: Option<W>,
     /// Time of the next scan.
-    alarm: watch::Sender<Option<Timestamp>>,
+    next_scan: watch::Sender<Option<Timestamp>>,
 }
 
 impl<W: QueueWork> Actor for QueueActor<W> {
@@ -118,8 +123,8 @@ impl<W: QueueWork> Handler<Envelope<W::Message>> for QueueActor<W> {
         context.wait(handled.into_actor(self).map(|(work, handled), desk, _| {
             desk.work = Some(work);
             match handled {
-                Ok(alarm) => {
-                    desk.alarm.send_replace(alarm);
+                Ok(next_scan) => {
+                    desk.next_scan.send_replace(next_scan);
                 }
                 Err(_) => {
                     metrics::counter!("switchyard_actor_panics_total", "actor" => W::NAME)
@@ -236,7 +241,7 @@ mod tests {
         // The mailbox, the messages handled in between, and the one that waited.
         assert!(
             (2..=100).contains(&handled),
-            "{handled} of 2001 were let in"
+            "{handled} of 2001 were handled"
         );
         threads.stop();
     }

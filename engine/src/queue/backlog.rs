@@ -1,7 +1,7 @@
 //! Position of the next scan in one queue, and its rows in flight. No I/O.
 //!
-//! The store keeps a tombstone for each deleted row, and a scan passes them slowly. So a scan starts
-//! at a low-water mark: no known row that is not in flight is due before it.
+//! The store keeps a tombstone for each deleted row, and a scan passes them slowly. So a scan
+//! starts at a low-water mark: no known row that is not in flight is due before it.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};

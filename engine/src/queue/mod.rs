@@ -14,8 +14,8 @@
 //! `processing::scheduler` reads them again until they are gone.
 
 mod actor;
-mod alarm;
 mod backlog;
+mod deadline;
 mod nudges;
 mod walk;
 

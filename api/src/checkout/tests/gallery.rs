@@ -251,6 +251,13 @@ fn ending(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response
         pages.push((format!("reviewed-result-{name}"), result::page(&context)));
         pages.push((format!("reviewed-receipt-{name}"), receipt::page(&context)));
     }
+    pages.extend(errors(&failed, &context(samples::declined_once())));
+    pages
+}
+
+/// Error pages, without a payment and about one.
+fn errors(failed: &PageContext, open: &PageContext) -> Vec<(String, Response)> {
+    let mut pages = Vec::new();
     for error_page in [
         ErrorPage::Missing,
         ErrorPage::Unavailable,
@@ -263,13 +270,12 @@ fn ending(context: &dyn Fn(Transaction) -> PageContext) -> Vec<(String, Response
             error_page::page(&failed.visitor, error_page, home),
         ));
     }
-    let open = context(samples::declined_once());
     for (name, error_page) in [
         ("trouble-limit", ErrorPage::TooMany(300)),
         ("trouble-closed", ErrorPage::Closed),
         ("trouble-paused", ErrorPage::Paused),
     ] {
-        pages.push((name.to_owned(), error_page::about(&open, error_page)));
+        pages.push((name.to_owned(), error_page::about(open, error_page)));
     }
     pages
 }

@@ -166,8 +166,8 @@ fn ensure_own(staged: &Path, folders: [&PathBuf; 2]) -> anyhow::Result<()> {
     for folder in folders {
         ensure!(
             fs::metadata(folder)?.uid() == own,
-            "{} belongs to another user: run the command as that user, as in `runuser -u switchyard \
-             -- switchyard init`; nothing was written",
+            "{} belongs to another user: run the command as that user, as in `runuser -u \
+             switchyard -- switchyard init`; nothing was written",
             folder.display()
         );
     }

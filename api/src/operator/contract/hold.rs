@@ -143,7 +143,7 @@ pub struct ProviderList {
     pub environment: Environment,
     pub gateway: String,
     pub status: ListStatus,
-    /// Why the list is incomplete or failed.
+    /// Reason of an incomplete or failed list.
     pub reason: Option<String>,
     pub fetched_at: Option<IsoTimestamp>,
     /// Number of transactions that the provider listed.
