@@ -29,7 +29,7 @@ use crate::config::StoreBackend;
 /// Arguments of `switchyard init`.
 #[derive(Args)]
 pub struct Init {
-    /// Address under which payers and merchants reach the server, such as https://pay.example.com
+    /// Address under which payers and merchants reach the server, such as `https://pay.example.com`
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
     /// Address and port of the public listener, behind the proxy
