@@ -2,8 +2,8 @@
 //! announcement.
 //!
 //! Each carries what a webhook would: the id that a receiver deduplicates by, the name, and the
-//! exact body. It is a view on what happens now: what happened while nobody listened is not
-//! repeated here, but in the webhooks' own log. Whose token is deleted hears nothing more.
+//! exact body. Only present events are sent: earlier ones are in the webhooks' own log. The stream
+//! of a deleted token ends at the next event.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -47,8 +47,8 @@ pub enum Turn {
     TakesBack,
 }
 
-/// An order of a person. The person reads the provider's records and tells the truth, except one who
-/// is mistaken about one attempt ([`Lie::MistakenPerson`]).
+/// An order of a person, who reads the provider's records and tells the truth. A mistaken person
+/// ([`Lie::MistakenPerson`]) is wrong about one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ordered {
     Check,

@@ -351,8 +351,8 @@ fn floats_near_money(source: &Source) -> Vec<Finding> {
 }
 
 /// `==` on texts ends at the first byte that differs, and its time tells which that was. `Secret`
-/// has no `==` for that reason; taking the value out to compare it takes the protection away. What
-/// is looked up by its hash is safe: nobody can choose a hash byte by byte.
+/// has no `==` for that reason; taking the value out to compare it takes the protection away. A
+/// lookup by hash is safe: an attacker cannot choose a hash byte by byte.
 fn secrets_compared(source: &Source) -> Vec<Finding> {
     if !source.has_extension(&["rs"]) {
         return Vec::new();

@@ -28,8 +28,8 @@ use switchyard_tests::{FAILS, PAYS, Receiver, STAYS_PENDING, eventually};
 const SEEDS: u64 = 12;
 const STEPS: usize = 40;
 
-/// What is not in the document, or is there by another method, and why it is not asked for what
-/// belongs to others. `*`: and all below.
+/// Routes that are not in the document, or are there by another method, each with the reason why
+/// it has no objects of other tenants. `*`: and all below.
 const NO_TENANTS: &[(&str, &str)] = &[
     (
         "/v1/payments/initialize",
