@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::Value;
 
 use super::callbacks;
 use super::figures::Figures;
@@ -44,7 +45,9 @@ pub(super) async fn judge(
     };
     let statuses = statuses(site, &made).await?;
     let letters = site.inbox.letters();
-    let never_sent = never_sent(site, &made, &statuses).await?;
+    let odd = unexpected_failures(site, &made, &statuses).await?;
+    let never_sent = odd.iter().filter(|(_, shown)| was_never_sent(shown));
+    let never_sent = never_sent.map(|(id, _)| id.clone()).collect();
     let evidence = Evidence {
         listed: (
             listed(site, "/v1/payments").await?,
@@ -62,6 +65,10 @@ pub(super) async fn judge(
         statuses,
         letters,
         never_sent,
+        stories: odd
+            .into_iter()
+            .map(|(id, shown)| (id, format!("{shown:#}")))
+            .collect(),
         wrong_answers,
     };
     let breaks = broken(&evidence);
@@ -101,27 +108,29 @@ async fn listed(site: &Site, list: &str) -> anyhow::Result<u64> {
     listed.body["meta"]["total"].as_u64().context("a total")
 }
 
-/// Returns transactions that failed against expectation and whose last attempt, by the program's
-/// record, sent nothing.
-async fn never_sent(
+/// Returns transactions that failed against expectation, as the operator API shows them.
+async fn unexpected_failures(
     site: &Site,
     made: &Made,
     statuses: &BTreeMap<String, Option<String>>,
-) -> anyhow::Result<BTreeSet<String>> {
+) -> anyhow::Result<BTreeMap<String, Value>> {
     let failed = |id: &str| statuses.get(id).and_then(Option::as_deref) == Some("failed");
     let odd = made
         .iter()
         .filter(|(id, promise)| promise.fate == Fate::Success && failed(id));
     let odd: Vec<String> = odd.map(|(id, _)| id.clone()).collect();
     let shown = operator::see_all(&site.server.operator(), &odd).await?;
-    let never = shown.into_iter().filter(|(_, shown)| {
-        let attempts = shown
-            .as_ref()
-            .and_then(|shown| shown["attempts"].as_array());
-        let last = attempts.and_then(|all| all.last());
-        last.is_some_and(|last| last["state"] == "not_sent")
-    });
-    Ok(never.map(|(id, _)| id).collect())
+    let shown = shown.into_iter();
+    Ok(shown
+        .map(|(id, shown)| (id, shown.unwrap_or_default()))
+        .collect())
+}
+
+/// Returns whether the last attempt, by the program's record, sent nothing.
+fn was_never_sent(shown: &Value) -> bool {
+    let attempts = shown["attempts"].as_array();
+    let last = attempts.and_then(|all| all.last());
+    last.is_some_and(|last| last["state"] == "not_sent")
 }
 
 /// Returns transactions whose end arrived before their first event, where by the program's delivery

@@ -28,6 +28,8 @@ pub struct Evidence {
     pub unsigned: usize,
     /// Transactions that, by the program's record, failed because nothing was sent.
     pub never_sent: BTreeSet<String>,
+    /// Timelines of the transactions that ended otherwise than without faults, by id.
+    pub stories: BTreeMap<String, String>,
     /// Transactions whose first event was attempted without success, and whose end waited for it as
     /// long as required.
     pub end_may_come_first: BTreeSet<String>,
@@ -222,7 +224,8 @@ pub(super) fn end(
     if !is_rest {
         found(Rule::NothingStuck, format!("{id} is still {status}"));
     } else if status != wanted && !(status == "failed" && evidence.never_sent.contains(id)) {
-        let what = format!("{id} is {status}, and without faults it were {wanted}");
+        let story = evidence.stories.get(id).map_or("", String::as_str);
+        let what = format!("{id} is {status}, and without faults it were {wanted}: {story}");
         found(Rule::EndAsWithoutFaults, what);
     }
     if moved > 1 {
