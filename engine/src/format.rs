@@ -27,6 +27,13 @@ pub enum FormatError {
     Write(#[from] CommitError),
 }
 
+impl FormatError {
+    /// Returns whether every later start fails as well until a person has done something.
+    pub const fn is_lasting(&self) -> bool {
+        matches!(self, Self::Newer(_) | Self::Older(_) | Self::Damaged)
+    }
+}
+
 /// Checks that the store has the format of this program; a new store gets it. Call it before the
 /// engine starts.
 ///
