@@ -82,7 +82,10 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 fn is_lasting(why: &anyhow::Error) -> bool {
     let access = why.downcast_ref().is_some_and(|access| {
         // Another master key, or the name of a token that the settings and the store have.
-        let wrong_key = matches!(access, AccessError::Vault(VaultError::WrongMasterKey { .. }));
+        let wrong_key = matches!(
+            access,
+            AccessError::Vault(VaultError::WrongMasterKey { .. })
+        );
         wrong_key || matches!(access, AccessError::Invalid { .. })
     });
     let folder = why.downcast_ref::<io::Error>();
