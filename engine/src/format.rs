@@ -3,7 +3,7 @@
 
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
 
-const FORMAT: u64 = 4;
+const FORMAT: u64 = 1;
 const KEY: &[u8] = b"format";
 
 /// Why a store cannot be used as it is.
@@ -15,10 +15,9 @@ pub enum FormatError {
     )]
     Newer(u64),
     #[error(
-        "the store is in format {0}, of a program before this one, and this program knows only \
-         format {FORMAT}: run the program that wrote it, or start with an empty data folder"
+        "the store has rows and no format: another program wrote it; start with an empty data folder"
     )]
-    Older(u64),
+    Missing,
     #[error("the store's own format cannot be read: restore the store from a backup")]
     Damaged,
     #[error("the store could not be read")]
@@ -27,25 +26,34 @@ pub enum FormatError {
     Write(#[from] CommitError),
 }
 
+impl FormatError {
+    /// Returns whether every later start fails as well until a person has done something.
+    pub const fn is_lasting(&self) -> bool {
+        matches!(self, Self::Newer(_) | Self::Missing | Self::Damaged)
+    }
+}
+
 /// Checks that the store has the format of this program; a new store gets it. Call it before the
 /// engine starts.
 ///
 /// # Errors
 /// When the store is of another program.
 pub async fn ensure_format(store: &Store) -> Result<(), FormatError> {
-    let found = match store.get(Table::Meta, KEY).await? {
-        None => 0,
-        Some(row) => {
-            let row = row.as_slice().try_into();
-            u64::from_be_bytes(row.map_err(|_| FormatError::Damaged)?)
-        }
+    let Some(row) = store.get(Table::Meta, KEY).await? else {
+        return match is_empty(store).await? {
+            true => write(store).await,
+            false => Err(FormatError::Missing),
+        };
     };
-    match found {
-        FORMAT => return Ok(()),
-        newer if newer > FORMAT => return Err(FormatError::Newer(newer)),
-        0 if is_empty(store).await? => {}
-        older => return Err(FormatError::Older(older)),
+    let found = row.as_slice().try_into();
+    match u64::from_be_bytes(found.map_err(|_| FormatError::Damaged)?) {
+        0 => Err(FormatError::Damaged),
+        FORMAT => Ok(()),
+        newer => Err(FormatError::Newer(newer)),
     }
+}
+
+async fn write(store: &Store) -> Result<(), FormatError> {
     let mut batch = Batch::new();
     batch.put(Table::Meta, KEY, FORMAT.to_be_bytes());
     Ok(store.commit(batch).await?)
@@ -73,10 +81,7 @@ mod tests {
         ensure_format(&store).await.unwrap();
         assert_eq!(store.stats().commits, commits);
 
-        for (found, word) in [
-            (FORMAT + 1, "a later one"),
-            (FORMAT - 1, "of a program before"),
-        ] {
+        for (found, word) in [(FORMAT + 1, "a later one"), (0, "cannot be read")] {
             let mut batch = Batch::new();
             batch.put(Table::Meta, KEY, found.to_be_bytes());
             store.commit(batch).await.unwrap();
@@ -92,6 +97,6 @@ mod tests {
         batch.put(Table::Access, b"account/x", b"{}");
         store.commit(batch).await.unwrap();
         let refused = ensure_format(&store).await;
-        assert!(matches!(refused, Err(FormatError::Older(0))), "{refused:?}");
+        assert!(matches!(refused, Err(FormatError::Missing)), "{refused:?}");
     }
 }

@@ -92,21 +92,9 @@ pub const GATEWAY_REQUEST: Duration = Duration::from_secs(30);
 pub const GATEWAY_CONNECT: Duration = Duration::from_secs(10);
 /// Bytes of a provider's response.
 pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
-/// Duration from which a step is logged as slow, and later steps of the version are moved off the
-/// runtime's threads. A gateway normally computes for microseconds.
-pub const GATEWAY_SLOW_STEP: Duration = Duration::from_millis(50);
-/// Timeout for a step: its worker is killed, or a version in process is quarantined. Twenty times
-/// [`GATEWAY_SLOW_STEP`].
+/// Timeout for a step, after which its worker is killed. A gateway normally computes for
+/// microseconds.
 pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
-/// Wall-clock timeout for a step in process, whatever its processor time: a busy machine rarely
-/// explains a longer one. The step is abandoned.
-pub const GATEWAY_STEP_WAITED: Duration = Duration::from_millis(2_500);
-/// Interval of the watchdog for steps in process. An overdue step is found 0.1 s late at most.
-pub const GATEWAY_WATCH: Duration = Duration::from_millis(100);
-/// Concurrent steps of one version on threads beside the runtime's: as many as in a worker; after
-/// each abandoned step two for queries, twice. An abandoned step occupies a processor until the
-/// server is restarted.
-pub const GATEWAY_LANES: [usize; 3] = [8, 2, 2];
 /// Timeout for a worker to start and load its library on a busy machine.
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
 /// Crashes of a version's workers within a minute that quarantine the version.
@@ -119,10 +107,6 @@ pub const GATEWAY_STRAY_CPU: Duration = Duration::from_secs(1);
 /// Share of a processor, one in so many, that is not counted as stray: a worker reads and writes
 /// between its steps.
 pub const GATEWAY_STRAY_CPU_SHARE: u32 = 10;
-/// Crashes of the engine in code of one version within [`GATEWAY_ENGINE_DEATHS_PERIOD`] that
-/// quarantine the version.
-pub const GATEWAY_ENGINE_DEATHS: usize = 3;
-pub const GATEWAY_ENGINE_DEATHS_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 /// Idle time after which a worker is stopped. The next call waits some tens of milliseconds longer,
 /// less than for a provider.
 pub const GATEWAY_WORKER_IDLE: Duration = Duration::from_secs(5 * 60);

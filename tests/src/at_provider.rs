@@ -22,6 +22,7 @@ use switchyard_testkit::Letter;
 use tempfile::TempDir;
 
 use crate::eventually;
+use crate::gateways::workers;
 
 /// A queue, a call and a commit, on a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
@@ -46,6 +47,7 @@ impl AtProvider {
         let settings = GatewaySettings {
             dir: folder.path().to_owned(),
             development: true,
+            worker: workers(),
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;

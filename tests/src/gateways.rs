@@ -6,8 +6,21 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
+use switchyard_engine::gateway::WorkerSettings;
 
+use crate::server::stage;
 use crate::tidy::root;
+
+/// Settings of the processes in which gateways run: the program of the stage.
+///
+/// # Panics
+/// When the program cannot be built.
+pub fn workers() -> WorkerSettings {
+    WorkerSettings {
+        program: stage().expect("the program builds").join("switchyard"),
+        ..WorkerSettings::default()
+    }
+}
 
 /// The test gateway, as a shared library.
 ///

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::demo_gateway;
+use crate::gateways::workers;
 
 /// An app of a merchant, with its keys, and the router that answers it.
 pub struct Merchant {
@@ -53,6 +54,7 @@ impl Merchant {
         let settings = GatewaySettings {
             dir: folder.path().to_owned(),
             development: true,
+            worker: workers(),
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;

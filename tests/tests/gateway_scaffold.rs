@@ -22,6 +22,7 @@ use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
 use switchyard_engine::transaction::{ClientContext, Status};
 use switchyard_tests::eventually;
+use switchyard_tests::gateways::workers;
 use switchyard_tests::tidy::root;
 use tempfile::TempDir;
 
@@ -133,6 +134,7 @@ async fn engine_with(library: &Path, kept: PathBuf) -> anyhow::Result<Bench> {
     let settings = GatewaySettings {
         dir: kept,
         development: true,
+        worker: workers(),
         ..GatewaySettings::default()
     };
     let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;

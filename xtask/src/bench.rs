@@ -30,7 +30,7 @@ Parts:
   retrieve    GET /v1/payments/{id}, beside bare axum
   list        GET /v1/payments, beside bare axum
   webhooks    Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow ones among them
-  gateway     A call of a gateway, payments through it and its upgrades under load, in process and in a worker
+  gateway     A call of a gateway, payments through it and its upgrades under load
   waiting     Memory of a million waiting payments
   actors      Memory of 100,000 live actors
   restart     Start after a kill -9 with 100,000 and with a million open payments

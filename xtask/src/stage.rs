@@ -3,19 +3,14 @@
 //! ```text
 //! target/stage/debug/switchyard
 //! target/stage/debug/gateways/*.so
-//! target/stage/debug/gateways/gateways.list
 //! ```
-//!
-//! The list has the hashes of the bundled gateways: the server trusts those, and gives any other a process of its own.
 //!
 //! A bundled gateway is a folder of `plugins/` with a `gateway.json`. To add one is to add the folder: nothing here lists them.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use sha2::{Digest as _, Sha256};
 
 use crate::run;
 
@@ -73,13 +68,6 @@ impl Stage {
             place(&built.join(&file), &staged.gateways().join(&file))?;
             expected.push(file);
         }
-        let list = list(&staged.gateways(), &expected)?;
-        let new = staged
-            .folder
-            .join(format!("list.new-{}", std::process::id()));
-        std::fs::write(&new, list)?;
-        std::fs::rename(&new, staged.gateways().join(LIST))?;
-        expected.push(LIST.to_owned());
         remove_others(&staged.gateways(), &expected)?;
         Ok(staged)
     }
@@ -104,18 +92,6 @@ fn package_name(manifest: &Path) -> anyhow::Result<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("name = "));
     let name = line.with_context(|| format!("{} has no `name = `", manifest.display()))?;
     Ok(name.trim_matches('"').to_owned())
-}
-
-/// One line for each file, as `sha256sum` writes it.
-fn list(folder: &Path, files: &[String]) -> anyhow::Result<String> {
-    let mut list = String::new();
-    for file in files {
-        for byte in Sha256::digest(std::fs::read(folder.join(file))?) {
-            write!(list, "{byte:02x}")?;
-        }
-        writeln!(list, "  {file}")?;
-    }
-    Ok(list)
 }
 
 /// Puts a file in place whole or not at all: a server or a test may hold the old one open.
@@ -143,5 +119,3 @@ fn remove_others(folder: &Path, expected: &[String]) -> anyhow::Result<()> {
     }
     Ok(())
 }
-
-const LIST: &str = "gateways.list";

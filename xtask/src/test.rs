@@ -44,6 +44,11 @@ const STEPS: &[Step] = &[
         run: docs,
     },
     Step {
+        name: "machete",
+        does: "every dependency in a Cargo.toml is used",
+        run: machete,
+    },
+    Step {
         name: "stage",
         does: "the program and its gateways build",
         run: stage,
@@ -323,6 +328,10 @@ fn alerts() -> anyhow::Result<()> {
         "alerts-of-days.test.yml",
     ]);
     must(test.current_dir(&rules))
+}
+
+fn machete() -> anyhow::Result<()> {
+    must(&mut program(tools::cargo_machete()?))
 }
 
 fn licences() -> anyhow::Result<()> {

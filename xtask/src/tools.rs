@@ -18,6 +18,7 @@ const CHROMIUM: &[&str] = &[
 ];
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_FUZZ: &str = "0.13.2";
+const CARGO_MACHETE: &str = "0.9.2";
 const CARGO_MUTANTS: &str = "27.1.0";
 
 /// A Chromium to drive: `$SWITCHYARD_CHROMIUM`, the system's, or Debian's package.
@@ -165,6 +166,11 @@ pub fn cargo_deny() -> anyhow::Result<PathBuf> {
 /// cargo-fuzz, which builds and starts libFuzzer.
 pub fn cargo_fuzz() -> anyhow::Result<PathBuf> {
     cargo_tool("cargo-fuzz", CARGO_FUZZ)
+}
+
+/// cargo-machete, which finds dependencies that no file names.
+pub fn cargo_machete() -> anyhow::Result<PathBuf> {
+    cargo_tool("cargo-machete", CARGO_MACHETE)
 }
 
 /// cargo-mutants, which changes functions and operators one at a time.

@@ -9,7 +9,7 @@ use super::output::{Column, aligned, cell, visible};
 use crate::iso_timestamp::IsoTimestamp;
 use crate::operator::contract::gateways::{
     Awaiting, CandidateFile, CandidateStatus, Count, Gateway, GatewayChange, GatewayState,
-    GatewaySummary, GatewayVersion, Hosts, Isolation, Proposal, Quarantine, Replaced, Widening,
+    GatewaySummary, GatewayVersion, Hosts, Proposal, Quarantine, Replaced, Widening,
 };
 
 #[cfg(test)]
@@ -152,8 +152,7 @@ fn awaiting(gateway: &str, waiting: &Awaiting) -> String {
     text
 }
 
-/// Formats the hosts, source and isolation of an upgrade that differ from those of the current
-/// version.
+/// Formats the hosts and the source of an upgrade that differ from those of the current version.
 fn widened(widens: &Widening, source: &str) -> String {
     let mut text = String::new();
     for (environment, hosts) in by_environment(&widens.hosts) {
@@ -161,9 +160,6 @@ fn widened(widens: &Widening, source: &str) -> String {
             let hosts = joined(hosts);
             text.push_str(&format!("  new hosts in {environment:<8} {hosts}\n"));
         }
-    }
-    if widens.in_process {
-        text.push_str("  runs inside the server's process, where every secret can be read\n");
     }
     if let Some(used) = widens.source_in_use {
         let used = used.as_str();
@@ -247,7 +243,7 @@ pub fn proposal(proposal: &Proposal) -> String {
         .iter()
         .map(|one| one.as_str().to_owned());
     row("operations", &joined(&operations.collect::<Vec<_>>()));
-    row("runs", place(proposal));
+    row("runs", "in a process of its own, without network and files");
     row("live hosts", &joined(&proposal.hosts.live));
     row("sandbox hosts", &joined(&proposal.hosts.sandbox));
     let is_current = |replaced: &&Replaced| replaced.sha256 == proposal.sha256;
@@ -287,14 +283,6 @@ fn methods(proposal: &Proposal) -> String {
     };
     let (payments, payouts) = (proposal.payment_methods, proposal.payout_methods);
     format!("{payments} for payments, {payouts} for payouts{more}")
-}
-
-/// Describes where the code of a file would run.
-pub const fn place(proposal: &Proposal) -> &'static str {
-    match proposal.isolation {
-        Isolation::Process => "in a process of its own, without network and files",
-        Isolation::InProcess => "inside the server's process: trusted code",
-    }
 }
 
 fn consent(version: &GatewayVersion) -> String {
@@ -373,7 +361,6 @@ const VERSIONS: &[Column<GatewayVersion>] = &[
     ("calls", |one| cell(&one.running_calls)),
     ("open", |one| counted(one.open_attempts)),
     ("size", |one| size(one.bytes)),
-    ("runs", |one| cell(&one.isolation)),
     ("consent", consent),
     ("quarantine", |one| quarantine(one.quarantine.as_ref())),
 ];

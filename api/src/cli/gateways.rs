@@ -256,8 +256,7 @@ impl Add {
             "it needs consent: look at it with `switchyard gateway inspect`, then add --consent {sha256}"
         );
         print(&text::proposal(proposal))?;
-        let place = text::place(proposal);
-        eprint!("\nIts code will run {place}. Take it on? Write yes: ");
+        eprint!("\nInstall it? Write yes: ");
         io::stderr().flush()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;

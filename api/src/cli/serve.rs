@@ -67,7 +67,7 @@ impl Serve {
         };
         match serve::run(source, start).await {
             Ok(()) => ExitCode::SUCCESS,
-            Err(Failure::Settings(refusals)) => refused(&refusals),
+            Err(Failure::Refused(refusals)) => refused(&refusals),
             Err(Failure::Other(why)) => failed(&why),
         }
     }

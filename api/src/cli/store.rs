@@ -114,7 +114,8 @@ impl Check {
         }
         anyhow::ensure!(
             report.is_sound(),
-            "the store {} is damaged: restore a backup with `switchyard store restore`",
+            "the store {} did not pass the check: each fault above says what to do; where it says \
+             nothing, restore a backup with `switchyard store restore`",
             settings.store_path().display()
         );
         Ok(())

@@ -12,7 +12,7 @@ use switchyard_engine::store::is_inside;
 
 use super::check_network;
 use super::problem::{Fault, Faults};
-use super::settings::{Isolation, Settings, StoreBackend};
+use super::settings::{Settings, StoreBackend};
 use super::units::DurationSetting;
 
 /// Returns the faults of these settings, each with its setting.
@@ -56,14 +56,6 @@ fn warnings(settings: &Settings, faults: &mut Faults) {
                  proxy's address",
                 server.listen
             ),
-        );
-    }
-    if settings.gateways.isolation == Isolation::InProcess {
-        faults.warn(
-            "gateways.isolation",
-            "gateways.isolation is `in_process`: every gateway can read and crash the engine, so \
-             choose `auto` unless you trust all of them"
-                .to_owned(),
         );
     }
     if !settings.gateways.accept_missing_walls.is_empty() {

@@ -20,5 +20,5 @@ pub use load::{Examined, LoadError, Overrides, examine, load};
 pub use problem::{Fault, Faults, Origin, Problem, Weight};
 pub use proxy::TrustedProxies;
 pub use redact::without_master_key;
-pub use settings::{Isolation, LogFormat, Settings, StoreBackend};
+pub use settings::{LogFormat, Settings, StoreBackend};
 pub use units::{Bytes, DurationSetting};

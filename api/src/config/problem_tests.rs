@@ -246,10 +246,6 @@ fn unusual_settings_are_warnings_and_refuse_nothing() {
     for (toml, setting) in [
         ("", "server.trusted_proxies"),
         (
-            "[server]\ntrusted_proxies = ['127.0.0.1']\n[gateways]\nisolation = 'in_process'",
-            "gateways.isolation",
-        ),
-        (
             "[server]\ntrusted_proxies = ['127.0.0.1']\n[gateways]\n\
              accept_missing_walls = ['landlock']",
             "gateways.accept_missing_walls",

@@ -238,13 +238,10 @@ sections! {
         private_hosts: Vec<String> = Vec::new(),
         /// SHA-256 of files that are taken on without a question, 64 hexadecimal characters each.
         pinned: Vec<String> = Vec::new(),
-        /// Which gateways run in a process of their own: `auto` (all that did not come with this release), `process` (all) or
-        /// `in_process` (none; then all of them are trusted code).
-        isolation: Isolation = Isolation::Auto,
-        /// Memory that such a process may take.
+        /// Memory that the process of a gateway may use.
         worker_memory: Bytes = Bytes(512 << 20),
-        /// Walls around such a process that may be missing on this system, such as `landlock`. Without the name of a missing wall no
-        /// gateway is loaded into one.
+        /// Restrictions of that process that may be missing on this system, such as `landlock`.
+        /// Without the name of a missing one no gateway is loaded. Development mode does without.
         accept_missing_walls: Vec<String> = Vec::new(),
     }
 
@@ -299,15 +296,6 @@ pub enum StoreBackend {
 pub enum LogFormat {
     Text,
     Json,
-}
-
-/// Which gateways run in a process of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    Auto,
-    Process,
-    InProcess,
 }
 
 impl Settings {

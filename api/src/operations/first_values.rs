@@ -136,7 +136,6 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
     ),
 ];
 const OF_A_GATEWAY: &[&str] = &[
-    "switchyard_gateway_engine_deaths_total",
     "switchyard_gateway_panics_total",
     "switchyard_gateway_quarantines_total",
     "switchyard_gateway_worker_deaths_total",

@@ -230,10 +230,6 @@ fn describe_gateways() {
         "Processes of gateways that did not start"
     );
     describe_counter!(
-        "switchyard_gateway_engine_deaths_total",
-        "Deaths of the engine in code of a gateway, counted at the next start"
-    );
-    describe_counter!(
         "switchyard_gateway_worker_stray_cpu_total",
         "Processes of gateways that were ended because they computed outside of their steps"
     );

@@ -7,7 +7,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::gateways::BUNDLED_LIST;
 use crate::config::{Fault, Faults, Settings};
 
 /// Returns the faults of the folders. A missing folder is no fault.
@@ -43,12 +42,12 @@ pub fn check(settings: &Settings) -> Vec<Fault> {
     faults.0
 }
 
-/// The folder of the gateways, the gateways, and the list of those that are trusted.
+/// The folder of the gateways, and the gateways.
 fn code(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let libraries = entries.map(|entry| entry.path()).filter(|path| {
         let extension = path.extension();
-        extension.is_some_and(|extension| extension == "so") || path.ends_with(BUNDLED_LIST)
+        extension.is_some_and(|extension| extension == "so")
     });
     let mut paths: Vec<_> = libraries.collect();
     paths.sort();
@@ -85,8 +84,6 @@ mod tests {
             ("gateways", 0o775, Some("gateways.dir")),
             ("gateways", 0o755, None),
             ("gateways/a.so", 0o664, Some("gateways.dir")),
-            ("gateways/gateways.list", 0o664, Some("gateways.dir")),
-            ("gateways/gateways.list", 0o646, Some("gateways.dir")),
             ("gateways/a.so", 0o666, Some("gateways.dir")),
             ("gateways/a.so", 0o644, None),
             ("gateways/notes.txt", 0o666, None),
@@ -97,7 +94,6 @@ mod tests {
             fs::create_dir(root.join("gateways")).unwrap();
             fs::create_dir(root.join("store")).unwrap();
             fs::write(root.join("gateways/a.so"), "").unwrap();
-            fs::write(root.join("gateways/gateways.list"), "").unwrap();
             fs::write(root.join("gateways/notes.txt"), "").unwrap();
             for (path, safe) in [
                 ("data", 0o700),
@@ -105,7 +101,6 @@ mod tests {
                 ("store", 0o700),
                 ("gateways", 0o755),
                 ("gateways/a.so", 0o644),
-                ("gateways/gateways.list", 0o644),
             ] {
                 chmod(&root.join(path), safe);
             }

@@ -1,18 +1,14 @@
 //! Gateways of this installation: those of its last run, and the files of the operator's folder.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::io;
-
 use anyhow::Context as _;
 use switchyard_engine::clock::Clock;
 use switchyard_engine::gateway::{
-    FileStatus, FolderWatch, GatewaySettings, Gateways, Isolation, WorkerSettings,
+    FileStatus, FolderWatch, GatewaySettings, Gateways, WALLS, WorkerSettings,
 };
 use switchyard_engine::ids::Ids;
 use switchyard_engine::store::Store;
 
-use crate::config::{self, Settings};
+use crate::config::Settings;
 
 /// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching it.
 pub async fn load(
@@ -28,15 +24,9 @@ pub async fn load(
             private_hosts: settings.gateways.private_hosts.clone(),
             service_code: settings.service.code.clone(),
             pinned: settings.gateways.pinned.iter().cloned().collect(),
-            isolation: match settings.gateways.isolation {
-                config::Isolation::Auto => Isolation::Auto,
-                config::Isolation::Process => Isolation::Process,
-                config::Isolation::InProcess => Isolation::InProcess,
-            },
-            bundled: bundled(settings)?,
             worker: WorkerSettings {
                 memory_bytes: settings.gateways.worker_memory.0,
-                accepted: settings.gateways.accept_missing_walls.clone(),
+                accepted: accepted_walls(settings),
                 ..WorkerSettings::default()
             },
         },
@@ -65,6 +55,15 @@ pub async fn load(
     Ok((gateways, watch))
 }
 
+/// Returns the sandbox restrictions that may be missing. Development mode, which has no real money
+/// and no real secrets, also runs where the kernel offers none.
+fn accepted_walls(settings: &Settings) -> Vec<String> {
+    match settings.development {
+        true => WALLS.iter().map(ToString::to_string).collect(),
+        false => settings.gateways.accept_missing_walls.clone(),
+    }
+}
+
 /// The advice when no gateway is loaded and so many files in the folder await consent.
 fn advice(waiting: usize) -> &'static str {
     match waiting {
@@ -74,22 +73,6 @@ fn advice(waiting: usize) -> &'static str {
              gateway add <SHA256>` approves one"
         }
     }
-}
-
-/// Name of the release's own list of gateways, in their folder.
-pub(super) const BUNDLED_LIST: &str = "gateways.list";
-
-/// The hashes in the release's own list beside its gateways: `sha256sum` writes and checks such lists. Without one none is bundled.
-fn bundled(settings: &Settings) -> anyhow::Result<BTreeSet<String>> {
-    let path = settings.gateways.dir.join(BUNDLED_LIST);
-    let list = match fs::read_to_string(&path) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        read => read.with_context(|| format!("cannot read {}", path.display()))?,
-    };
-    let hashes = list
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    Ok(hashes.map(str::to_ascii_lowercase).collect())
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod reload;
 pub(crate) mod routes;
 
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use switchyard_engine::dumps;
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
 use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::format::ensure_format;
+use switchyard_engine::format::{FormatError, ensure_format};
 use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::ids::Ids;
@@ -61,22 +62,37 @@ pub use reload::Source;
 /// Error of a start or a shutdown.
 #[derive(Debug)]
 pub enum Failure {
-    /// Settings that are unsafe or cannot work: one sentence each.
-    Settings(Vec<String>),
-    /// Anything else.
+    /// Settings, folders or a store that every later start refuses as well: one sentence each.
+    Refused(Vec<String>),
+    /// Anything else. A later start may succeed.
     Other(anyhow::Error),
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let why = error.into();
-        match why.downcast_ref::<AccessError>() {
-            // Another master key, or the name of a token that the settings and the store have.
-            Some(AccessError::Vault(VaultError::WrongMasterKey { .. }))
-            | Some(AccessError::Invalid { .. }) => Self::Settings(vec![format!("{why:#}")]),
-            _ => Self::Other(why),
+        match is_lasting(&why) {
+            true => Self::Refused(vec![format!("{why:#}")]),
+            false => Self::Other(why),
         }
     }
+}
+
+/// Returns whether every later start fails for the same reason until a person has done something.
+fn is_lasting(why: &anyhow::Error) -> bool {
+    let access = why.downcast_ref().is_some_and(|access| {
+        // Another master key, or the name of a token that the settings and the store have.
+        let wrong_key = matches!(
+            access,
+            AccessError::Vault(VaultError::WrongMasterKey { .. })
+        );
+        wrong_key || matches!(access, AccessError::Invalid { .. })
+    });
+    let folder = why.downcast_ref::<io::Error>();
+    access
+        || why.downcast_ref().is_some_and(OpenError::is_lasting)
+        || why.downcast_ref().is_some_and(FormatError::is_lasting)
+        || folder.is_some_and(|fault| fault.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// The way to treat a store that has lost acknowledged commits.
@@ -193,7 +209,7 @@ fn look_after_store(
 /// The limits on connections. Their settings were checked with the others.
 fn totals(settings: &Settings) -> Result<Totals, Failure> {
     let totals = admission::totals(settings, descriptors::raise_limit()?);
-    totals.map_err(|(_, why)| Failure::Settings(vec![why]))
+    totals.map_err(|(_, why)| Failure::Refused(vec![why]))
 }
 
 /// Logs the problems of the settings with which the server starts nevertheless.
@@ -338,7 +354,7 @@ fn refuse<'a>(problems: impl Iterator<Item = &'a Problem>) -> Result<(), Failure
     let refusals: Vec<String> = problems.map(ToString::to_string).collect();
     match refusals.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Settings(refusals)),
+        false => Err(Failure::Refused(refusals)),
     }
 }
 
@@ -455,7 +471,7 @@ fn master_key(settings: &Settings, ids: &Ids) -> Result<MasterKey, Failure> {
         }
         found => found,
     };
-    key.map_err(|why| Failure::Settings(vec![format!("{:#}", anyhow::Error::from(why))]))
+    key.map_err(|why| Failure::Refused(vec![format!("{:#}", anyhow::Error::from(why))]))
 }
 
 /// The master key that the settings name.

@@ -10,7 +10,6 @@ use switchyard_gateway::wire::Ready;
 use super::drive::{self, CallFailure, Drive};
 use super::journal::JournalWriter;
 use super::redact::Redactor;
-use super::watch::{self, Ward};
 use super::{Gateways, Operation, Version, measure};
 use crate::environment::Environment;
 
@@ -30,24 +29,19 @@ impl Gateways {
     /// Makes a call to its end. `Err`: the reason why it has no result, without secrets.
     pub(super) async fn ask<T>(&self, question: Question) -> Result<T, String>
     where
-        T: DeserializeOwned + Send + 'static,
+        T: DeserializeOwned,
     {
         let (gateway, operation) = (Arc::clone(&question.gateway), question.operation);
         let since = tokio::time::Instant::now();
         let running = gateway.running();
-        let own = self.clone();
-        let made = watch::guard(&self.0.watcher, &gateway, |ward| own.answer(question, ward));
-        let answered = made.await;
+        let answered = self.answer(question).await;
         measure(&gateway, operation, since.elapsed());
         drop(running);
         self.note_quarantine(&gateway).await;
-        answered.unwrap_or_else(|| Err(drive::given_up(&gateway, operation)))
+        answered
     }
 
-    async fn answer<T>(self, question: Question, ward: Option<Ward>) -> Result<T, String>
-    where
-        T: DeserializeOwned,
-    {
+    async fn answer<T: DeserializeOwned>(&self, question: Question) -> Result<T, String> {
         let Question {
             gateway,
             operation,
@@ -69,7 +63,6 @@ impl Gateways {
             scribe: &scribe,
             connection: OnceLock::new(),
             until: drive::deadline(&gateway, operation),
-            ward,
         };
         let message = drive.run(&mut Value::Null).await;
         let ready = message.and_then(|message| drive.read::<Ready<T>>(&message));

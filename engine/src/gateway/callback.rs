@@ -14,7 +14,6 @@ use switchyard_gateway::{Callback as RawRequest, CallbackResult};
 use super::drive::{self, CallFailure, Drive};
 use super::journal::{Exchange, JournalWriter};
 use super::redact::Redactor;
-use super::watch::{self, Ward};
 use super::{Gateways, Operation, Version, outcome};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
@@ -30,16 +29,6 @@ pub struct CallbackCall {
     pub received_at: Timestamp,
     pub config: Value,
     pub request: RawRequest,
-}
-
-/// Input of the task that reads a callback.
-struct Reading {
-    gateway: Arc<Version>,
-    environment: Environment,
-    received_at: Timestamp,
-    config: Value,
-    request: Arc<RawRequest>,
-    redactor: Redactor,
 }
 
 /// Result of a callback.
@@ -74,34 +63,19 @@ impl Gateways {
     /// Passes a callback to its gateway.
     pub async fn callback(&self, call: CallbackCall) -> CallbackEnd {
         let since = tokio::time::Instant::now();
-        let (gateway, environment) = (Arc::clone(&call.gateway), call.environment);
-        let running = gateway.running();
-        let redactor = Redactor::new(&gateway.manifest, &call.config);
-        let request = Arc::new(call.request);
-        let read = Reading {
-            gateway: call.gateway,
-            environment,
-            received_at: call.received_at,
-            config: call.config,
-            request: Arc::clone(&request),
-            redactor: redactor.clone(),
-        };
-        let gateways = self.clone();
-        let made = watch::guard(&self.0.watcher, &gateway, |ward| gateways.read(read, ward));
-        let (said, exchanges) = made.await.unwrap_or_else(|| {
-            let why = drive::given_up(&gateway, Operation::Callback);
-            (Err(CallFailure(why)), Vec::new())
-        });
-        super::measure(&gateway, Operation::Callback, since.elapsed());
+        let running = call.gateway.running();
+        let redactor = Redactor::new(&call.gateway.manifest, &call.config);
+        let (said, exchanges) = self.read(&call, &redactor).await;
+        super::measure(&call.gateway, Operation::Callback, since.elapsed());
         drop(running);
-        self.note_quarantine(&gateway).await;
-        let shown = shown(&request, &redactor);
+        self.note_quarantine(&call.gateway).await;
+        let shown = shown(&call.request, &redactor);
         CallbackEnd {
             said: match said {
                 Ok(result) => Ok(CallbackSaid {
                     result,
-                    gateway,
-                    environment,
+                    gateway: call.gateway,
+                    environment: call.environment,
                     redactor,
                 }),
                 Err(CallFailure(why)) => Err(why),
@@ -112,29 +86,25 @@ impl Gateways {
     }
 
     async fn read(
-        self,
-        read: Reading,
-        ward: Option<Ward>,
+        &self,
+        call: &CallbackCall,
+        redactor: &Redactor,
     ) -> (Result<CallbackResult, CallFailure>, Vec<Exchange>) {
-        let operation = Operation::Callback;
-        let Reading {
-            gateway, redactor, ..
-        } = &read;
+        let (gateway, operation) = (&call.gateway, Operation::Callback);
         let scribe = JournalWriter::new(None, redactor, gateway.name(), operation.as_str());
-        let input = serde_json::to_value(&*read.request).unwrap_or(Value::Null);
+        let input = serde_json::to_value(&call.request).unwrap_or(Value::Null);
         let drive = Drive {
             inner: &self.0,
             version: gateway,
             operation,
-            environment: read.environment,
-            now: read.received_at,
-            config: &read.config,
+            environment: call.environment,
+            now: call.received_at,
+            config: &call.config,
             input: &input,
             redactor,
             scribe: &scribe,
             connection: OnceLock::new(),
             until: drive::deadline(gateway, operation),
-            ward,
         };
         let said = drive.run(&mut Value::Null).await.and_then(|message| {
             let ready: Ready<CallbackResult> = drive.read(&message)?;

@@ -21,13 +21,12 @@ use tokio::time::Instant;
 use super::Inner;
 use super::counter;
 use super::egress;
-use super::home::Gone;
+use super::host::Gone;
 use super::journal::JournalWriter;
 use super::library::Step;
 use super::redact::Redactor;
 use super::throttled_io::sha256;
 use super::version::Version;
-use super::watch::{HELD, Ward};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
@@ -46,8 +45,6 @@ pub(super) struct Drive<'c> {
     /// Cache key of this connection, computed on first use.
     pub connection: OnceLock<String>,
     pub until: Instant,
-    /// Guard of its steps.
-    pub ward: Option<Ward>,
 }
 
 /// Reason why a call has no outcome; a sentence without secrets.
@@ -80,8 +77,8 @@ impl Drive<'_> {
             return Err(self.no_outcome("it does not have this operation"));
         }
         let message = self.begin_message(state)?;
-        let home = &self.version.home;
-        let begun = home.begin(self.version, self.ward.as_ref(), self.redactor, message);
+        let host = &self.version.host;
+        let begun = host.begin(self.version, self.redactor, &message);
         // The deadline includes the start of a worker and the queue of calls that wait for it.
         let Ok(begun) = tokio::time::timeout_at(self.until, begun).await else {
             return Err(self.no_outcome("the time for this call is over"));
@@ -129,7 +126,7 @@ impl Drive<'_> {
                 Err(_) => return Err(self.no_outcome("the time for this call is over")),
             };
             let message = self.write(&resume)?;
-            let resumed = call.resume(self.version, message).await;
+            let resumed = call.resume(self.version, &message).await;
             (step, running) = resumed.map_err(|gone| self.gone(&gone))?;
         }
     }
@@ -175,18 +172,10 @@ impl Drive<'_> {
 
     async fn perform(&self, effect: Effect) -> EffectResult {
         match effect {
-            Effect::Http(request) => {
-                let result = self.http(&request).await;
-                if self.ward.is_some() {
-                    // Yield, so that tasks that the response has woken on this thread do not wait
-                    // for the next step: no other thread could take them over.
-                    tokio::task::yield_now().await;
-                }
-                match result {
-                    Ok(answer) => EffectResult::Http(answer),
-                    Err(error) => EffectResult::Error(error),
-                }
-            }
+            Effect::Http(request) => match self.http(&request).await {
+                Ok(answer) => EffectResult::Http(answer),
+                Err(error) => EffectResult::Error(error),
+            },
             Effect::Sleep { ms } => {
                 self.inner.clock.sleep(Duration::from_millis(ms)).await;
                 EffectResult::Slept {}
@@ -290,11 +279,6 @@ impl Drive<'_> {
             }
         }
     }
-}
-
-/// Reason why a call with an abandoned step has no outcome.
-pub(super) fn given_up(version: &Version, operation: Operation) -> String {
-    sentence(version, operation, HELD)
 }
 
 fn sentence(version: &Version, operation: Operation, why: &str) -> String {

@@ -429,8 +429,7 @@ pub(super) enum JournalError {
     Store(#[from] StoreError),
 }
 
-/// Key of a row. The number comes first, so that rows sort in the order in which they began. That
-/// includes old rows, whose keys lack the time or the call.
+/// Key of a row. The number comes first, so that rows sort in the order in which they began.
 fn row_key(journal: &Journal, number: u32, call: u32, exchange: &Exchange) -> String {
     let Journal {
         transaction,

@@ -1,4 +1,5 @@
-//! Loaded library: the only place where the engine calls code that it did not compile.
+//! Loaded library, in a worker process: the only place where code runs that the engine did not
+//! compile.
 //!
 //! A library is copied to `<dir>/<sha256>.so` before it is opened, because overwriting an open
 //! library in place crashes the process. It is never closed: a thread-local destructor inside it
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 use libloading::os::unix;
 use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
 
-use super::crash::{self, CrashMark};
 use super::inspect::{Inspected, Refused};
 use super::throttled_io::{self, Throttle};
 use crate::limits::GATEWAY_ANSWER_BYTES;
@@ -61,22 +61,19 @@ fn write_durably(dir: &Path, kept: &Path, bytes: &[u8], pace: Throttle) -> io::R
 #[derive(Clone, Copy)]
 pub(super) struct Library {
     plugin: &'static Plugin,
-    /// Mark that attributes a crash of the process to this library. `None` in a worker.
-    mark: Option<&'static CrashMark>,
 }
 
 impl Library {
     /// Opens the engine's own copy of an inspected file.
-    pub(super) fn open(kept: &Path, mark: Option<&'static CrashMark>) -> Result<Self, Refused> {
+    pub(super) fn open(kept: &Path) -> Result<Self, Refused> {
         let not_loadable = |error: libloading::Error| Refused::NotLoadable {
             path: kept.to_owned(),
             reason: error.to_string(),
         };
         let flags = unix::RTLD_NOW | unix::RTLD_LOCAL | libc::RTLD_NODELETE;
-        // SAFETY: the file passed the inspection, the engine's copy is not written to, and an
-        // in-process gateway is trusted code: its initialisers run here.
-        let open = || unsafe { unix::Library::open(Some(kept), flags) };
-        let library = crash::inside(mark, open).map_err(not_loadable)?;
+        // SAFETY: the file passed the inspection, and the engine's copy is not written to. Its
+        // initialisers run here, within the sandbox of the worker.
+        let library = unsafe { unix::Library::open(Some(kept), flags) }.map_err(not_loadable)?;
         // SAFETY: the inspection checked that the symbol is data of at least this size.
         let symbol = unsafe { library.get::<*const Plugin>(abi::SYMBOL.as_bytes()) };
         let table: *const Plugin = symbol.map_err(not_loadable)?.into_raw().cast();
@@ -101,13 +98,13 @@ impl Library {
         // SAFETY: the table is of this ABI generation and long enough, so it is a `Plugin`. It
         // stays mapped until the process ends, so it is `'static`.
         let plugin = unsafe { &*table };
-        Ok(Self { plugin, mark })
+        Ok(Self { plugin })
     }
 
     /// Entry points of a gateway that is linked into this program.
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     pub(super) fn linked(plugin: &'static Plugin) -> Self {
-        Self { plugin, mark: None }
+        Self { plugin }
     }
 
     /// Begins an operation. Returns a `Running` if the library holds state for the call.
@@ -116,9 +113,7 @@ impl Library {
         let mut call: *mut c_void = std::ptr::null_mut();
         // SAFETY: message, sink and the pointer for the call are valid until `begin` returns, as
         // the ABI requires.
-        let mut begin =
-            || unsafe { (self.plugin.begin)(Bytes::lend(message), answer.sink(), &mut call) };
-        let code = crash::inside(self.mark, &mut begin);
+        let code = unsafe { (self.plugin.begin)(Bytes::lend(message), answer.sink(), &mut call) };
         // Built only when there is a call, because dropping a `Running` ends it.
         let running = (!call.is_null()).then(|| Running {
             library: self,
@@ -154,10 +149,8 @@ impl Running {
         let mut answer = Answer::default();
         // SAFETY: `call` came from this library's `begin` and is ended only by `drop`; the other
         // arguments are valid until `resume` returns.
-        let resume = || unsafe {
-            (self.library.plugin.resume)(self.call, Bytes::lend(message), answer.sink())
-        };
-        let code = crash::inside(self.library.mark, resume);
+        let plugin = self.library.plugin;
+        let code = unsafe { (plugin.resume)(self.call, Bytes::lend(message), answer.sink()) };
         answer.step(code)
     }
 }
@@ -165,8 +158,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // SAFETY: `call` came from this library's `begin`, and is ended only here.
-        let end = || unsafe { (self.library.plugin.end)(self.call) };
-        crash::inside(self.library.mark, end);
+        unsafe { (self.library.plugin.end)(self.call) };
     }
 }
 

@@ -11,22 +11,19 @@
 //!
 //! [`life`] adds, changes and removes gateways while payments flow.
 //!
-//! A library that runs inside this process is trusted code: the checks detect false claims, not
-//! attacks. A library in a worker process ([`worker`]) uses the same messages and cannot harm the
-//! engine. [`Isolation`] selects which library runs where.
+//! - A library runs in a worker process of its own ([`worker`]) and cannot harm the engine.
 
 mod amounts;
 mod ask;
 mod cache;
 mod callback;
 mod counter;
-mod crash;
 mod drive;
 mod egress;
 mod fetch_cache;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod home;
+mod host;
 mod inspect;
 mod journal;
 mod library;
@@ -42,7 +39,6 @@ mod registry;
 mod routable;
 mod throttled_io;
 mod version;
-mod watch;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -65,8 +61,7 @@ pub use self::counter::SequenceError;
 use self::drive::{CallFailure, Drive};
 use self::egress::Egress;
 pub(crate) use self::fetch_cache::{FetchCache, FetchTimes, Fetched};
-use self::home::Home;
-pub use self::home::Isolation;
+use self::host::GatewayHost;
 use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::JournalWriter;
@@ -90,7 +85,6 @@ use self::registry::Registry;
 pub use self::routable::misfit;
 use self::throttled_io::Throttle;
 pub use self::version::{Quarantine, Version};
-use self::watch::{Ward, Watcher};
 pub use self::worker::{
     BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, missing_walls, run as run_worker,
 };
@@ -119,10 +113,6 @@ pub struct GatewaySettings {
     pub service_code: String,
     /// Hashes of files that are installed without further consent.
     pub pinned: BTreeSet<String>,
-    /// Selects the gateways that run in a worker process.
-    pub isolation: Isolation,
-    /// Hashes of the gateways that are bundled with this release.
-    pub bundled: BTreeSet<String>,
     pub worker: WorkerSettings,
 }
 
@@ -134,8 +124,6 @@ impl Default for GatewaySettings {
             private_hosts: Vec::new(),
             service_code: "switchyard".to_owned(),
             pinned: BTreeSet::new(),
-            isolation: Isolation::InProcess,
-            bundled: BTreeSet::new(),
             worker: WorkerSettings::default(),
         }
     }
@@ -178,7 +166,6 @@ struct Inner {
     cache: Cache,
     options: FetchCache<Vec<FieldOption>>,
     turns: QueryLimiter,
-    watcher: Arc<Watcher>,
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     shelf: OnceLock<StaticGateways>,
     began: Timestamp,
@@ -199,7 +186,6 @@ impl Gateways {
             cache: Cache::default(),
             options: options::cache(clock.clone()),
             turns: QueryLimiter::default(),
-            watcher: Arc::default(),
             #[cfg(any(feature = "simulation", feature = "fuzzing"))]
             shelf: OnceLock::new(),
             began: clock.now(),
@@ -270,13 +256,12 @@ impl Gateways {
         }
     }
 
-    /// Whether the engine or a worker crashed in code of this version since `at`. Failover then
-    /// avoids it.
+    /// Whether a worker crashed in code of this version since `at`. Failover then avoids it.
     pub fn has_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
         let version = self.0.registry.version(name, sha256);
         let ago = version.and_then(|version| version.worker_died_ago());
         let since = self.0.clock.now().since(at);
-        ago.is_some_and(|ago| ago <= since) || self.0.life.engine_died_since(name, sha256, at)
+        ago.is_some_and(|ago| ago <= since)
     }
 
     /// Runs one operation to its outcome. Never fails: a failure is an outcome, too. A query first
@@ -307,21 +292,15 @@ impl Gateways {
     async fn run(&self, call: Call) -> CallEnd {
         let since = tokio::time::Instant::now();
         let (gateway, operation) = (Arc::clone(&call.gateway), call.operation);
-        let (journal, state) = (call.journal.clone(), call.state.clone());
         let running = gateway.running();
-        let gateways = self.clone();
-        let made = watch::guard(&self.0.watcher, &gateway, |ward| gateways.make(call, ward));
-        let end = match made.await {
-            Some(end) => end,
-            None => given_up(&gateway, operation, &journal, state).await,
-        };
+        let end = self.make(call).await;
         measure(&gateway, operation, since.elapsed());
         drop(running);
         self.note_quarantine(&gateway).await;
         end
     }
 
-    async fn make(self, call: Call, ward: Option<Ward>) -> CallEnd {
+    async fn make(&self, call: Call) -> CallEnd {
         let Call {
             gateway,
             operation,
@@ -349,7 +328,6 @@ impl Gateways {
             scribe: &scribe,
             connection: OnceLock::new(),
             until: drive::deadline(&gateway, operation),
-            ward,
         };
         let said = drive.run(&mut state).await.and_then(|message| {
             let ready: Ready<switchyard_gateway::Outcome> = drive.read(&message)?;
@@ -471,16 +449,9 @@ impl Inner {
         let kept = library::keep(&self.settings.dir, path, inspected, pace)?;
         // A new version is started now. Many of the earlier versions may never be needed again.
         let start = (kept != path).then_some(pace);
-        let is_suspect = self.life.is_suspect(&manifest.name, sha256);
-        let home = Home::open(
-            &self.settings,
-            &inspected.inspection,
-            &kept,
-            start,
-            is_suspect,
-        )?;
+        let host = GatewayHost::open(&self.settings, &inspected.inspection, &kept, start)?;
         let manifest = self.substituted(manifest);
-        let version = Version::new(manifest, sha256.clone(), home, self.clock.clone());
+        let version = Version::new(manifest, sha256.clone(), host, self.clock.clone());
         Ok(self.registry.add(Arc::new(version)))
     }
 
@@ -508,27 +479,6 @@ fn typed_in(input: &Value) -> &Value {
     match is_planted(Fault::CodeKept) {
         true => &Value::Null,
         false => input,
-    }
-}
-
-/// Result of a call with an abandoned step, recovered from its journal.
-async fn given_up(
-    gateway: &Version,
-    operation: Operation,
-    journal: &Journal,
-    state: Value,
-) -> CallEnd {
-    let (store, id, attempt) = (&journal.store, journal.transaction, journal.attempt);
-    let sent = recover(store, id, attempt).await;
-    let maybe_sent = !matches!(sent, Ok(Recovered::NothingSent));
-    let kept = match operation.submits() {
-        true => recovered_state(store, id, attempt).await.ok().flatten(),
-        false => None,
-    };
-    let why = drive::given_up(gateway, operation);
-    CallEnd {
-        outcome: outcome::without_outcome(operation, maybe_sent, why),
-        state: kept.unwrap_or(state),
     }
 }
 

@@ -50,7 +50,7 @@ impl Registry {
         let slot = self.slot(version.name());
         let known = self.version(version.name(), &version.sha256);
         known.unwrap_or_else(|| {
-            version.home.set_current(false);
+            version.host.set_current(false);
             let mut versions = Vec::clone(&slot.versions.load());
             versions.push(Arc::clone(&version));
             slot.versions.store(Arc::new(versions));
@@ -64,10 +64,10 @@ impl Registry {
         let _changing = self.changing.lock();
         let before = self.slot(name).current.swap(Arc::new(version.clone()));
         if let Some(before) = &*before {
-            before.home.set_current(false);
+            before.host.set_current(false);
         }
         if let Some(version) = &version {
-            version.home.set_current(true);
+            version.host.set_current(true);
         }
     }
 

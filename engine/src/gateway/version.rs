@@ -1,4 +1,4 @@
-//! Version of a gateway: one file, identified by its hash, loaded until the process ends.
+//! Version of a gateway: one file, identified by its hash.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::{Hosts, Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
 
-use super::home::Home;
-use super::watch::Lanes;
+use super::host::GatewayHost;
 use crate::clock::{Clock, Timestamp};
 use crate::limits::GATEWAY_PANICS_A_MINUTE;
 use crate::money::Amount;
@@ -24,12 +23,9 @@ pub struct Version {
     pub manifest: Arc<Manifest>,
     /// SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: String,
-    pub(super) home: Home,
+    pub(super) host: GatewayHost,
     /// Hosts that it may call: those of its manifest, or the subset that an operator granted.
     granted: ArcSwap<Hosts>,
-    is_slow: AtomicBool,
-    /// Limit of its steps on blocking threads.
-    pub(super) lanes: Lanes,
     quarantine: ArcSwapOption<Quarantine>,
     /// Whether the engine set the quarantine, and it is not stored yet.
     is_news: AtomicBool,
@@ -52,14 +48,12 @@ pub struct Quarantine {
 pub(super) struct Running<'v>(&'v Version);
 
 impl Version {
-    pub(super) fn new(manifest: Manifest, sha256: String, home: Home, clock: Clock) -> Self {
+    pub(super) fn new(manifest: Manifest, sha256: String, host: GatewayHost, clock: Clock) -> Self {
         Self {
             granted: ArcSwap::from_pointee(manifest.hosts.clone()),
             manifest: Arc::new(manifest),
             sha256,
-            home,
-            is_slow: AtomicBool::new(false),
-            lanes: Lanes::default(),
+            host,
             quarantine: ArcSwapOption::empty(),
             is_news: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),
@@ -134,19 +128,14 @@ impl Version {
         }
     }
 
-    /// Whether its code runs in a worker process.
-    pub fn is_apart(&self) -> bool {
-        matches!(self.home, Home::Worker(_))
-    }
-
     /// Reason of the last unexpected end of one of its workers since the engine started.
     pub fn last_worker_death(&self) -> Option<String> {
-        self.home.last_death().map(|death| death.reason)
+        self.host.last_death().map(|death| death.reason)
     }
 
     /// Time since that end of a worker.
     pub(super) fn worker_died_ago(&self) -> Option<Duration> {
-        self.home.last_death().map(|death| death.ago())
+        self.host.last_death().map(|death| death.ago())
     }
 
     /// Whether its gateway drains: no new attempts begin on it.
@@ -180,7 +169,7 @@ impl Version {
     /// Starts or ends a quarantine as an operator requests.
     pub(super) fn set_quarantine(&self, quarantine: Option<Quarantine>) {
         self.panics().clear();
-        self.home.reset();
+        self.host.reset();
         self.is_news.store(false, Ordering::Relaxed);
         self.quarantine.store(quarantine.map(Arc::new));
     }
@@ -232,19 +221,6 @@ impl Version {
                 "it panicked {GATEWAY_PANICS_A_MINUTE} times within a minute"
             ));
         }
-    }
-
-    pub(super) fn is_slow(&self) -> bool {
-        self.is_slow.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn mark_slow(&self, took: Duration) {
-        tracing::warn!(
-            gateway.name = self.name(),
-            duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            "slow gateway step"
-        );
-        self.is_slow.store(true, Ordering::Relaxed);
     }
 
     fn panics(&self) -> parking_lot::MutexGuard<'_, VecDeque<Timestamp>> {

@@ -159,6 +159,26 @@ pub enum OpenError {
     Backend { path: PathBuf, reason: String },
 }
 
+impl OpenError {
+    /// Returns whether every later opening fails as well until a person has done something.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Locked { .. } | Self::Backend { .. } => false,
+            Self::Unwritable { source, .. } | Self::Unreadable { source, .. } => {
+                source.kind() == io::ErrorKind::PermissionDenied
+            }
+            Self::WrongBackend { .. }
+            | Self::WrongLayout { .. }
+            | Self::DamagedMarker { .. }
+            | Self::Behind { .. }
+            | Self::ForeignMark { .. }
+            | Self::EmptyWithDamagedMark { .. }
+            | Self::DamagedLog { .. }
+            | Self::DamagedDatabase { .. } => true,
+        }
+    }
+}
+
 /// A check, backup or restore that could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintenanceError {

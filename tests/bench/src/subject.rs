@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation};
+use switchyard_engine::gateway::{GatewaySettings, Gateways, WorkerSettings};
 use switchyard_engine::ids::{Ids, PaymentId, TransactionId};
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::store::{Backend, Direction, Store, StoreSettings, Table};
@@ -38,7 +38,7 @@ pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench>
 
 /// Starts an engine with these settings.
 pub async fn start_with(path: &Path, settings: EngineSettings) -> Result<Bench> {
-    let gateways = gateways(path, Isolation::InProcess).await?;
+    let gateways = gateways(path).await?;
     start_with_gateways(path, settings, gateways).await
 }
 
@@ -68,11 +68,14 @@ pub fn store(path: &Path) -> Result<Store> {
 }
 
 /// The test gateway, which was built beside this program.
-pub async fn gateways(store: &Path, isolation: Isolation) -> Result<Gateways> {
+pub async fn gateways(store: &Path) -> Result<Gateways> {
     let settings = GatewaySettings {
         dir: store.join("gateways"),
         development: true,
-        isolation,
+        worker: WorkerSettings {
+            program: built("switchyard")?,
+            ..WorkerSettings::default()
+        },
         ..GatewaySettings::default()
     };
     let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;

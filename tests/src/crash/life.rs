@@ -28,6 +28,7 @@ use super::end::{self, End};
 use super::outside::Outside;
 use crate::PAYS;
 use crate::client::{payment, payout};
+use crate::gateways::workers;
 
 /// A process that may die at any moment; what clients ask of it then is never answered.
 pub struct Life<'o> {
@@ -61,6 +62,7 @@ impl<'o> Life<'o> {
         let settings = GatewaySettings {
             dir: outside.folder.path().join("gateways"),
             development: true,
+            worker: workers(),
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, outside.clock.clone(), Ids::system())?;

@@ -30,8 +30,6 @@ const WHOLE: u32 = 20;
 const FIRST_WHOLE: u32 = 5;
 /// Every so-many-th kill comes before the program accepts requests.
 const EARLY: u32 = 8;
-/// Every so-many-th life runs the gateway in a worker process.
-const WORKER: u32 = 4;
 /// Poll interval for whether everything has resumed.
 const LOOK: Duration = Duration::from_millis(250);
 /// Maximum number of transactions looked up at once.
@@ -62,11 +60,6 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
         }
         site.server.kill().await?;
         lives.end(&site, &load);
-        let isolation = match kill % WORKER {
-            0 => "process",
-            _ => "in_process",
-        };
-        site.server.set("SWITCHYARD_GATEWAYS__ISOLATION", isolation);
         lives.begin(&site);
         site.server.launch()?;
         if kill % EARLY == EARLY - 1 {

@@ -91,7 +91,7 @@ pub async fn connect(server: &Server, name: &str, config: Value) -> anyhow::Resu
 }
 
 /// Setup in which webhooks are retried at once, payments expire after a day, and the programmable
-/// gateway is trusted.
+/// gateway is in the folder.
 fn setup(folder: &Path, programmable: &Path) -> anyhow::Result<Setup> {
     let gateways = folder.join("gateways");
     std::fs::create_dir(&gateways)?;
@@ -105,7 +105,6 @@ fn setup(folder: &Path, programmable: &Path) -> anyhow::Result<Setup> {
             ("SWITCHYARD_WEBHOOK__RETRY_AFTER", "1s"),
             ("SWITCHYARD_WEBHOOK__RETRIES", "10"),
             ("SWITCHYARD_PAYMENT__EXPIRES_AFTER", "1d"),
-            ("SWITCHYARD_GATEWAYS__ISOLATION", "in_process"),
             ("SWITCHYARD_LOG__REQUESTS", "false"),
             // All clients of the load have one address.
             ("SWITCHYARD_SERVER__MAX_CONNECTIONS_PER_ADDRESS", "0"),

@@ -16,6 +16,7 @@ use switchyard_engine::records::{Kind, ListQuery, NewCustomer};
 use switchyard_engine::routing::RuleSet;
 use switchyard_engine::testing::{self, START, Wanted, amount, customer};
 use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_tests::gateways::workers;
 use switchyard_tests::programmable_gateway;
 use switchyard_tests::provider::{NOWHERE, Provider};
 use tempfile::TempDir;
@@ -36,6 +37,7 @@ pub async fn gateways(folder: &Path, clock: &Clock) -> Gateways {
     let settings = GatewaySettings {
         dir: folder.join("gateways"),
         development: true,
+        worker: workers(),
         ..GatewaySettings::default()
     };
     let gateways = Gateways::new(settings, clock.clone(), Ids::system()).unwrap();

@@ -11,6 +11,7 @@ use switchyard_engine::ids::Ids;
 use switchyard_engine::records::Kind;
 use switchyard_engine::testing::{START, Wanted};
 use switchyard_tests::demo_gateway;
+use switchyard_tests::gateways::workers;
 use tempfile::TempDir;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,6 +21,7 @@ async fn a_live_connection_of_a_test_gateway_serves_in_development_mode_only() {
         let settings = GatewaySettings {
             dir: folder.path().join("gateways"),
             development: true,
+            worker: workers(),
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, Clock::manual(START), Ids::system()).unwrap();

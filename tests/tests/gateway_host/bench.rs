@@ -12,6 +12,7 @@ use switchyard_engine::gateway::{
 };
 use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
 use switchyard_engine::store::Store;
+use switchyard_tests::gateways::workers;
 use tempfile::TempDir;
 
 pub struct Bench {
@@ -123,6 +124,7 @@ fn settings(folder: &Path, development: bool) -> GatewaySettings {
     GatewaySettings {
         dir: folder.join("gateways"),
         development,
+        worker: workers(),
         ..GatewaySettings::default()
     }
 }

@@ -11,14 +11,13 @@ use serde_json::{Value, json};
 use switchyard_engine::clock::Clock;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{
-    Call, CallEnd, GatewaySettings, Gateways, Isolation, Journal, Operation, Recovered, Version,
+    Call, CallEnd, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
     WorkerSettings, recover,
 };
 use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
 use switchyard_engine::store::Store;
 use switchyard_engine::transaction::Outcome;
 use switchyard_tests::gateways::cc;
-use switchyard_tests::server::stage;
 use switchyard_tests::{demo_gateway, eventually, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -38,17 +37,15 @@ pub struct Host {
 }
 
 impl Host {
-    pub async fn new(isolation: Isolation) -> Self {
+    pub async fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let (clock, ids) = (Clock::wall(), Ids::system());
         let settings = GatewaySettings {
             dir: folder.path().join("gateways"),
             development: true,
-            isolation,
             worker: WorkerSettings {
-                program: stage().unwrap().join("switchyard"),
                 memory_bytes: 128 * MIB,
-                ..WorkerSettings::default()
+                ..switchyard_tests::gateways::workers()
             },
             ..GatewaySettings::default()
         };

@@ -1,119 +1,71 @@
-//! All that a gateway can do wrong, in both places where it may run, and what becomes of it: each call ends by the money rule, a version
-//! that goes on so comes into quarantine with the reason, and another gateway is paid through meanwhile without an error.
+//! All that a gateway can do wrong in its worker: each call ends by the money rule, a version that goes
+//! on so comes into quarantine with the reason, and another gateway is paid through meanwhile without
+//! an error.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::gateway::{Isolation, Version};
+use switchyard_engine::gateway::Version;
 use switchyard_tests::eventually;
 
-use crate::host::{Host, Others, nonsense, on_two_threads, workers};
+use crate::host::{Host, Others, nonsense, on_two_threads};
 
-/// What a gateway does before anything was sent, and after it.
-struct Misdeed {
-    what: [&'static str; 2],
-    apart: End,
-    in_process: End,
-}
+/// What a gateway does before anything was sent and after it, and what becomes of it.
+type Misdeed = ([&'static str; 2], End);
 
-#[derive(Clone, Copy)]
 enum End {
     /// Each call fails, and this is in the reason; the next one is paid.
     Fault(&'static str),
     /// Each call fails, and this is in the reason; after so many of them the version is in quarantine, and this is why.
     Quarantine(&'static str, usize, &'static str),
-    /// Shown by a test of its own.
-    Elsewhere,
 }
-use End::{Elsewhere, Fault, Quarantine};
+use End::{Fault, Quarantine};
 
-/// What a worker that dies three times comes to. In process it ends the server: `gateway_life/harm.rs`.
-const fn death(what: [&'static str; 2], how: &'static str) -> Misdeed {
-    Misdeed {
-        what,
-        apart: Quarantine(how, 3, DIED),
-        in_process: Elsewhere,
-    }
-}
-
-const fn everywhere(what: [&'static str; 2], end: End) -> Misdeed {
-    Misdeed {
-        what,
-        apart: end,
-        in_process: end,
-    }
-}
-
-const TABLE: [Misdeed; 14] = [
-    everywhere(
+const TABLE: [Misdeed; 13] = [
+    (
         ["panic", "write and panic"],
         Quarantine("panicked", 5, "it panicked 5 times within a minute"),
     ),
-    everywhere(["panic bomb", "write and panic"], Fault("panicked")),
+    (["panic bomb", "write and panic"], Fault("panicked")),
     // The first panics when it is dropped.
-    everywhere(["never bomb", "write and never"], Fault(TOO_LONG)),
-    everywhere(["stall", "stall"], Fault("no effect")),
-    everywhere(["effects", "effects"], Fault("more than 16 effects")),
-    Misdeed {
-        what: ["harm: loop", "write, harm: loop"],
-        apart: Quarantine(STUCK, 3, DIED),
-        in_process: Quarantine(HELD, 1, HELD),
-    },
-    // In a worker this is in a test of its own.
-    Misdeed {
-        what: ["never, then loop", "never, then loop"],
-        apart: Elsewhere,
-        in_process: Quarantine("", 1, HELD),
-    },
-    Misdeed {
-        what: ["harm: late", "write, harm: late"],
-        apart: Quarantine(STUCK, 3, DIED),
-        // Given up, or seen to be late when it comes back: which is a matter of tenths of a second.
-        in_process: Quarantine("", 1, "a step of it"),
-    },
-    death(["harm: abort", "write, harm: abort"], "SIGABRT"),
-    death(["harm: null", "write, harm: null"], "SIGSEGV"),
-    death(["harm: overflow", "write, harm: overflow"], "SIGABRT"),
-    death(["harm: exit", "write, harm: exit"], "exit status: 0"),
-    death(["harm: memory", "write, harm: memory"], "SIGABRT"),
-    death(["panic twice", "panic twice"], "SIGABRT"),
+    (["never bomb", "write and never"], Fault(TOO_LONG)),
+    (["stall", "stall"], Fault("no effect")),
+    (["effects", "effects"], Fault("more than 16 effects")),
+    (["harm: loop", "write, harm: loop"], death(STUCK)),
+    (["harm: late", "write, harm: late"], death(STUCK)),
+    (["harm: abort", "write, harm: abort"], death("SIGABRT")),
+    (["harm: null", "write, harm: null"], death("SIGSEGV")),
+    (
+        ["harm: overflow", "write, harm: overflow"],
+        death("SIGABRT"),
+    ),
+    (["harm: exit", "write, harm: exit"], death("exit status: 0")),
+    (["harm: memory", "write, harm: memory"], death("SIGABRT")),
+    (["panic twice", "panic twice"], death("SIGABRT")),
 ];
+
+/// What a worker that dies three times comes to.
+const fn death(how: &'static str) -> End {
+    Quarantine(how, 3, DIED)
+}
 
 const DIED: &str = "its worker died three times within a minute";
 const STUCK: &str = "longer than a second";
 const TOO_LONG: &str = "the time for this call is over";
-pub const HELD: &str = "held a thread";
 
 #[test]
 fn whatever_a_gateway_does_in_its_worker_the_engine_and_the_other_gateways_go_on() {
-    on_two_threads(all(Isolation::Process));
+    on_two_threads(all());
 }
 
-#[test]
-fn whatever_a_gateway_does_in_process_and_the_process_lives_through_the_other_gateways_go_on() {
-    on_two_threads(all(Isolation::InProcess));
-}
-
-async fn all(isolation: Isolation) {
-    let host = Arc::new(Host::new(isolation).await);
+async fn all() {
+    let host = Arc::new(Host::new().await);
     let others = Others::pay(&host).await;
-    for misdeed in TABLE {
-        let end = match isolation {
-            Isolation::InProcess => misdeed.in_process,
-            _ => misdeed.apart,
-        };
+    for (what, end) in TABLE {
         match end {
-            Elsewhere => continue,
-            Fault(how) => faults(&host, misdeed.what, how).await,
-            // Where one is enough each has a version of its own.
-            Quarantine(how, 1, why) => {
-                for what in misdeed.what {
-                    let gateway = host.misbehaving_as(what).await;
-                    quarantined(&host, &gateway, &[what], how, why).await;
-                }
-            }
+            Fault(how) => faults(&host, what, how).await,
             Quarantine(how, times, why) => {
-                let turns: Vec<_> = misdeed.what.into_iter().cycle().take(times).collect();
+                let turns: Vec<_> = what.into_iter().cycle().take(times).collect();
                 let gateway = host.misbehaving().await;
                 quarantined(&host, &gateway, &turns, how, why).await;
             }
@@ -124,7 +76,7 @@ async fn all(isolation: Isolation) {
         let library = nonsense(host.folder.path(), kind);
         let gateway = host.gateways.add(&library).await.unwrap();
         let why = host.fault(&gateway, "nonsense").await;
-        assert!(why.contains(how), "{isolation:?}: {why}");
+        assert!(why.contains(how), "{kind}: {why}");
         others.go_on().await;
     }
     others.end().await;
@@ -161,9 +113,6 @@ async fn quarantined(host: &Host, gateway: &Arc<Version>, all: &[&str], how: &st
     assert!(why.contains("in quarantine"), "{}: {why}", all[0]);
     let asked = format!("{:?}", host.query(gateway).await.outcome);
     assert!(asked.contains("no such charge"), "{}: {asked}", all[0]);
-    if !gateway.is_apart() {
-        assert!(workers(std::process::id(), &gateway.sha256).is_empty());
-    }
 }
 
 /// It is, or comes to be when it is a call's end that does harm, and the reason says so.
@@ -174,42 +123,3 @@ pub async fn is_in_quarantine(gateway: &Version, reason: &str) {
     assert!(found.reason.contains(reason), "{found:?}");
     assert_eq!(found.by, "engine");
 }
-
-#[test]
-fn many_steps_that_never_come_back_at_once_keep_few_threads_and_none_that_others_need() {
-    on_two_threads(async {
-        let host = Arc::new(Host::new(Isolation::InProcess).await);
-        let others = Others::pay(&host).await;
-        let gateway = host.misbehaving_as("many").await;
-        let calls: Vec<_> = (0..40)
-            .map(|_| {
-                let (host, gateway) = (Arc::clone(&host), Arc::clone(&gateway));
-                tokio::spawn(async move { host.fault(&gateway, "harm: loop").await })
-            })
-            .collect();
-        for call in calls {
-            call.await.unwrap();
-        }
-        is_in_quarantine(&gateway, HELD).await;
-        assert!(
-            threads_behind() <= 9,
-            "{} threads are lost",
-            threads_behind()
-        );
-        others.end().await;
-    });
-}
-
-/// Threads of this process that compute only when nothing else wants to: those that were given up.
-fn threads_behind() -> usize {
-    let threads = std::fs::read_dir("/proc/self/task").unwrap();
-    let is_behind = |stat: &String| {
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        fields.split_whitespace().nth(NICE) == Some("19")
-    };
-    let stats = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")));
-    stats.filter_map(Result::ok).filter(is_behind).count()
-}
-
-/// Where its priority stands in `/proc/…/stat`, from behind the name on.
-const NICE: usize = 16;

@@ -6,18 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchyard_engine::clock::Clock;
-use switchyard_engine::gateway::{GatewaySettings, Gateways, Isolation, WorkerSettings};
-use switchyard_engine::ids::Ids;
 use switchyard_engine::transaction::Outcome;
-use switchyard_tests::server::stage;
 use switchyard_tests::{Server, Setup, eventually};
 
 use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
-    let host = Arc::new(Host::new(Isolation::Process).await);
+    let host = Arc::new(Host::new().await);
     let gateway = host.misbehaving().await;
     let open = |what: &'static str| {
         let (host, gateway) = (Arc::clone(&host), Arc::clone(&gateway));
@@ -38,7 +34,7 @@ async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_whose_end_does_harm_has_its_own_outcome_and_the_next_call_a_new_worker() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     let gateway = host.misbehaving().await;
     for what in ["never, then abort", "never, then loop"] {
         let first = only_worker(std::process::id(), &gateway.sha256);
@@ -56,7 +52,7 @@ async fn a_call_whose_end_does_harm_has_its_own_outcome_and_the_next_call_a_new_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_has_nothing_to_reach_for_and_what_it_prints_breaks_nothing() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     let gateway = host.misbehaving().await;
     let holes = host.fault(&gateway, "harm: walls").await;
     assert!(holes.ends_with("collect: "), "open: {holes}");
@@ -104,7 +100,7 @@ async fn a_worker_has_nothing_to_reach_for_and_what_it_prints_breaks_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_forges_its_answer_and_computes_on_is_ended_and_named() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     let gateway = host.misbehaving().await;
     let (end, _) = host.collect(&gateway, "harm: forge").await;
     assert!(
@@ -127,7 +123,7 @@ async fn a_worker_that_forges_its_answer_and_computes_on_is_ended_and_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_one_worker_run_side_by_side() {
-    let host = Arc::new(Host::new(Isolation::Process).await);
+    let host = Arc::new(Host::new().await);
     let gateway = host.misbehaving().await;
     let since = tokio::time::Instant::now();
     let calls: Vec<_> = (0..50)
@@ -154,7 +150,7 @@ async fn calls_of_one_worker_run_side_by_side() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_only_loading_shows_is_refused_from_a_worker_too() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     for (number, sentence) in [
         (11, "says ABI 2"),
         (12, "an entry table of 16 bytes"),
@@ -173,7 +169,7 @@ async fn what_only_loading_shows_is_refused_from_a_worker_too() {
 /// can do with them what is forbidden.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_library_breaks_no_wall_while_it_is_loaded() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     let kept = host.folder.path().join("kept");
     fs::write(&kept, "as it was").unwrap();
     for number in LOOKS {
@@ -212,7 +208,7 @@ const LOOKS: [u32; 5] = [15, 16, 17, 18, 19];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_worker_of_a_version_that_was_replaced_rests_soon_and_starts_again_when_it_is_asked() {
-    let host = Host::new(Isolation::Process).await;
+    let host = Host::new().await;
     let first = host.misbehaving().await;
     let mut bytes = fs::read(host.own_copy()).unwrap();
     bytes.push(b'2');
@@ -230,59 +226,17 @@ async fn the_worker_of_a_version_that_was_replaced_rests_soon_and_starts_again_w
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_initialiser_in_a_worker_reads_no_file_of_the_engines_user() {
-    for (isolation, said) in [
-        (Isolation::InProcess, "it read the file"),
-        (Isolation::Process, "it read nothing"),
-    ] {
-        let host = Host::new(isolation).await;
-        fs::write(host.folder.path().join("kept"), "the master key").unwrap();
-        let library = nonsense(host.folder.path(), 20);
-        let gateway = host.gateways.add(&library).await.unwrap();
-        let why = host.fault(&gateway, "nonsense").await;
-        assert!(why.contains(said), "{isolation:?}: {why}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn auto_trusts_what_came_with_the_release_and_nothing_else() {
-    let host = Host::new(Isolation::Process).await;
-    let library = host.own_copy();
-    let hash = host.gateways.inspect(&library).unwrap().sha256;
-    let own = std::process::id();
-    for (bundled, expected) in [(hash.clone(), 0), ("0".repeat(64), 1)] {
-        let settings = GatewaySettings {
-            dir: host.folder.path().join(&bundled),
-            isolation: Isolation::Auto,
-            bundled: [bundled].into(),
-            worker: WorkerSettings {
-                program: stage().unwrap().join("switchyard"),
-                ..WorkerSettings::default()
-            },
-            ..GatewaySettings::default()
-        };
-        let gateways = Gateways::new(settings, Clock::wall(), Ids::system()).unwrap();
-        gateways.add(&library).await.unwrap();
-        assert_eq!(workers(own, &hash).len(), expected);
-    }
-    let is_gone = || async { Ok(workers(own, &hash).is_empty().then_some(())) };
-    eventually(
-        "the end of the worker with its engine",
-        Duration::from_secs(20),
-        is_gone,
-    )
-    .await
-    .unwrap();
+    let host = Host::new().await;
+    fs::write(host.folder.path().join("kept"), "the master key").unwrap();
+    let library = nonsense(host.folder.path(), 20);
+    let gateway = host.gateways.add(&library).await.unwrap();
+    let why = host.fault(&gateway, "nonsense").await;
+    assert!(why.contains("it read nothing"), "{why}");
 }
 
 #[tokio::test]
 async fn workers_end_with_the_engine_even_when_it_is_killed() {
-    let isolation = ("SWITCHYARD_GATEWAYS__ISOLATION", "process");
-    let mut server = Server::start(Setup {
-        settings: vec![isolation],
-        ..Setup::default()
-    })
-    .await
-    .unwrap();
+    let mut server = Server::start(Setup::default()).await.unwrap();
     let ours = worker_of_child(std::process::id());
     assert!(!ours.is_empty(), "each gateway has a worker");
     server.kill().await.unwrap();

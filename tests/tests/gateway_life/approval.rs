@@ -110,7 +110,7 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
         json!([EVIL]),
         "{waiting}"
     );
-    assert_eq!(waiting["widens"]["source_in_use"], "listed");
+    assert_eq!(waiting["widens"]["source_in_use"], "folder");
     assert_eq!(
         waits.body["data"]["version"], "1.0.0",
         "the version before serves"

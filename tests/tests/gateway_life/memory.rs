@@ -39,7 +39,6 @@ impl Scene {
     async fn open() -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         let settings = vec![
-            ("SWITCHYARD_GATEWAYS__ISOLATION", "process"),
             ("SWITCHYARD_STORE__BACKEND", "memory"),
             ("SWITCHYARD_LOG__LEVEL", "warn"),
             // The allocator gives back at once what is not used: then what is not given back is used.

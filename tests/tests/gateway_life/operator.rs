@@ -15,6 +15,7 @@ use switchyard_engine::gateway::{GatewaySettings, Gateways};
 use switchyard_engine::ids::Ids;
 use switchyard_engine::testing::Wanted;
 use switchyard_tests::demo_as;
+use switchyard_tests::gateways::workers;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
@@ -31,6 +32,7 @@ impl World {
         let folder = TempDir::new()?;
         let settings = GatewaySettings {
             dir: folder.path().join("gateways"),
+            worker: workers(),
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
@@ -143,12 +145,8 @@ async fn a_gateway_is_looked_at_consented_to_upgraded_rolled_back_drained_remove
     let (status, added) = world
         .file(&format!("/gateways?consent={sha256}&why=first"), &first)
         .await?;
-    // Here its code would run inside the process of the engine.
-    assert_eq!(status, 202, "{added}");
-    let widens = &added["data"]["awaiting_approval"]["widens"];
-    assert_eq!(widens["in_process"], true, "{added}");
-    let added = world.approve(sha256).await?;
-    assert_eq!(added["state"], "serving", "{added}");
+    assert_eq!(status, 201, "{added}");
+    assert_eq!(added["data"]["state"], "serving", "{added}");
     connected_in_sandbox_only(&world).await?;
     a_pinned_upgrade(&world, &second).await?;
     back_and_out(&world).await?;

@@ -19,11 +19,7 @@ async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into
         let without = ["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"];
         return once_more("setpriv", &without, NAME);
     }
-    let server = Server::start(Setup {
-        settings: vec![("SWITCHYARD_GATEWAYS__ISOLATION", "process")],
-        ..Setup::default()
-    })
-    .await?;
+    let server = Server::start(Setup::default()).await?;
     let engine = server.process().context("it runs")?;
     let workers = children(engine)?;
     anyhow::ensure!(!workers.is_empty(), "no gateway has a worker");

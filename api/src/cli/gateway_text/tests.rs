@@ -34,7 +34,7 @@ fn proposed(more: Value) -> Value {
         "hosts": { "live": ["api.acme.example", "new.acme.example"], "sandbox": [] },
         "payment_methods": 2, "payout_methods": 0, "serves_any_method": false,
         "is_known": false, "needs_consent": true, "needs_approval": null,
-        "isolation": "process", "replaces": null,
+        "replaces": null,
     });
     merged(plain, more)
 }
@@ -48,7 +48,7 @@ pub fn gateway() -> Gateway {
 pub fn awaiting(sha256: &str) -> Awaiting {
     let consent = json!({ "how": "asked", "by": "ada", "at": AT, "source": "upload" });
     let hosts = json!({ "live": ["evil.example"], "sandbox": [] });
-    let widens = json!({ "hosts": hosts, "source_in_use": "listed", "in_process": false });
+    let widens = json!({ "hosts": hosts, "source_in_use": "listed" });
     let waiting = json!({
         "sha256": sha256, "version": "1.0.1", "title": "Acme", "consent": consent,
         "widens": widens,

@@ -89,8 +89,6 @@ pub struct GatewayVersion {
     pub bytes: u64,
     pub is_current: bool,
     pub is_loaded: bool,
-    /// Null if it is not loaded.
-    pub isolation: Option<Isolation>,
     /// Reason of the last unexpected end of its worker process.
     pub last_worker_death: Option<String>,
     pub running_calls: usize,
@@ -98,14 +96,6 @@ pub struct GatewayVersion {
     pub hosts: Hosts,
     pub consent: VersionConsent,
     pub quarantine: Option<Quarantine>,
-}
-
-/// Process in which the code of a gateway runs: one of its own, or that of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    Process,
-    InProcess,
 }
 
 /// Consent to a version.
@@ -146,8 +136,6 @@ pub struct Widening {
     /// Source of the current version, if the upgrade has another one or is a new upload.
     #[schema(value_type = Option<schemas::GatewaySource>)]
     pub source_in_use: Option<Source>,
-    /// Whether it would run inside the process of the engine, where every secret can be read.
-    pub in_process: bool,
 }
 
 /// Change of a gateway.
@@ -182,7 +170,6 @@ pub struct Proposal {
     pub serves_any_method: bool,
     /// Number of symbols that it imports from other libraries.
     pub imports: usize,
-    pub isolation: Isolation,
     pub replaces: Option<Replaced>,
     /// Whether it is a version of the gateway already.
     pub is_known: bool,

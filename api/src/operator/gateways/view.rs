@@ -7,8 +7,8 @@ use switchyard_engine::gateway::{
 
 use super::super::contract::gateways::{
     Awaiting, CandidateFile, CandidateStatus, Consent, Count, Gateway, GatewayChange, GatewayState,
-    GatewaySummary, GatewayVersion, Hosts, Isolation, Pin, Proposal, Quarantine, Replaced,
-    VersionConsent, Widening,
+    GatewaySummary, GatewayVersion, Hosts, Pin, Proposal, Quarantine, Replaced, VersionConsent,
+    Widening,
 };
 
 /// Returns a gateway for the list.
@@ -57,7 +57,6 @@ fn version(version: &VersionView) -> GatewayVersion {
         bytes: kept.bytes,
         is_current: version.is_current,
         is_loaded: loaded.is_some(),
-        isolation: loaded.map(|loaded| isolation(loaded.is_apart())),
         last_worker_death: loaded.and_then(|loaded| loaded.last_worker_death()),
         running_calls: version.running_calls,
         open_attempts: count(version.open_attempts),
@@ -106,7 +105,6 @@ fn widening(widens: &gateway::Widening) -> Widening {
     Widening {
         hosts: hosts(&widens.hosts),
         source_in_use: widens.source,
-        in_process: widens.in_process,
     }
 }
 
@@ -131,13 +129,6 @@ const fn count(count: gateway::Count) -> Count {
     Count {
         count: count.count,
         is_at_least: count.is_at_least,
-    }
-}
-
-const fn isolation(is_apart: bool) -> Isolation {
-    match is_apart {
-        true => Isolation::Process,
-        false => Isolation::InProcess,
     }
 }
 
@@ -169,7 +160,6 @@ pub fn proposal(proposal: &gateway::Proposal) -> Proposal {
         payout_methods: methods(manifest, Direction::Payout),
         serves_any_method: manifest.any_method,
         imports: inspection.imports.len(),
-        isolation: isolation(proposal.runs_apart),
         replaces: proposal.replaces.as_ref().map(|replaced| Replaced {
             version: replaced.version.clone(),
             sha256: replaced.sha256.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use switchyard_gateway::manifest::Hosts;
 
-use super::approval::{Awaiting, Source};
+use super::approval::{Awaiting, Source, to_approve};
 use super::change::checked;
 use super::record::{Record, StoredVersion};
 use super::{By, LifeError, Pin, rows};
@@ -64,7 +64,7 @@ impl Gateways {
                 .life
                 .record(&name)
                 .unwrap_or_else(|| Record::new(&name));
-            let checked = match gateways.to_approve(&record, &kept) {
+            let checked = match to_approve(&record, &kept) {
                 Some(widens) => {
                     library::keep(&inner.settings.dir, &path, &inspected, pace)?;
                     // The hash identifies the file, not the hosts granted from its manifest. So the
@@ -74,7 +74,7 @@ impl Gateways {
                         hosts,
                         ..kept.clone()
                     };
-                    Err(gateways.to_approve(&record, &whole).unwrap_or(widens))
+                    Err(to_approve(&record, &whole).unwrap_or(widens))
                 }
                 None => Ok(inner.open(&path, &inspected, pace)?),
             };
@@ -118,6 +118,7 @@ impl Gateways {
         kept: StoredVersion,
         by: &By<'_>,
     ) -> Result<(), LifeError> {
+        self.started(version).await?;
         let (life, now) = (&self.0.life, self.0.clock.now());
         let hosts = kept.hosts.clone();
         let past = record.adopt(kept, by, now);
@@ -245,7 +246,6 @@ pub(super) fn kept(
         source,
         approved_by: None,
         quarantine: None,
-        engine_deaths: Vec::new(),
     }
 }
 

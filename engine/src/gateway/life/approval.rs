@@ -24,7 +24,7 @@ pub enum Source {
     Upload,
     /// The operator's folder.
     Folder,
-    /// The release's own list of hashes, or `gateways.pinned` of the settings file.
+    /// `gateways.pinned` of the settings file.
     Listed,
 }
 
@@ -45,9 +45,6 @@ pub struct Widening {
     pub hosts: Hosts,
     /// Source of the version in use, if this one comes from another or is a new upload.
     pub source: Option<Source>,
-    /// Whether it would run inside the process of the engine, where every secret can be read.
-    #[serde(default)]
-    pub in_process: bool,
 }
 
 /// A version that waits for its approval.
@@ -85,28 +82,14 @@ pub(super) fn widening(record: &Record, next: &StoredVersion, step: Step) -> Opt
     let widens = Widening {
         source: (is_other_source && !is_same_file).then_some(used.source),
         hosts,
-        in_process: false,
     };
     let is_wider = !is_within(&next.hosts, &used.hosts);
     (is_wider || widens.source.is_some()).then_some(widens)
 }
 
-/// Widening by code that would run inside the process of the engine, also of a first version.
-fn widening_in_process(record: &Record, next: &StoredVersion) -> Option<Widening> {
-    let beside = widening(record, next, Step::Forward);
-    let is_known = record.version(&next.sha256).is_some();
-    if next.source == Source::Listed || is_exempt(next) || is_known {
-        return beside;
-    }
-    let nothing = Widening {
-        hosts: Hosts::default(),
-        source: None,
-        in_process: true,
-    };
-    Some(Widening {
-        in_process: true,
-        ..beside.unwrap_or(nothing)
-    })
+/// Rights that a second operator has to approve before `next` becomes current.
+pub(super) fn to_approve(record: &Record, next: &StoredVersion) -> Option<Widening> {
+    widening(record, next, Step::Forward)
 }
 
 /// The hosts of `next` that `used` does not cover.
@@ -126,10 +109,15 @@ pub(super) fn is_within(next: &Hosts, used: &Hosts) -> bool {
     beyond.sandbox.is_empty() && beyond.live.is_empty()
 }
 
+/// Rights of a waiting version beside the version that is in use now, if they are more than those
+/// that were stored when it was added.
+fn widens_more(record: &Record, awaiting: &Awaiting) -> Option<Widening> {
+    let now = to_approve(record, &awaiting.version)?;
+    is_more(&now, &awaiting.widens).then_some(now)
+}
+
 fn is_more(now: &Widening, stored: &Widening) -> bool {
-    !is_within(&now.hosts, &stored.hosts)
-        || (now.source.is_some() && now.source != stored.source)
-        || (now.in_process && !stored.in_process)
+    !is_within(&now.hosts, &stored.hosts) || (now.source.is_some() && now.source != stored.source)
 }
 
 /// Development mode and programs that embed the engine take every file as it is.
@@ -190,21 +178,6 @@ impl Record {
 }
 
 impl Gateways {
-    /// Rights that a second operator has to approve before `next` becomes current.
-    pub(super) fn to_approve(&self, record: &Record, next: &StoredVersion) -> Option<Widening> {
-        match self.0.settings.runs_apart(&next.sha256) {
-            true => widening(record, next, Step::Forward),
-            false => widening_in_process(record, next),
-        }
-    }
-
-    /// Rights of a waiting version beside the version that is in use now, if they are more than
-    /// those that were stored when it was added.
-    fn widens_more(&self, record: &Record, awaiting: &Awaiting) -> Option<Widening> {
-        let now = self.to_approve(record, &awaiting.version)?;
-        is_more(&now, &awaiting.widens).then_some(now)
-    }
-
     /// Makes the version with this hash, which waits for approval, the current one.
     ///
     /// # Errors
@@ -222,7 +195,7 @@ impl Gateways {
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
             let approved = record.approved(sha256, &by)?;
-            if let Some(widens) = self.widens_more(&record, &approved) {
+            if let Some(widens) = widens_more(&record, &approved) {
                 let (name, sha256) = (record.name.clone(), approved.version.sha256.clone());
                 record.awaiting = Some(Awaiting { widens, ..approved });
                 life.keep(record).await?;
@@ -286,8 +259,7 @@ impl Gateways {
 
     /// Source of a file: by its hash if that is listed, otherwise by its folder.
     pub(super) fn source(&self, path: &std::path::Path, sha256: &str) -> Source {
-        let settings = &self.0.settings;
-        if settings.bundled.contains(sha256) || self.is_pinned_by_settings(sha256) {
+        if self.is_pinned_by_settings(sha256) {
             return Source::Listed;
         }
         let folder = self.0.life.book().folder.clone();

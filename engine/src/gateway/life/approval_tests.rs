@@ -32,7 +32,6 @@ fn version(letter: char, hosts: &[&str], source: Source) -> StoredVersion {
         source,
         approved_by: None,
         quarantine: None,
-        engine_deaths: Vec::new(),
     }
 }
 
@@ -184,7 +183,6 @@ fn awaiting(origins: &[&str]) -> Awaiting {
         widens: Widening {
             hosts: Hosts::default(),
             source: None,
-            in_process: false,
         },
         origins: owned(origins),
     }
@@ -196,18 +194,16 @@ fn a_version_that_waits_is_measured_by_the_one_that_is_in_use_now() {
         sandbox: Vec::new(),
         live: owned(live),
     };
-    let widening = |live: &[&str], source, in_process| Widening {
+    let widening = |live: &[&str], source| Widening {
         hosts: hosts(live),
         source,
-        in_process,
     };
-    let stored = widening(&["b.example"], Some(Source::Upload), false);
+    let stored = widening(&["b.example"], Some(Source::Upload));
     for (now, expected) in [
-        (widening(&["b.example"], Some(Source::Upload), false), false),
-        (widening(&[], None, false), false),
-        (widening(&["b.example", "c.example"], None, false), true),
-        (widening(&[], Some(Source::Folder), false), true),
-        (widening(&[], None, true), true),
+        (widening(&["b.example"], Some(Source::Upload)), false),
+        (widening(&[], None), false),
+        (widening(&["b.example", "c.example"], None), true),
+        (widening(&[], Some(Source::Folder)), true),
     ] {
         assert_eq!(is_more(&now, &stored), expected, "{now:?}");
     }
@@ -258,18 +254,4 @@ fn a_version_that_waits_is_none_of_the_gateways_versions() {
     assert!(record.versions.len() < GATEWAY_VERSIONS);
     let stored = serde_json::to_vec(&record).unwrap();
     assert_eq!(serde_json::from_slice::<Record>(&stored).unwrap(), record);
-}
-
-#[test]
-fn code_inside_the_engines_process_needs_an_approval_also_as_a_first_version() {
-    let first = version('1', &["api.acme.example"], Source::Upload);
-    let widens = widening_in_process(&Record::new("a"), &first).unwrap();
-    assert!(widens.in_process);
-    let listed = version('1', &["api.acme.example"], Source::Listed);
-    assert_eq!(widening_in_process(&Record::new("a"), &listed), None);
-    // The same file again is there already.
-    assert_eq!(
-        widening_in_process(&serving(std::slice::from_ref(&first)), &first),
-        None
-    );
 }

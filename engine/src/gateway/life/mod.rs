@@ -9,15 +9,14 @@
 //!   [`approval`].
 //! - A version is installed by consent only: its hash is pinned, an operator consented to this very
 //!   file, or development mode consents to every file in the folder.
-//! - No library is ever unloaded. Attempts end on the version that they began on, also after an
-//!   upgrade, a rollback and a removal.
+//! - Attempts end on the version that they began on, also after an upgrade, a rollback and a
+//!   removal.
 //!
 //! Each operation has its own file. [`record`] holds the changes to a record, and is pure.
 
 mod add;
 mod approval;
 mod change;
-mod deaths;
 mod drain;
 mod error;
 mod folder;
@@ -145,18 +144,6 @@ impl Lifecycle {
         recorded.or_else(past).cloned()
     }
 
-    /// Whether the engine crashed in its code so often that it may not run inside the engine.
-    pub(super) fn is_suspect(&self, name: &str, sha256: &str) -> bool {
-        let known = self.remembered(name, sha256);
-        known.is_some_and(|kept| kept.is_suspect())
-    }
-
-    /// Whether the record has a crash of the engine in its code since `at`.
-    pub(super) fn engine_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
-        let known = self.remembered(name, sha256);
-        known.is_some_and(|kept| kept.engine_deaths.last().is_some_and(|died| *died >= at))
-    }
-
     /// Stores a changed record, then makes it the current one.
     async fn keep(&self, record: Record) -> Result<(), LifeError> {
         self.keep_with(record, Vec::new()).await
@@ -225,7 +212,6 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
-            engine_deaths: Vec::new(),
         }
     }
 

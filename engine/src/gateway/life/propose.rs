@@ -4,7 +4,7 @@ use std::path::Path;
 
 use switchyard_gateway::manifest::Hosts;
 
-use super::approval::{Source, Widening, beyond};
+use super::approval::{Source, Widening, beyond, to_approve};
 use super::record::Record;
 use super::{LifeError, add};
 use crate::gateway::inspect::Inspection;
@@ -22,8 +22,6 @@ pub struct Proposal {
     pub needs_no_consent: bool,
     /// Rights that a second operator would have to approve.
     pub needs_approval: Option<Widening>,
-    /// Whether it would run in a worker process.
-    pub runs_apart: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -61,12 +59,11 @@ impl Gateways {
                 new_hosts: beyond(&inspection.manifest.hosts, &kept.hosts),
             }),
             needs_approval: match &record {
-                Some(record) => self.to_approve(record, &kept),
-                None => self.to_approve(&Record::new(&kept.title), &kept),
+                Some(record) => to_approve(record, &kept),
+                None => to_approve(&Record::new(&kept.title), &kept),
             },
             is_known: record.is_some_and(|record| record.version(&inspection.sha256).is_some()),
             needs_no_consent: standing.is_some(),
-            runs_apart: self.0.settings.runs_apart(&inspection.sha256),
             inspection,
         }
     }

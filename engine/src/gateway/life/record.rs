@@ -11,9 +11,7 @@ use super::change::{Change, What};
 use super::error::LifeError;
 use crate::clock::Timestamp;
 use crate::gateway::version::Quarantine;
-use crate::limits::{
-    GATEWAY_CHANGES, GATEWAY_ENGINE_DEATHS, GATEWAY_ENGINE_DEATHS_PERIOD, GATEWAY_VERSIONS,
-};
+use crate::limits::{GATEWAY_CHANGES, GATEWAY_VERSIONS};
 
 /// Stored state of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,16 +53,6 @@ pub struct StoredVersion {
     pub approved_by: Option<String>,
     #[serde(default)]
     pub quarantine: Option<Quarantine>,
-    /// Times of recent crashes of the engine in its code.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub engine_deaths: Vec<Timestamp>,
-}
-
-impl StoredVersion {
-    /// Whether the engine crashed in its code so often that it may not run inside the engine.
-    pub fn is_suspect(&self) -> bool {
-        self.engine_deaths.len() >= GATEWAY_ENGINE_DEATHS
-    }
 }
 
 impl Record {
@@ -229,25 +217,6 @@ impl Record {
         Ok(())
     }
 
-    /// Counts crashes of the engine in the code of a version. Returns whether the version has to be
-    /// quarantined for them.
-    pub(super) fn note_engine_deaths(
-        &mut self,
-        sha256: &str,
-        times: usize,
-        now: Timestamp,
-    ) -> bool {
-        let Some(kept) = self.find(sha256) else {
-            return false;
-        };
-        let deaths = &mut kept.engine_deaths;
-        deaths.retain(|at| now.since(*at) <= GATEWAY_ENGINE_DEATHS_PERIOD);
-        deaths.extend(std::iter::repeat_n(now, times));
-        let surplus = deaths.len().saturating_sub(GATEWAY_ENGINE_DEATHS);
-        deaths.drain(..surplus);
-        kept.is_suspect() && kept.quarantine.is_none()
-    }
-
     /// Ends the quarantine, drain or removal of a version. Returns the hash of the version, and
     /// whether anything was changed; if not, there is nothing to log.
     pub(super) fn restore(
@@ -268,10 +237,8 @@ impl Record {
         if self.current.is_none() {
             self.check_step_back(&target)?;
         }
-        let mut was_kept = self.find(&target).is_some_and(|kept| {
-            let had_deaths = !std::mem::take(&mut kept.engine_deaths).is_empty();
-            kept.quarantine.take().is_some() || had_deaths
-        });
+        let kept = self.find(&target);
+        let mut was_kept = kept.is_some_and(|kept| kept.quarantine.take().is_some());
         if self.current.is_none() {
             self.previous.retain(|earlier| *earlier != target);
             self.current = Some(target.clone());
@@ -353,8 +320,6 @@ impl Record {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const ME: By<'_> = By::new("ada");
@@ -373,7 +338,6 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
-            engine_deaths: Vec::new(),
         }
     }
 
@@ -427,21 +391,6 @@ mod tests {
             "only its quarantine ended"
         );
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
-    }
-
-    #[test]
-    fn three_deaths_of_the_engine_within_a_day_count_and_three_in_more_do_not() {
-        let mut record = with(&["1"]);
-        let mut now = NOW;
-        for _ in 0..6 {
-            assert!(!record.note_engine_deaths("1", 1, now));
-            now = now.plus(GATEWAY_ENGINE_DEATHS_PERIOD / 2 + Duration::from_secs(1));
-        }
-        assert!(record.note_engine_deaths("1", 2, now));
-        assert!(record.version("1").is_some_and(StoredVersion::is_suspect));
-        record.restore(Some("1"), &ME, now).unwrap();
-        assert!(!record.version("1").is_some_and(StoredVersion::is_suspect));
-        assert!(!record.note_engine_deaths("another", 3, now));
     }
 
     #[test]

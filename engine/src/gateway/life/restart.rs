@@ -33,7 +33,6 @@ impl Gateways {
             kept.files.extend(book.files);
         }
         let _ = life.store.set(store.clone()); // a second store is ignored
-        self.note_engine_deaths().await;
         let records: Vec<Record> = life.book().records.values().cloned().collect();
         for record in records {
             let Some(sha256) = record.current.clone() else {
@@ -48,6 +47,7 @@ impl Gateways {
             }
         }
         self.adopt_listed().await;
+        self.start_workers();
         Ok(())
     }
 
@@ -137,6 +137,30 @@ impl Gateways {
         if known.quarantine.is_some() {
             version.set_quarantine(known.quarantine);
         }
+    }
+
+    /// Starts the worker of a version that becomes current, if it does not run: no call waits for
+    /// it after the swap.
+    pub(super) async fn started(&self, version: &Arc<Version>) -> Result<(), LifeError> {
+        if version.host.is_started() {
+            return Ok(());
+        }
+        let own = Arc::clone(version);
+        let task = tokio::task::spawn_blocking(move || own.host.start());
+        task.await
+            .map_err(|_| LifeError::Stopping)?
+            .map_err(LifeError::Refused)
+    }
+
+    /// Starts the workers of all current versions, one after the other. The worker logs a failure,
+    /// and its next call tries again.
+    fn start_workers(&self) {
+        let gateways = self.clone();
+        tokio::spawn(async move {
+            for version in gateways.list() {
+                let _ = gateways.started(&version).await;
+            }
+        });
     }
 
     async fn could_not_load(&self, record: &Record, sha256: &str, error: &LifeError) {

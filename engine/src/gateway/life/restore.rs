@@ -21,6 +21,9 @@ impl Gateways {
             let (sha256, was_kept) = record.restore(version, &by, self.0.clock.now())?;
             let restored = self.loaded(&record, &sha256).await?;
             let is_current = record.current.as_ref() == Some(&sha256);
+            if is_current {
+                self.started(&restored).await?;
+            }
             let change = record.changes.back().filter(|_| was_kept).cloned();
             if was_kept {
                 life.keep(record).await?;

@@ -21,6 +21,7 @@ impl Gateways {
             let mut record = life.found(name)?;
             let sha256 = record.roll_back(to, &by, self.0.clock.now())?;
             let version = self.loaded(&record, &sha256).await?;
+            self.started(&version).await?;
             let change = record.changes.back().cloned();
             life.keep(record).await?;
             version.set_draining(false);

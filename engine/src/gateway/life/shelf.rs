@@ -9,7 +9,7 @@ use switchyard_gateway::abi::Plugin;
 use super::approval::Source;
 use super::record::{Record, StoredVersion};
 use super::{By, LifeError};
-use crate::gateway::home::Home;
+use crate::gateway::host::GatewayHost;
 use crate::gateway::library::Library;
 use crate::gateway::manifest::{Manifest, ManifestError};
 use crate::gateway::version::Version;
@@ -73,7 +73,6 @@ impl Gateways {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
-            engine_deaths: Vec::new(),
         };
         let record = self.0.life.record(name);
         let record = record.unwrap_or_else(|| Record::new(name));
@@ -89,8 +88,8 @@ impl Gateways {
     ) -> Option<Arc<Version>> {
         let (manifest, library) = self.0.shelf.get()?.find(name, sha256)?;
         let manifest = self.0.substituted(manifest);
-        let home = Home::InProcess(*library);
-        let version = Version::new(manifest, sha256.to_owned(), home, self.0.clock.clone());
+        let host = GatewayHost::Linked(*library);
+        let version = Version::new(manifest, sha256.to_owned(), host, self.0.clock.clone());
         let version = self.0.registry.add(Arc::new(version));
         self.remind(&version);
         Some(version)

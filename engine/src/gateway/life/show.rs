@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::approval::Awaiting;
+use super::approval::{Awaiting, to_approve};
 use super::record::{Record, StoredVersion};
 use super::{LifeError, Lifecycle};
 use crate::gateway::Gateways;
@@ -112,7 +112,7 @@ impl Gateways {
     async fn look(&self, mut record: Record) -> Result<Overview, LifeError> {
         // Compare with the version that is in use now.
         if let Some(waiting) = record.awaiting.clone()
-            && let Some(widens) = self.to_approve(&record, &waiting.version)
+            && let Some(widens) = to_approve(&record, &waiting.version)
         {
             record.awaiting = Some(Awaiting { widens, ..waiting });
         }

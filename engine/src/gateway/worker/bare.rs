@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::{Running, Worker, WorkerSettings};
-use crate::gateway::home::Gone;
+use crate::gateway::host::Gone;
 use crate::gateway::inspect::{self, Inspection, Refused};
 use crate::gateway::library::Step;
 use crate::gateway::redact::Redactor;

@@ -1,8 +1,8 @@
 //! Frames on the two pipes between the engine and a worker: `kind u8, call u32, len u32, body`,
 //! numbers in little-endian.
 //!
-//! The bodies of steps are the same messages that an in-process library receives and returns. The
-//! worker's own messages about loading are JSON.
+//! The bodies of steps are the same messages that a library receives and returns. The worker's own
+//! messages about loading are JSON.
 
 use std::fmt;
 use std::io::{self, Read};

@@ -40,7 +40,7 @@ use self::process::{KillReason, Process};
 pub(super) use self::record::Death;
 use self::record::Record;
 pub use self::walls::WALLS;
-use super::home::Gone;
+use super::host::Gone;
 use super::inspect::Refused;
 use super::library::Step;
 use super::redact::Redactor;
@@ -128,6 +128,10 @@ impl Worker {
         })?;
         self.now_runs(&started);
         Ok(())
+    }
+
+    pub(super) fn is_started(&self) -> bool {
+        self.that_runs().is_some()
     }
 
     /// Begins an operation.

@@ -35,7 +35,7 @@ pub enum Part {
     List,
     /// Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow ones among them
     Webhooks,
-    /// A call of a gateway, payments through it and its upgrades under load, in process and in a worker
+    /// A call of a gateway, payments through it and its upgrades under load
     Gateway,
     /// Memory of a million waiting payments
     Waiting,

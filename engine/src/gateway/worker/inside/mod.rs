@@ -125,7 +125,7 @@ fn open(hash: &str) -> io::Result<Arc<WorkerServer>> {
     // Refuse before loading, because loading runs code of the library.
     shop.refuse_without(&missing, &load.accepted);
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()));
-    let library = match Library::open(&path, None) {
+    let library = match Library::open(&path) {
         Ok(library) => library,
         Err(Refused::OtherAbi { found, .. }) => shop.refuse(&Refusal::OtherAbi(found)),
         Err(Refused::ShortTable { found, .. }) => shop.refuse(&Refusal::ShortTable(found)),

@@ -12,25 +12,23 @@ use switchyard_engine::store::Store;
 use switchyard_engine::transaction::Outcome;
 use tokio::time::Instant;
 
-use super::{PLACES, Scale};
+use super::Scale;
 use crate::figure::{Figure, Sheet, Unit, median};
 use crate::subject;
 
 pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
     let mut kinds = Vec::new();
-    for (isolation, place) in PLACES {
-        let gateways = subject::gateways(&dir.path().join(place), isolation).await?;
-        let effects = subject::built("libgateway_misbehaving.so")?;
-        let effects = gateways.add(&effects).await?;
-        let bare = gateways
-            .current("switchyard_demo")
-            .context("it was just added")?;
-        let gateways = Arc::new(gateways);
-        for (gateway, what) in [(bare, "without an effect"), (effects, "with one effect")] {
-            let what = format!("gateway call {place}, {what}");
-            kinds.push((gateways.clone(), gateway, what, Vec::new()));
-        }
+    let gateways = subject::gateways(dir.path()).await?;
+    let effects = subject::built("libgateway_misbehaving.so")?;
+    let effects = gateways.add(&effects).await?;
+    let bare = gateways
+        .current("switchyard_demo")
+        .context("it was just added")?;
+    let gateways = Arc::new(gateways);
+    for (gateway, what) in [(bare, "without an effect"), (effects, "with one effect")] {
+        let what = format!("gateway call, {what}");
+        kinds.push((gateways.clone(), gateway, what, Vec::new()));
     }
     for _ in 0..scale.count(5, 1) {
         for (gateways, gateway, _, times) in &mut kinds {

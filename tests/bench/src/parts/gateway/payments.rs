@@ -7,44 +7,34 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Choice, Engine, EngineSettings};
-use switchyard_engine::gateway::Isolation;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::Bench;
 use switchyard_engine::transaction::{ClientContext, State};
 
-use super::{PLACES, Scale};
+use super::Scale;
 use crate::figure::{Figure, Sheet, Unit, median};
 use crate::load::{CLIENTS, Work, closed};
 use crate::subject;
 
 pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
-    let mut places = Vec::new();
-    for (isolation, place) in PLACES {
-        let path = dir.path().join(place);
-        std::fs::create_dir_all(&path)?;
-        places.push((engine(&path, isolation).await?, place, Vec::new()));
-    }
-    // The first round of each only warms up.
+    let bench = engine(dir.path()).await?;
+    let mut rates = Vec::new();
+    // The first round only warms up.
     for round in 0..=scale.count(3, 1) {
-        for (bench, _, rates) in &mut places {
-            let time = scale.time(Duration::from_secs(4));
-            let load = closed(&Payer::of(bench), CLIENTS, time).await?;
-            if round > 0 {
-                rates.push(load.per_second());
-            }
+        let time = scale.time(Duration::from_secs(4));
+        let load = closed(&Payer::of(&bench), CLIENTS, time).await?;
+        if round > 0 {
+            rates.push(load.per_second());
         }
     }
-    for (_, place, rates) in places {
-        let what = format!("payments through a gateway {place}, without HTTP");
-        sheet.note(&Figure::new(what, median(rates), Unit::PerSecond))?;
-    }
-    Ok(())
+    let what = "payments through a gateway, without HTTP";
+    sheet.note(&Figure::new(what, median(rates), Unit::PerSecond))
 }
 
 /// An engine on a store of its own, that keeps there what happens to its gateways.
-pub async fn engine(path: &Path, isolation: Isolation) -> Result<Bench> {
-    let gateways = subject::gateways(path, isolation).await?;
+pub async fn engine(path: &Path) -> Result<Bench> {
+    let gateways = subject::gateways(path).await?;
     let bench = subject::start_with_gateways(path, EngineSettings::default(), gateways).await?;
     bench.engine.gateways.keep_in(&bench.engine.store).await?;
     Ok(bench)

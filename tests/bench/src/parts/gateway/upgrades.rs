@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use switchyard_engine::gateway::{Gateways, Isolation};
+use switchyard_engine::gateway::Gateways;
 use tokio::time::Instant;
 
 use super::{Scale, payments};
@@ -22,14 +22,9 @@ const ROUND: Duration = Duration::from_secs(8);
 /// A busy machine needs as long for one upgrade of a development build.
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
 
-pub async fn measure(
-    isolation: Isolation,
-    place: &str,
-    scale: Scale,
-    sheet: &mut Sheet,
-) -> Result<()> {
+pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
-    let bench = payments::engine(dir.path(), isolation).await?;
+    let bench = payments::engine(dir.path()).await?;
     let payer = payments::Payer::of(&bench);
     let (rate, round) = (scale.count(RATE, 20), scale.time(ROUND).max(SHORTEST_ROUND));
     let (mut without, mut with, mut upgrades) = (Load::default(), Load::default(), 0);
@@ -52,12 +47,12 @@ pub async fn measure(
         (with, upgrades) = (with.join(load?), upgrades + in_time);
     }
     ensure!(upgrades > 0, "no upgrade was done within {round:?}");
-    let of = |what: &str| format!("{rate} payments/s {place}, {upgrades} upgrades: {what}");
+    let of = |what: &str| format!("{rate} payments/s, {upgrades} upgrades: {what}");
     let failed = Figure::new(of("failed payments"), with.failed as f64, Unit::Count);
     sheet.note(&failed.bar(Bar::AtMost(0.0)))?;
     for (name, share, bar) in [
         ("p50", 0.5, None),
-        ("p99", 0.99, Some(Bar::RatioAtMost(2.0))),
+        ("p99", 0.99, Some(Bar::RatioAtMost(1.5))),
     ] {
         let (ours, limit) = (with.percentile_ms(share), without.percentile_ms(share));
         let mut figure = Figure::new(of(name), ours, Unit::Millis);
