@@ -149,8 +149,8 @@ impl Running {
         let mut answer = Answer::default();
         // SAFETY: `call` came from this library's `begin` and is ended only by `drop`; the other
         // arguments are valid until `resume` returns.
-        let plugin = self.library.plugin;
-        let code = unsafe { (plugin.resume)(self.call, Bytes::lend(message), answer.sink()) };
+        let code =
+            unsafe { (self.library.plugin.resume)(self.call, Bytes::lend(message), answer.sink()) };
         answer.step(code)
     }
 }

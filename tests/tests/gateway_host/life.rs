@@ -132,9 +132,8 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
     );
     assert!(!bench.kept().exists() && bench.gateways.list().is_empty());
 
-    let awaits = bench.gateways.install(&path, given(&sha256), &ADA).await;
-    assert_eq!(current(&bench.gateways), None);
-    approved(&bench.gateways, awaits).await;
+    let version = bench.gateways.install(&path, given(&sha256), &ADA);
+    version.await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
     // A hash that is pinned comes without a question, also after a restart.
     let next = file(&bench, "2.0.0");
@@ -426,8 +425,7 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     };
     let sha256 = &proposal.inspection.sha256;
     assert!(bench.gateways.accept(&"0".repeat(64), &ADA).await.is_err());
-    let awaits = bench.gateways.accept(sha256, &ADA).await;
-    approved(&bench.gateways, awaits).await;
+    bench.gateways.accept(sha256, &ADA).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
     let again = restarted(&bench).await;
     again.look_at_folder(&folder).await.unwrap();

@@ -74,15 +74,6 @@ impl Host {
         self.gateways.add(&self.own_copy()).await.unwrap()
     }
 
-    /// The same in a version of its own.
-    pub async fn misbehaving_as(&self, what: &str) -> Arc<Version> {
-        let mut bytes = fs::read(self.own_copy()).unwrap();
-        bytes.extend_from_slice(what.as_bytes());
-        let copy = self.folder.path().join("another.so");
-        fs::write(&copy, bytes).unwrap();
-        self.gateways.add(&copy).await.unwrap()
-    }
-
     /// With a hash of its own, by which its workers are told from those of other tests in this process.
     pub fn own_copy(&self) -> PathBuf {
         let copy = self.folder.path().join("misbehaving.so");
