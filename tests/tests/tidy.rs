@@ -3,6 +3,7 @@
 use serde_json::Value;
 use switchyard_tests::tidy::{
     RULES, Source, dead_links, drift, monitoring, named_paths_missing, repository_files, root,
+    tour_problems,
 };
 
 #[test]
@@ -39,6 +40,21 @@ fn the_architecture_page_is_short_and_names_only_what_exists() {
             .iter()
             .map(|f| format!("\n  {f}"))
             .collect::<String>()
+    );
+}
+
+#[test]
+fn the_tour_names_only_what_exists() {
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(root().join(path)).ok()?;
+        Some(Source::new(path, &text))
+    };
+    let page = read("docs/internals/tour.md").expect("the tour is there");
+    let found = tour_problems(&page, read);
+    assert!(
+        found.is_empty(),
+        "{}",
+        found.iter().map(|f| format!("\n  {f}")).collect::<String>()
     );
 }
 

@@ -10,11 +10,13 @@ pub mod monitoring;
 mod rules;
 mod script;
 mod source;
+mod tour;
 
 pub use documents::{dead_links, named_paths_missing};
 pub use locks::drift;
 pub use rules::{BANS, Ban, RULES};
 pub use source::Source;
+pub use tour::tour_problems;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
